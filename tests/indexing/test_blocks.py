@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from knotwork._indexing.loaders.blocks import DEEPEST_BLOCK, BlockWriter
 from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER
 from knotwork.records import BlockKind, nest_blocks
 from knotwork.testing._loader_contract import check_content
 
@@ -147,7 +148,6 @@ def test_blank_text_is_no_block(blank):
     writer.term(blank)
     with writer.block(BlockKind.QUOTE):
         writer.extend(blank)
-    writer.aside(blank)
     writer.item("two")
     written = [(kind, text) for kind, _, text in shown(writer) if kind != "list"]
     assert written == [("item", "- one"), ("item", "- two")]
@@ -171,7 +171,6 @@ OPTIONS = {
     "code": {"language": st.sampled_from(["", "sh", "not one"])},
     "item": {"level": st.integers(-1, 4), "mark": st.sampled_from(["-", "12."])},
     "term": {},
-    "aside": {},
 }
 CALLS = st.lists(
     st.one_of(
@@ -182,7 +181,7 @@ CALLS = st.lists(
         st.tuples(st.just("heading"), TEXTS, st.integers(0, 8)),
         st.tuples(st.just("table"), TEXTS, TEXTS, TEXTS, TEXTS),
         st.tuples(st.just("begin"), CONTAINERS),
-        st.tuples(st.sampled_from(["page", "end_lists", "subsections", "end"])),
+        st.tuples(st.sampled_from(["page", "placeholder", "end_lists", "subsections", "end"])),
     ),
     max_size=14,
 )
@@ -206,6 +205,9 @@ class Recorder:
     def text(self, name, text, options):
         span = getattr(self.writer, name)(text, **options)
         self.written.append((span, words_of(text)))
+
+    def placeholder(self):
+        self.written.append((self.writer.placeholder(), words_of(PLACEHOLDER)))
 
     def heading(self, text, level):
         self.written.append((self.writer.heading(level, text), words_of(text)))

@@ -7,9 +7,8 @@ from PIL import Image
 from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
-from knotwork._indexing.loaders import pdf_pictures, recognition
-from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
+from knotwork._indexing.loaders import load_undescribed, pdf_pictures, recognition
+from knotwork._indexing.loaders.loader_registry import describe
 from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork.records import BlockKind, Span
 
@@ -132,15 +131,14 @@ def test_pictures_beyond_the_limit_are_counted(monkeypatch):
     assert "Another" not in document.text
 
 
-def test_a_description_has_the_box_of_its_picture():
+def test_a_description_has_the_box_of_its_picture(tmp_path):
     photo = Image.effect_noise((600, 400), 80).convert("RGB")
     pdf = with_pictures(make_pdf([[*ABOVE, *BELOW]]), (0, photo, PLACE))
-    with pytest.raises(UndescribedPictures) as caught:
-        load_document(pdf, uri="a.pdf", known_pictures=KnownPictures())
-    (picture,) = caught.value.pictures
+    (tmp_path / "a.pdf").write_bytes(pdf)
+    found = load_undescribed(tmp_path / "a.pdf", uri="a.pdf")
+    (picture,) = found.pictures
     assert "two pumps" in picture.context
-    known = KnownPictures({picture.key: "A photo of a brick stack."})
-    document = load_document(pdf, uri="a.pdf", known_pictures=known)
+    document = describe(found.rest, {picture.key: "A photo of a brick stack."})
     found = document.text.index("A photo of a brick stack.")
     assert order(document, "two pumps", "A photo of", "Figure 1:")
     box = document.box_of(Span(found, found + 25))

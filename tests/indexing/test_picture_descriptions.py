@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from tests.indexing.loading import assert_offsets, blocks
 from tests.indexing.office_files import (
     draw_page,
     join,
@@ -16,8 +17,8 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
-from knotwork._indexing.loaders import load_document, load_file, picture_descriptions, recognition
-from knotwork._indexing.loaders.picture_descriptions import KnownPictures, UndescribedPictures
+from knotwork._indexing.loaders import load_file, load_undescribed, recognition
+from knotwork._indexing.loaders.loader_registry import describe
 from knotwork._indexing.picture_describer import read_description
 from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate
@@ -25,6 +26,7 @@ from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.chat import ChatReply
 from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
+from knotwork.records import BlockKind
 from knotwork.testing import ModelTestServer, ScriptedChatModel
 from knotwork.testing._brains.rule_brain import RuleBrain
 
@@ -152,7 +154,9 @@ FIGURE = with_pictures(
         ("plant.pdf", join(SCAN, FIGURE), 2),
     ],
 )
-def test_a_picture_is_recognised_once_for_both_loads(tmp_path, recognitions, name, data, pictures):
+def test_a_picture_is_recognised_once_and_described_later(
+    tmp_path, recognitions, name, data, pictures
+):
     place = tmp_path / "docs"
     place.mkdir()
     (place / name).write_bytes(data)
@@ -165,13 +169,14 @@ def test_a_picture_is_recognised_once_for_both_loads(tmp_path, recognitions, nam
     assert len(recognitions) == pictures
 
 
-def test_recognised_text_is_sent_to_the_process_of_the_second_load(tmp_path, recognitions):
+def test_any_process_may_describe_what_another_has_loaded(tmp_path, recognitions):
     recipe = Recipe(make_splitter("whole"), RuleExtractor())
     path = tmp_path / "plant.png"
     path.write_bytes(make_diagram(WORDS))
-    first = Candidate("plant.png", partial(load_file, path, uri="plant.png"))
-    found = sent(prepare(first.with_pictures(KnownPictures()), recipe))
+    source = Candidate("plant.png", partial(load_undescribed, path, uri="plant.png"))
+    found = sent(prepare(source, recipe))
     (picture,) = found.pictures
+    path.unlink()
     prepared = prepare(sent(found.described({picture.key: "A pump."})), recipe)
     assert "Valve V-7" in prepared.document.text
     assert "A pump." in prepared.document.text
@@ -183,16 +188,28 @@ def sent(item):
     return pickle.loads(pickle.dumps(item))
 
 
-def test_text_beyond_the_limit_is_recognised_again(tmp_path, recognitions, monkeypatch):
-    monkeypatch.setattr(picture_descriptions, "MOST_LINES", 2)
-    pages = [draw_page(WORDS[:lines], size=(700, 240)) for lines in (2, 3)]
-    data = make_picture(*pages, form="TIFF")
-    with pytest.raises(UndescribedPictures) as found:
-        load_document(data, uri="a.tiff", known_pictures=KnownPictures())
-    descriptions = {picture.key: "" for picture in found.value.pictures}
-    known = found.value.known.with_descriptions(descriptions)
-    load_document(data, uri="a.tiff", known_pictures=known)
-    assert len(recognitions) == 3
+def test_pictures_without_a_description_leave_no_trace(tmp_path):
+    path = tmp_path / "a.tiff"
+    blank = draw_page([], size=(700, 240))
+    pages = [blank, draw_page(WORDS[:1], size=(700, 240)), draw_page(WORDS, size=(700, 240)), blank]
+    path.write_bytes(make_picture(*pages, form="TIFF"))
+    found = load_undescribed(path, uri="a.tiff")
+    first, second, third, _last = found.pictures
+    bare = load_file(path, uri="a.tiff")
+    assert describe(found.rest, {}) == bare
+    assert describe(found.rest, {picture.key: "" for picture in found.pictures}) == bare
+    known = {first.key: "A blank sheet.", second.key: "A pump.", third.key: "三个部件。"}
+    document = describe(found.rest, known)
+    assert_offsets(document)
+    said = "Picture, described by a model: "
+    assert [(label, text) for _, label, text in blocks(document, BlockKind.FIGURE)] == [
+        ("Picture", f"{said}A blank sheet."),
+        ("Picture", f"{said}A pump."),
+        ("图片", "图片（模型描述）：三个部件。"),
+    ]
+    pages = [(page.label, document.text[page.start :][:4]) for page in document.pages]
+    assert pages == [("2", "Pump"), ("3", "Pump")]
+    assert document.boxes[0].span.start == document.text.index("Pump")
 
 
 def test_a_picture_without_words_is_indexed_by_its_description(tmp_path, server):

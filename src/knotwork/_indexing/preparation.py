@@ -24,9 +24,9 @@ from typing import Any, Protocol, TypeAlias
 from knotwork._cancellation import check_cancelled, wait_for
 from knotwork._indexing.file_reading import open_pool, worker_count
 from knotwork._indexing.loaders.loader_registry import ReadElsewhere
-from knotwork._indexing.loaders.picture_descriptions import UndescribedPictures
+from knotwork._indexing.loaders.picture_descriptions import UndescribedDocument
 from knotwork._indexing.parcels import Parcel, collect_unpacked, pack, unpack
-from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
+from knotwork._indexing.prepared import Candidate, Prepared, Reading, Undescribed, Unprepared
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.worker_pool import (
@@ -76,6 +76,8 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
     try:
         with timed(seconds, "load"):
             source, document = source.load()
+        if isinstance(document, UndescribedDocument):
+            return Undescribed(source, document, seconds)
         if document is None or document.revision == source.known_revision:
             return Unprepared(source, seconds=seconds)
         with timed(seconds, "split"):
@@ -88,8 +90,6 @@ def prepare(source: Candidate, recipe: Recipe) -> Preparation:
                 memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
     except (MemoryError, ReadElsewhere):
         raise
-    except UndescribedPictures as found:
-        return Undescribed(source, found.pictures, found.known, seconds)
     except KnotworkError as error:
         return Unprepared(source, error, seconds=seconds)
     except Exception as fault:  # noqa: BLE001 - a bug that one document meets must not stop a run
@@ -380,7 +380,7 @@ class WorkerPreparer:
             return self._prepare_by(found.read, source)
         return unpack(found)
 
-    def _prepare_by(self, read: Callable[[], Document], source: Candidate) -> Preparation:
+    def _prepare_by(self, read: Reading, source: Candidate) -> Preparation:
         """Prepare a document that ``read`` returns."""
         found = prepare(replace(source, read=read), self._recipe)
         return replace(found, source=replace(found.source, read=source.read))
@@ -388,12 +388,12 @@ class WorkerPreparer:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What a worker loaded: a document, the error of its file, or pictures to be described."""
+    """What a worker loaded: a document, or the error of its file."""
 
-    document: Document | None
-    error: LoadError | UndescribedPictures | None
+    document: Document | UndescribedDocument | None
+    error: LoadError | None
 
-    def read(self) -> Document:
+    def read(self) -> Document | UndescribedDocument:
         if self.document is None:
             assert self.error is not None
             raise self.error
@@ -407,5 +407,5 @@ def _prepare(source: Candidate, recipe: Recipe) -> Preparation | Parcel:
 def _load(source: Candidate, _shared: None) -> _Loaded:
     try:
         return _Loaded(source.read(), None)
-    except (LoadError, UndescribedPictures) as error:
+    except LoadError as error:
         return _Loaded(None, error)

@@ -11,14 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
-from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES
-from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, KnownPictures
+from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, describe
+from knotwork._indexing.loaders.picture_descriptions import (
+    DescribablePicture,
+    UndescribedDocument,
+)
 from knotwork._stores.base import LedgerEntry
 from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import KnotworkError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
+
+Reading: TypeAlias = Callable[[], Document | UndescribedDocument]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,13 @@ class Candidate:
     ``known_digest`` or the document the ``known_revision``. ``settings`` are recorded in the ledger
     with the document. ``wants_model`` is true if a model should read the document.
 
-    ``takes_descriptions`` is true if ``read`` has an argument ``known_pictures``; with it, ``read``
-    raises UndescribedPictures if a description is missing. ``lacks_descriptions`` is true if
-    a picture could not be described, so that the next run tries again.
+    ``read_undescribed`` returns the document as it waits for descriptions of its pictures, if it
+    has pictures; it is None for a source without any. ``lacks_descriptions`` is true if a picture
+    could not be described, so that the next run tries again.
     """
 
     uri: str
-    read: Callable[..., Document]
+    read: Reading
     root: str = ""
     size: int = 0
     modified_ns: int = UNKNOWN_TIME_NS
@@ -61,19 +67,15 @@ class Candidate:
     known_revision: str = ""
     settings: str = ""
     wants_model: bool = False
-    takes_descriptions: bool = False
+    read_undescribed: Reading | None = None
     lacks_descriptions: bool = False
-
-    def with_pictures(self, known: KnownPictures) -> Candidate:
-        """Return the source as it is read with ``known`` pictures."""
-        return replace(self, read=partial(self.read, known_pictures=known))
 
     @property
     def was_indexed(self) -> bool:
         """True if the index holds a document of this source."""
         return self.entry is not None and (self.entry.chunks > 0 or not self.entry.error)
 
-    def load(self) -> tuple[Candidate, Document | None]:
+    def load(self) -> tuple[Candidate, Document | UndescribedDocument | None]:
         """Return the source with the digest of what was read, and the document.
 
         The document is None if the file has the known digest. Raises LoadError.
@@ -138,19 +140,21 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Undescribed:
-    """A document with pictures that a model should describe before it is prepared.
-
-    ``known`` is for its next load.
-    """
+    """A document with pictures that a model should describe before it is prepared."""
 
     source: Candidate
-    pictures: tuple[DescribablePicture, ...]
-    known: KnownPictures
+    document: UndescribedDocument
     seconds: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def pictures(self) -> tuple[DescribablePicture, ...]:
+        """The pictures, each once."""
+        return self.document.pictures
+
     def described(self, descriptions: Mapping[str, str]) -> Candidate:
-        """Return the source as it is read with descriptions of these pictures, by key."""
-        return self.source.with_pictures(self.known.with_descriptions(descriptions))
+        """Return the source with descriptions of these pictures, by key; its file was read."""
+        read = partial(describe, self.document.rest, descriptions)
+        return replace(self.source, read=read, hash_file=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ from knotwork._indexing.discovery import (
     source_file,
 )
 from knotwork._indexing.file_reading import read_files
-from knotwork._indexing.loaders import load_edge_keys, load_file
+from knotwork._indexing.loaders import load_edge_keys, load_file, load_undescribed
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import RemoteFile, may_be_light
@@ -216,7 +216,9 @@ def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
         checked_ns=file.checked_ns,
         version=file.version,
         hash_file=partial(file_digest, file) if is_readable else None,
-        takes_descriptions=failure is None and not is_light,
+        read_undescribed=None
+        if failure is not None or is_light
+        else partial(load_undescribed, *read.args, **read.keywords),
     )
 
 

@@ -12,7 +12,6 @@ from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.loaders.picture_descriptions import KnownPictures
 from knotwork._indexing.picture_describer import (
     BLINDNESS_FIX,
     UNDESCRIBED_DETAIL,
@@ -74,9 +73,10 @@ class IndexingStages:
 
     def as_begun(self, source: Candidate) -> Candidate:
         """Return a source as it is first prepared: with its pictures to be described, or not."""
-        if self.describer is None or not (source.wants_model and source.takes_descriptions):
+        read = source.read_undescribed
+        if self.describer is None or read is None or not source.wants_model:
             return source
-        return source.with_pictures(KnownPictures())
+        return replace(source, read=read)
 
     @property
     def recipe(self) -> Recipe:

@@ -7,6 +7,7 @@ from knotwork._indexing.loaders.loader_registry import (
     load_document,
     load_edge_keys,
     load_file,
+    load_undescribed,
     supported_suffixes,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "load_document",
     "load_edge_keys",
     "load_file",
+    "load_undescribed",
     "supported_suffixes",
 ]

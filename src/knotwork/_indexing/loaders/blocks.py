@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from knotwork._indexing.loaders.loader import Content, Source, TextMeter, clean_line, clean_text
+from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER, DescribablePicture
 from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
@@ -80,7 +81,6 @@ class BlockWriter:
     def __init__(self, source: Source) -> None:
         self._meter = TextMeter(source)
         self._parts: list[str] = []
-        self._asides: set[int] = set()
         self._length = 0
         self._blocks: list[OpenBlock] = []
         self._sections: list[OpenBlock] = []
@@ -96,6 +96,7 @@ class BlockWriter:
         self.links: list[Span] = []
         self.times: list[TimedSpan] = []
         self.boxes: list[BoxedSpan] = []
+        self.pictures: list[DescribablePicture] = []
 
     @property
     def length(self) -> int:
@@ -200,12 +201,9 @@ class BlockWriter:
         self._last += gap + block
         return span
 
-    def aside(self, text: str) -> Span:
-        """Append a paragraph that `before` leaves out."""
-        first = len(self._parts)
-        span = self._paragraph(text)
-        self._asides.update(range(first, len(self._parts)))
-        return span
+    def placeholder(self) -> Span:
+        """Append a paragraph that a description of a picture replaces, and `before` leaves out."""
+        return self._paragraph(PLACEHOLDER)
 
     def code(self, text: str, language: str = "", *, lead: str | None = None) -> Span:
         """Append code in a fence, and return the span of its lines; ignore blank text."""
@@ -365,16 +363,9 @@ class BlockWriter:
         self._labels.append(label)
 
     def before(self, characters: int) -> str:
-        """Return the end of the text so far without asides, at most this many characters."""
-        found: list[str] = []
-        left = characters
-        for index in reversed(range(len(self._parts))):
-            if left <= 0:
-                break
-            if index not in self._asides:
-                found.append(self._parts[index][-left:])
-                left -= len(self._parts[index])
-        return "".join(reversed(found)).strip()
+        """Return the end of the text so far without placeholders, at most this many characters."""
+        *described, last = self.text.split(PLACEHOLDER)
+        return ("".join(map(str.rstrip, described)) + last)[-characters:].strip()
 
     def content(
         self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
@@ -395,6 +386,7 @@ class BlockWriter:
             links=tuple(self.links),
             times=tuple(self.times),
             boxes=tuple(self.boxes),
+            pictures=tuple(self.pictures),
         )
 
     def _lead_of(self, kind: BlockKind) -> str:

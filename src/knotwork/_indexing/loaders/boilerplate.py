@@ -7,11 +7,10 @@ of a site and decides which lines are repeated. `remove_boilerplate` removes the
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
+from knotwork._indexing.loaders.kept_parts import keep_parts
 from knotwork._indexing.loaders.loader import Content
 from knotwork.records import BlockKind, Span, content_id, id_to_int
 
@@ -32,7 +31,6 @@ character counts as two.
 """
 
 _MAX_LINE_LENGTH = 1_000
-T = TypeVar("T")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _INTRODUCES = re.compile(r"(?:[:：…]|\.\.\.)$")
 _ENDS_SENTENCE = re.compile(r"[.!?。！？][\"'”’)）]*$")
@@ -81,19 +79,13 @@ def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
     removed = _removable(lines, marked)
     if not removed or len(removed) == len(lines):
         return content
-    kept = _KeptLines(
-        content.text, [line.span for index, line in enumerate(lines) if index not in removed]
-    )
-    blocks = kept.moved((block, block.span) for block in content.blocks)
-    links = kept.moved((link, link) for link in content.links)
-    end = len(content.text)
-    pages = kept.moved((page, Span(page.start, end)) for page in content.pages)
-    return replace(
+    return keep_parts(
         content,
-        text=kept.text,
-        blocks=tuple(block._replace(span=span) for block, span in blocks),
-        links=tuple(span for _, span in links),
-        pages=tuple(replace(page, start=span.start) for page, span in pages),
+        [
+            (line.span, content.text[slice(*line.span)])
+            for index, line in enumerate(lines)
+            if index not in removed
+        ],
     )
 
 
@@ -170,41 +162,3 @@ def _section(lines: Sequence[_Line], heading: int) -> Iterator[int]:
         if below > heading + 1 and 0 < lines[below].level <= lines[heading].level:
             return
         yield below
-
-
-class _KeptLines:
-    """The text that remains after other lines were removed; maps old spans to new ones."""
-
-    def __init__(self, text: str, lines: Sequence[Span]) -> None:
-        parts: list[str] = []
-        length = 0
-        self._starts = [line.start for line in lines]
-        self._ends = [line.end for line in lines]
-        self._moves: list[int] = []
-        for number, line in enumerate(lines):
-            if number:
-                between = text[self._ends[number - 1] : line.start]
-                if not between.isspace():  # lines are removed here
-                    between = "\n\n" if "\n\n" in between else "\n"
-                parts.append(between)
-                length += len(between)
-            self._moves.append(length - line.start)
-            parts.append(text[line.start : line.end])
-            length += line.end - line.start
-        self.text = "".join(parts)
-
-    def move(self, span: Span) -> Span:
-        """Return the new span, from its first kept character to its last; empty if none is kept."""
-        first = bisect_right(self._ends, span.start)
-        last = bisect_left(self._starts, span.end) - 1
-        if first > last:
-            return Span(0, 0)
-        start = max(span.start, self._starts[first]) + self._moves[first]
-        return Span(start, min(span.end, self._ends[last]) + self._moves[last])
-
-    def moved(self, spans: Iterable[tuple[T, Span]]) -> Iterator[tuple[T, Span]]:
-        """Yield the items that still have text, with their new spans."""
-        for item, span in spans:
-            new = self.move(span)
-            if new.end > new.start:
-                yield item, new

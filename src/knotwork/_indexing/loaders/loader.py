@@ -11,11 +11,13 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from knotwork._indexing.loaders.picture_descriptions import PictureDescriptions, RecognisedPages
 from knotwork.errors import LoadError
 from knotwork.records import Block, BoxedSpan, Page, Span, Table, TimedSpan
+
+if TYPE_CHECKING:
+    from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -41,8 +43,8 @@ class Source:
 
     ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
     the document may have ``max_characters``, or `TEXT_FACTOR` for each byte of the file.
-    ``audio_model`` is the folder of the model that recognises speech, ``descriptions`` are those of
-    pictures, None if no model describes them.
+    ``audio_model`` is the folder of the model that recognises speech. ``describes`` is True if a
+    model describes pictures.
     """
 
     uri: str
@@ -51,7 +53,7 @@ class Source:
     password: str = ""
     max_characters: int = MAX_CHARACTERS
     audio_model: str = ""
-    descriptions: PictureDescriptions | None = None
+    describes: bool = False
 
     @property
     def name(self) -> str:
@@ -64,11 +66,6 @@ class Source:
         return "." + self.name.rpartition(".")[2].lower() if "." in self.name else ""
 
     @property
-    def recognised(self) -> RecognisedPages | None:
-        """The text of its pictures, kept for its next load; None if it is loaded only once."""
-        return self.descriptions.recognised if self.descriptions is not None else None
-
-    @property
     def text_limit(self) -> int:
         """The most characters that the text of the document may have."""
         return max(self.max_characters, TEXT_FACTOR * len(self.data))
@@ -79,7 +76,8 @@ class Content:
     """The result of a loader; the spans of blocks, pages and tables refer to ``text``.
 
     ``links`` are the spans of blocks that consist of links alone, ``times`` say when parts of a
-    recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
+    recording are spoken, ``boxes`` where the lines of scanned pages and pictures are. ``pictures``
+    wait for a description, which has a placeholder in the text.
     """
 
     text: str
@@ -92,6 +90,7 @@ class Content:
     links: tuple[Span, ...] = ()
     times: tuple[TimedSpan, ...] = ()
     boxes: tuple[BoxedSpan, ...] = ()
+    pictures: tuple[DescribablePicture, ...] = ()
 
 
 class Loader(Protocol):
@@ -194,6 +193,15 @@ def broken_file_error(source: Source, reason: str) -> LoadError:
         "broken",
         f"`{source.uri}` is broken: {reason}.",
         fix="Open it in the program that made it, and save it again.",
+    )
+
+
+def no_text_error(uri: str) -> LoadError:
+    """Return the error for a picture with no text."""
+    return LoadError(
+        "no_text",
+        f"No text was recognised in `{uri}`.",
+        fix="Leave it out with `exclude`, or scan it with more dots per inch.",
     )
 
 

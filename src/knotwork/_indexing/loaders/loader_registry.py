@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import re
 import stat
 import warnings
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -28,8 +30,12 @@ from knotwork._indexing.loaders.loader import (
     archive_names,
     check_archive,
     format_size,
+    no_text_error,
 )
-from knotwork._indexing.loaders.picture_descriptions import KnownPictures, PictureDescriptions
+from knotwork._indexing.loaders.picture_descriptions import (
+    UndescribedDocument,
+    with_descriptions,
+)
 from knotwork._indexing.loaders.titles_and_captions import choose_title
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
@@ -163,15 +169,13 @@ class ReadOptions(TypedDict, total=False):
 
     ``max_characters`` limits the text of a small file; a larger one may have 4 characters for each
     byte. ``audio_model`` is the folder of the model that recognises the speech of recordings.
-    ``known_pictures`` is None if no model describes pictures. ``repeated`` are the keys of lines
-    that the file's site repeats; they are removed. ``only_light`` raises ReadElsewhere for a file
-    that is not a short plain text.
+    ``repeated`` are the keys of lines that the file's site repeats; they are removed.
+    ``only_light`` raises ReadElsewhere for a file that is not a short plain text.
     """
 
     max_characters: int
     password: str
     audio_model: str
-    known_pictures: KnownPictures | None
     repeated: Collection[int]
     only_light: bool
 
@@ -181,12 +185,37 @@ def load_file(
 ) -> Document:
     """Return a file as a document; ``uri`` is its name in the index and in errors.
 
-    Raises UndescribedPictures if a description is not known, and LoadError, whose ``reason`` is
-    "missing", "unreadable", "not_a_file", "too_large", "empty", "binary", "encoding", "password",
-    "no_text", "broken" or "unsupported".
+    Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
+    "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
     return load_document(data, uri=uri, max_file_mb=max_file_mb, **options)
+
+
+def load_undescribed(
+    path: Path | RemoteFile, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
+) -> Document | UndescribedDocument:
+    """Return what `load_file` does, or a document that waits for descriptions of its pictures."""
+    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
+    content = _load_bytes(data, uri=uri, max_file_mb=max_file_mb, describes=True, **options)
+    if not content.pictures:
+        return _make_document(uri, content)
+    without_data = tuple(replace(picture, data=b"") for picture in content.pictures)
+    rest = pickle.dumps((uri, replace(content, pictures=without_data)), protocol=5)
+    pictures = {picture.key: picture for picture in content.pictures}
+    return UndescribedDocument(tuple(pictures.values()), rest)
+
+
+def describe(rest: bytes, descriptions: Mapping[str, str]) -> Document:
+    """Return a document with descriptions of its pictures; ``rest`` is `UndescribedDocument.rest`.
+
+    Raises LoadError ("no_text") if it has no text beside them and there are none.
+    """
+    uri, content = pickle.loads(rest)  # noqa: S301  from a worker of this run
+    content = with_descriptions(content, descriptions)
+    if not content.text:
+        raise no_text_error(uri)
+    return _make_document(uri, content)
 
 
 def may_be_light(uri: str, size: int) -> bool:
@@ -207,9 +236,9 @@ def load_edge_keys(
     Raises LoadError, as `load_file` does.
     """
     data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    max_bytes = int(max_file_mb * MEGABYTE)
-    source = Source(uri, data, max_bytes=max_bytes, max_characters=max_characters)
-    return edge_line_keys(_load_content(source))
+    return edge_line_keys(
+        _load_bytes(data, uri=uri, max_file_mb=max_file_mb, max_characters=max_characters)
+    )
 
 
 def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> bytes:
@@ -243,9 +272,19 @@ def load_document(
 
     The options and the errors are those of `load_file`.
     """
+    return _make_document(uri, _load_bytes(data, uri=uri, max_file_mb=max_file_mb, **options))
+
+
+def _load_bytes(
+    data: bytes,
+    *,
+    uri: str,
+    max_file_mb: float,
+    describes: bool = False,
+    **options: Unpack[ReadOptions],
+) -> Content:
     if len(data) > max_file_mb * MEGABYTE:
         raise too_large_error(uri, len(data), max_file_mb)
-    known = options.get("known_pictures")
     repeated = options.get("repeated", ())
     source = Source(
         uri,
@@ -254,15 +293,17 @@ def load_document(
         password=options.get("password", ""),
         max_characters=options.get("max_characters", MAX_CHARACTERS),
         audio_model=options.get("audio_model", ""),
-        descriptions=PictureDescriptions(known) if known is not None else None,
+        describes=describes,
     )
     content = _load_content(source, only_light=options.get("only_light", False))
-    if repeated:
-        content = remove_boilerplate(content, repeated)
+    return remove_boilerplate(content, repeated) if repeated else content
+
+
+def _make_document(uri: str, content: Content) -> Document:
     return Document(
         uri=uri,
         text=content.text,
-        title=choose_title(content, source.name),
+        title=choose_title(content, uri.rpartition("/")[2]),
         media_type=content.media_type,
         language=detect_language(content.text),
         metadata=dict(content.metadata),
@@ -285,11 +326,7 @@ def _load_content(source: Source, *, only_light: bool = False) -> Content:
             # Parsers warn about sloppy files; the user only needs to know if one cannot be read.
             warnings.simplefilter("ignore")
             content = loader.load(source)
-    except LoadError as error:
-        if error.reason == "no_text" and source.descriptions is not None:
-            source.descriptions.check()  # which may be the text
-        raise
-    except (MemoryError, ReadElsewhere):
+    except (LoadError, MemoryError, ReadElsewhere):
         raise
     except Exception as error:
         if getattr(error, "code", None) == _LIBXML_OUT_OF_MEMORY:
@@ -303,8 +340,6 @@ def _load_content(source: Source, *, only_light: bool = False) -> Content:
             f"{loader.name} loader failed with {type(error).__name__}: {reason}.",
             fix="Open it in the program that made it, and save it again.",
         ) from error
-    if source.descriptions is not None:
-        source.descriptions.check()
     if not content.text.strip():
         raise _empty(source.uri)
     return content

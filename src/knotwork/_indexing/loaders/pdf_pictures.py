@@ -251,7 +251,7 @@ def read_pictures(
             read = read_picture(source, picture)
             if read.has_text or read.shown is not None:
                 by_page.setdefault(number, []).append((figure, read))
-        elif (recognised := recognise(picture, known=source.recognised)).lines:
+        elif (recognised := recognise(picture)).lines:
             pages[number] = recognised
     return ReadPictures(pages, unread, by_page, len(figures) - len(wanted))
 

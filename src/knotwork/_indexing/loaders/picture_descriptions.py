@@ -1,20 +1,27 @@
-"""Pictures that a model may describe: their descriptions and their recognised text.
+"""Pictures that a model may describe, and the documents that wait for their descriptions.
 
-A loader knows no model. It asks for the description of each picture; if some are unknown, the
-document is loaded again once a model was asked. The second load may happen in another process, so
-the recognised text of the pictures, which takes seconds a page, is handed to it too.
+A loader knows no model. It leaves a place in the text for the description of each picture, which
+takes it once a model was asked.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-MOST_LINES = 50_000
-"""Lines of the pages that are kept for a document: about 6 MB. Further pages are recognised again.
-"""
+from knotwork._indexing.loaders.kept_parts import keep_parts
+from knotwork._text.languages import detect_language
+from knotwork.records import Block, BlockKind, Span
+
+if TYPE_CHECKING:
+    from knotwork._indexing.loaders.loader import Content
+
+PLACEHOLDER = "\ufffc"
+"""Stands for a description in the text of a document that waits for it."""
+
+_NOWHERE = Span(0, 0)
 
 
 class RecognisedLine(NamedTuple):
@@ -63,35 +70,12 @@ class RecognisedPage(NamedTuple):
         return sum(len(line.text) for line in self.lines)
 
 
-class RecognisedPages:
-    """Pages by the hash of their pixels; ``packed`` are those of an earlier load."""
-
-    def __init__(self, packed: bytes = b"") -> None:
-        self._pages: dict[bytes, RecognisedPage] = {}
-        if packed:
-            self._pages = pickle.loads(packed)  # noqa: S301  from a worker of this run
-        self._lines = sum(len(page.lines) for page in self._pages.values())
-
-    def get(self, key: bytes) -> RecognisedPage | None:
-        """Return a page, None if it is not kept."""
-        return self._pages.get(key)
-
-    def add(self, key: bytes, page: RecognisedPage) -> None:
-        """Keep a page, if there is room for its lines."""
-        if self._lines + len(page.lines) <= MOST_LINES:
-            self._pages[key] = page
-            self._lines += len(page.lines)
-
-    def pack(self) -> bytes:
-        """Return the pages as bytes, which a process passes on without unpickling them."""
-        return pickle.dumps(self._pages, protocol=5)
-
-
 @dataclass(frozen=True, slots=True)
 class DescribablePicture:
     """A picture as a model gets it, and the ``context`` that precedes it in its document.
 
-    Equal pictures in equal contexts have the same ``key``. Sizes are in pixels.
+    Sizes are in pixels. Equal pictures in equal contexts have the same ``key``; before the context
+    is known, it is that of the pixels alone. ``place`` is that of the placeholder in the text.
     """
 
     key: str
@@ -99,57 +83,50 @@ class DescribablePicture:
     media_type: str
     width: int
     height: int
-    context: str
+    context: str = ""
+    place: Span = _NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPictures:
-    """Descriptions and recognised text of a document's pictures, before it is loaded.
+class UndescribedDocument:
+    """A document that waits for the descriptions of ``pictures``.
 
-    ``descriptions`` are by key, empty for a picture that is not to be described. ``recognised`` are
-    packed `RecognisedPages`.
+    ``rest`` is all else, which `loader_registry.describe` reads, and a process passes on as it is.
     """
 
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    recognised: bytes = field(default=b"", repr=False)
-
-    def with_descriptions(self, descriptions: Mapping[str, str]) -> KnownPictures:
-        """Return the same with further descriptions."""
-        return replace(self, descriptions={**self.descriptions, **descriptions})
+    pictures: tuple[DescribablePicture, ...]
+    rest: bytes = field(repr=False)
 
 
-class UndescribedPictures(Exception):
-    """A document has pictures that a model may describe; ``pictures`` are in their order.
+_WORDS = {
+    "en": ("Picture", "Picture, described by a model: {description}"),
+    "zh": ("图片", "图片（模型描述）：{description}"),
+}
 
-    ``known`` is for the next load.
+
+def with_descriptions(content: Content, descriptions: Mapping[str, str]) -> Content:
+    """Return a content with the descriptions of its pictures, by key, which say whose words they
+    are. A picture without one leaves no trace; a figure without a label gets one.
     """
+    parts: list[tuple[Span, str]] = []
+    labels: dict[int, str] = {}
+    end = len(content.text)
+    places = [(picture.place, picture.key) for picture in content.pictures]
+    for (before, _), (place, key) in pairwise([(_NOWHERE, ""), *places, (Span(end, end), "")]):
+        between = content.text[before.end : place.start]
+        if text := between.strip():
+            start = before.end + between.index(text)
+            parts.append((Span(start, start + len(text)), text))
+        if description := descriptions.get(key):
+            label, words = _WORDS.get(detect_language(description), _WORDS["en"])
+            parts.append((place, words.format(description=description)))
+            labels[place.start] = label
 
-    def __init__(self, pictures: tuple[DescribablePicture, ...], known: KnownPictures) -> None:
-        super().__init__(pictures, known)
-        self.pictures = pictures
-        self.known = known
+    def labelled(block: Block) -> Block:
+        if block.kind is not BlockKind.FIGURE or block.label:
+            return block
+        inside = (label for place, label in labels.items() if place in range(*block.span))
+        return block._replace(label=next(inside, ""))
 
-
-class PictureDescriptions:
-    """The descriptions of the pictures of a document, and the pictures that have none yet.
-
-    ``recognised`` is the text of its pictures as far as it is known.
-    """
-
-    def __init__(self, known: KnownPictures) -> None:
-        self.recognised = RecognisedPages(known.recognised)
-        self._known = known
-        self._missing: dict[str, DescribablePicture] = {}
-
-    def of(self, picture: DescribablePicture) -> str:
-        """Return the description of a picture, "" if it has none or none is known yet."""
-        descriptions = self._known.descriptions
-        if picture.key not in descriptions:
-            self._missing[picture.key] = picture
-        return descriptions.get(picture.key, "")
-
-    def check(self) -> None:
-        """Raise UndescribedPictures if a description is not known."""
-        if self._missing:
-            known = replace(self._known, recognised=self.recognised.pack())
-            raise UndescribedPictures(tuple(self._missing.values()), known)
+    blocks = tuple(map(labelled, content.blocks))
+    return replace(keep_parts(replace(content, blocks=blocks), parts), pictures=())

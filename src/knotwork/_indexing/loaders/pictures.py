@@ -10,12 +10,19 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source, broken_file_error
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    Content,
+    Source,
+    broken_file_error,
+    no_text_error,
+)
 from knotwork._indexing.loaders.page_layout import Placement, add_page
 from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, RecognisedPage
 from knotwork._indexing.loaders.recognition import (
@@ -49,10 +56,6 @@ _MOST_CHARACTERS = 800
 """A picture with more text is a page of text, which is not described."""
 _CONTEXT = 400
 """Characters of the document before a picture that a model gets with it."""
-_DESCRIPTIONS = {
-    "en": ("Picture", "Picture, described by a model: {description}"),
-    "zh": ("图片", "图片（模型描述）：{description}"),
-}
 
 
 class PictureLoader:
@@ -70,65 +73,43 @@ class PictureLoader:
         for media_type, picture in checked(open_pictures(source)):  # noqa: B007 - used below
             pages += 1
             report_share(pages - 1, getattr(picture, "n_frames", 1))
-            page = recognise(picture, known=source.recognised)
+            page = recognise(picture)
             add_page(writer, page, pages - 1)
-            with writer.block(BlockKind.FIGURE) as figure:
-                add_description(writer, source, shown_to_model(source, picture, page), figure)
+            with writer.block(BlockKind.FIGURE):
+                add_description(writer, source, shown_to_model(source, picture, page))
         if not writer.length:
-            raise LoadError(
-                "no_text",
-                f"No text was recognised in `{source.uri}`.",
-                fix="Leave it out with `exclude`, or scan it with more dots per inch.",
-            )
+            raise no_text_error(source.uri)
         return writer.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
-
-
-class ShownPicture(NamedTuple):
-    """A picture as a model gets it: the bytes of a file, its size in pixels, and their hash."""
-
-    data: bytes
-    width: int
-    height: int
-    digest: str
 
 
 def shown_to_model(
     source: Source, picture: Image, recognised: RecognisedPage
-) -> ShownPicture | None:
+) -> DescribablePicture | None:
     """Return a picture for a model; None if no model describes it.
 
     A picture that is ``recognised`` as a page of text is not described.
     """
-    if source.descriptions is None or recognised.characters > _MOST_CHARACTERS:
+    if not source.describes or recognised.characters > _MOST_CHARACTERS:
         return None
     seen = flattened(shrunk(picture, DESCRIBED_SIDE))
     file = io.BytesIO()
     seen.save(file, "JPEG", quality=85)
     # Of the pixels, since another release of the library may write other bytes.
     digest = hashlib.blake2b(seen.tobytes(), digest_size=16).hexdigest()
-    return ShownPicture(file.getvalue(), *seen.size, digest)
+    return DescribablePicture(digest, file.getvalue(), "image/jpeg", *seen.size)
 
 
 def add_description(
-    writer: BlockWriter, source: Source, shown: ShownPicture | None, figure: OpenBlock
+    writer: BlockWriter, source: Source, shown: DescribablePicture | None
 ) -> Span | None:
-    """Append what a model says that a picture shows, if it has, and return where.
-
-    The text says whose words these are. It is in ``figure``, which gets a label if it has none.
-    """
-    if source.descriptions is None or shown is None:
+    """Append the placeholder of what a model will say that a picture shows, and return where."""
+    if shown is None:
         return None
     context = writer.before(_CONTEXT) or source.name
-    key = content_id("picture", shown.digest, context)
-    description = source.descriptions.of(
-        DescribablePicture(key, shown.data, "image/jpeg", shown.width, shown.height, context)
-    )
-    if not description:
-        return None
-    label, words = _DESCRIPTIONS.get(detect_language(description), _DESCRIPTIONS["en"])
-    # The next picture has the same context, and so the same key, as before this was known.
-    figure.label = figure.label or label
-    return writer.aside(words.format(description=description))
+    key = content_id("picture", shown.key, context)
+    place = writer.placeholder()
+    writer.pictures.append(replace(shown, key=key, context=context, place=place))
+    return place
 
 
 def open_pictures(source: Source) -> Iterator[tuple[str, Image]]:
@@ -199,7 +180,7 @@ class ReadPicture(NamedTuple):
     """A picture with the text in it, and as a model gets it."""
 
     page: RecognisedPage
-    shown: ShownPicture | None
+    shown: DescribablePicture | None
 
     @property
     def has_text(self) -> bool:
@@ -209,7 +190,7 @@ class ReadPicture(NamedTuple):
 
 def read_picture(source: Source, picture: Image) -> ReadPicture:
     """Recognise the text of a picture in a document. Raises Cancelled."""
-    page = recognise(picture, may_be_turned=False, known=source.recognised)
+    page = recognise(picture, may_be_turned=False)
     return ReadPicture(page, shown_to_model(source, picture, page))
 
 
@@ -230,10 +211,10 @@ def add_read_picture(
     if read.has_text and not label:
         said = " ".join(line.text for line in read.page.lines)
         label = _LABELS.get(detect_language(said), _LABELS["en"])
-    with nullcontext(figure) if figure else writer.block(BlockKind.FIGURE, label) as shown_in:
+    with nullcontext(figure) if figure else writer.block(BlockKind.FIGURE, label):
         if read.has_text:
             add_page(writer, read.page, place=place)
-        described = add_description(writer, source, read.shown, shown_in)
+        described = add_description(writer, source, read.shown)
     if described is not None and place is not None:
         writer.boxes.append(BoxedSpan(described, *place))
 

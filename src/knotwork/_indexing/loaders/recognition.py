@@ -6,7 +6,6 @@ each of them recognises one picture at a time.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from functools import cache
 from importlib.util import find_spec
@@ -16,11 +15,7 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, clean_line
-from knotwork._indexing.loaders.picture_descriptions import (
-    RecognisedLine,
-    RecognisedPage,
-    RecognisedPages,
-)
+from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
 from knotwork._indexing.process_limits import allow_more
 from knotwork.errors import LoadError
 
@@ -65,31 +60,15 @@ def missing_extra_error(source: Source) -> LoadError:
     )
 
 
-def recognise(
-    picture: Image, *, may_be_turned: bool = True, known: RecognisedPages | None = None
-) -> RecognisedPage:
+def recognise(picture: Image, *, may_be_turned: bool = True) -> RecognisedPage:
     """Return the lines of text in a picture. Raises Cancelled before it begins.
 
     A page that lies on its side or head is turned, if it ``may_be_turned``. A line by itself is
-    not, although the library has a model for it, which takes "900" for "006". A picture whose page
-    is ``known`` is not recognised again; the page of another is added.
+    not, although the library has a model for it, which takes "900" for "006".
     """
     check_cancelled()
     allow_more(PAGE_SECONDS)
     pixels = np.asarray(flattened(shrunk(picture, LONGEST_SIDE)))[:, :, ::-1]
-    if known is None:
-        return _recognise_upright(pixels, may_be_turned=may_be_turned)
-    shape = f"{pixels.shape} {may_be_turned}".encode()
-    key = hashlib.blake2b(pixels.tobytes(), digest_size=16, key=shape).digest()
-    page = known.get(key)
-    if page is None:
-        page = _recognise_upright(pixels, may_be_turned=may_be_turned)
-        known.add(key, page)
-    return page
-
-
-def _recognise_upright(pixels: np.ndarray[Any, Any], *, may_be_turned: bool) -> RecognisedPage:
-    """Return the lines of a picture in the direction in which they are most certain."""
     best, most = RecognisedPage((), pixels.shape[1], pixels.shape[0]), 0.0
     for turns in _TURNS if may_be_turned else _TURNS[:1]:
         check_cancelled()
