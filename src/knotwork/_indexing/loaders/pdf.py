@@ -25,7 +25,7 @@ from knotwork._indexing.loaders.loader import (
 from knotwork._indexing.loaders.page_layout import lines_of
 from knotwork._indexing.loaders.pdf_flow import join_lines
 from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
-from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
+from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
 from knotwork._indexing.loaders.pdf_pictures import (
     UNREAD_PAGES,
     Figure,
@@ -58,8 +58,10 @@ class PdfLoader:
     suffixes, signatures = FORMATS["pdf"]
 
     def load(self, source: Source) -> Content:
-        file = _read_file(source)
-        read = read_pictures(source, file.scanned, file.figures)
+        with open_pdf(source) as document:
+            with PDFIUM_LOCK:
+                file = _read_file(source, document)
+            read = read_pictures(source, document, file.scanned, file.figures)
         pages = [[] if number in read.pages else page for number, page in enumerate(file.pages)]
         if not any(pages) and not read.pages and not read.figures:
             raise no_text_error(source, len(pages), read.unread)
@@ -91,25 +93,24 @@ class _File(NamedTuple):
     information: Mapping[str, str]
 
 
-def _read_file(source: Source) -> _File:
-    """Read all that is needed of a file, while nothing else uses pdfium."""
+def _read_file(source: Source, document: Any) -> _File:  # noqa: ANN401
+    """Read all that is needed of a file but its pictures."""
     meter = TextMeter(source)
     pages: list[list[PageLine]] = []
     scanned: list[int] = []
     figures: list[Figure] = []
-    with open_pdf(source) as document:
-        for number in checked(range(len(document))):
-            content = read_page(document, number)
-            pages.append(make_lines(content, number, pages[-1] if pages else ()))
-            length = sum(len(line.text) for line in pages[-1])
-            meter.add(length)
-            if is_scanned(content, length):
-                scanned.append(number)
-            else:
-                figures += figures_of(content, number)
-        bookmarks = dict(_bookmarks(document))
-        information = document.get_metadata_dict()
-        return _File(pages, scanned, without_repetitions(figures), bookmarks, information)
+    for number in checked(range(len(document))):
+        content = read_page(document, number)
+        pages.append(make_lines(content, number, pages[-1] if pages else ()))
+        length = sum(len(line.text) for line in pages[-1])
+        meter.add(length)
+        if is_scanned(content, length):
+            scanned.append(number)
+        else:
+            figures += figures_of(content, number)
+    bookmarks = dict(_bookmarks(document))
+    information = document.get_metadata_dict()
+    return _File(pages, scanned, without_repetitions(figures), bookmarks, information)
 
 
 def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa: ANN401

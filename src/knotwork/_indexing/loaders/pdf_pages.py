@@ -287,7 +287,7 @@ class PageContent(NamedTuple):
 
 @contextmanager
 def open_pdf(source: Source) -> Iterator[Any]:
-    """Open a PDF, as a `pypdfium2.PdfDocument`; nothing else may use pdfium meanwhile.
+    """Open a PDF, as a `pypdfium2.PdfDocument`; who uses it holds `PDFIUM_LOCK`.
 
     Raises LoadError, whose reason is "password" if the password is missing or wrong, or "broken".
     """
@@ -302,9 +302,10 @@ def open_pdf(source: Source) -> Iterator[Any]:
             if error.err_code == FPDF_ERR_PASSWORD:
                 raise encrypted_file_error(source) from None
             raise broken_file_error(source, "its pages cannot be found") from error
-        try:
-            yield document
-        finally:
+    try:
+        yield document
+    finally:
+        with PDFIUM_LOCK:
             document.close()
 
 

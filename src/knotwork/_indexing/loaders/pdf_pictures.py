@@ -5,11 +5,12 @@ What is drawn with lines is no picture; its text is in the text of the page alre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._cancellation import check_cancelled
+from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
@@ -87,52 +88,30 @@ def unread_note(uri: str, pages: str) -> str:
     return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
 
 
-def rendered(source: Source, places: Sequence[tuple[int, Region | None]]) -> Iterator[Image | None]:
-    """Yield pages, or regions of them, as pictures, None for what pdfium cannot render."""
-    import pypdfium2
-
-    try:
-        with PDFIUM_LOCK:
-            document = pypdfium2.PdfDocument(source.data, password=source.password or None)
-    except pypdfium2.PdfiumError:
-        yield from [None] * len(places)
-        return
-    try:
-        for number, region in places:
-            check_cancelled()
-            with PDFIUM_LOCK:
-                try:
-                    picture = _render(document, number, region)
-                except (pypdfium2.PdfiumError, IndexError, ValueError):
-                    picture = None
-            yield picture
-    finally:
-        with PDFIUM_LOCK:
-            document.close()
-
-
 def _render(
     document: Any,  # noqa: ANN401 - a library without types
     number: int,
     region: Region | None,
 ) -> Image | None:
-    page = document[number]
+    """Return a page, or a region of it, as a picture; None if pdfium cannot render it."""
+    import pypdfium2
+
     try:
-        longest, cut = max(page.get_size()), (0.0, 0.0, 0.0, 0.0)
-        if region is not None:
-            left, bottom, right, top = page.get_bbox()
-            longest = max(region.right - region.left, region.top - region.bottom)
-            beyond = (right - region.right, top - region.top)
-            cut = (region.left - left, region.bottom - bottom, *beyond)
-        if not longest > 0:
-            return None
-        scale = min(_DPI / _POINTS, LONGEST_SIDE / longest)
-        bitmap = page.render(scale=scale, crop=cut)
-        picture: Image = bitmap.to_pil().convert("RGB")
-        bitmap.close()
-        return picture
-    finally:
-        page.close()
+        with PDFIUM_LOCK, closing(document[number]) as page:
+            longest, cut = max(page.get_size()), (0.0, 0.0, 0.0, 0.0)
+            if region is not None:
+                left, bottom, right, top = page.get_bbox()
+                longest = max(region.right - region.left, region.top - region.bottom)
+                beyond = (right - region.right, top - region.top)
+                cut = (region.left - left, region.bottom - bottom, *beyond)
+            if not longest > 0:
+                return None
+            scale = min(_DPI / _POINTS, LONGEST_SIDE / longest)
+            with closing(page.render(scale=scale, crop=cut)) as bitmap:
+                picture: Image = bitmap.to_pil().convert("RGB")
+            return picture
+    except (pypdfium2.PdfiumError, IndexError, ValueError):
+        return None
 
 
 _MOST_OF_PAGE = 0.8
@@ -228,7 +207,10 @@ def without_repetitions(figures: Iterable[Figure]) -> list[Figure]:
 
 
 def read_pictures(
-    source: Source, scanned: Sequence[int], figures: Sequence[Figure]
+    source: Source,
+    document: Any,  # noqa: ANN401
+    scanned: Sequence[int],
+    figures: Sequence[Figure],
 ) -> ReadPictures:
     """Recognise the scanned pages of a PDF, and read its figures. Raises Cancelled.
 
@@ -242,9 +224,9 @@ def read_pictures(
     unread: list[int] = []
     by_page: dict[int, list[tuple[Figure, ReadPicture]]] = {}
     asked = [*((number, None) for number in scanned), *((f.number, f) for f in wanted)]
-    pictures = rendered(source, [(number, f.region if f else None) for number, f in asked])
-    for index, ((number, figure), picture) in enumerate(zip(asked, pictures, strict=True)):
+    for index, (number, figure) in enumerate(checked(asked)):
         report_share(index, len(asked))
+        picture = _render(document, number, figure.region if figure else None)
         if picture is None:
             unread += [] if figure else [number]
         elif figure is not None:
