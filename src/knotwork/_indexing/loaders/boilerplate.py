@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from knotwork._indexing.loaders.kept_parts import keep_parts
 from knotwork._indexing.loaders.loader import Content
+from knotwork._text.sentences import measure_width
 from knotwork.records import BlockKind, Span, content_id, id_to_int
 
 EDGE_LINES = 256
@@ -107,7 +108,7 @@ def _read_lines(content: Content) -> list[_Line]:
             _Line(
                 Span(*match.span()),
                 id_to_int(content_id(text)) if is_removable else 0,
-                len(text) if text.isascii() else sum(1 + (c > "\u2e80") for c in text),
+                measure_width(text),
                 levels.get(start, 0),
                 start in links,
                 introduces,

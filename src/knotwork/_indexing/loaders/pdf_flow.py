@@ -21,10 +21,10 @@ from knotwork._indexing.loaders.lines import (
 from knotwork._indexing.loaders.pdf_lines import WIDE
 from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN
 from knotwork._indexing.loaders.table_rows import names_columns
+from knotwork._text.sentences import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
 _BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
-_WIDE_CHARACTER = re.compile(rf"[{WIDE}]")
 _WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
 _MIN_WRAPPED_WIDTH = 24
 """Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
@@ -104,7 +104,7 @@ def _longest(lines: Sequence[PageLine]) -> dict[int, int]:
     """Return the longest line of each page in half-width characters."""
     longest: dict[int, int] = {}
     for line in lines:
-        longest[line.page] = max(longest.get(line.page, 0), _columns(line.text))
+        longest[line.page] = max(longest.get(line.page, 0), measure_width(line.text))
     return longest
 
 
@@ -137,13 +137,8 @@ def _is_wrapped(line: PageLine, following: PageLine, longest: int) -> bool:
     """Return True if a line of Chinese continues in the next one, to be joined without a space."""
     if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
         return False
-    is_full = _columns(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
+    is_full = measure_width(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
     return (is_full or _WRAPPED.search(line.text) is not None) and page_item(following.text) is None
-
-
-def _columns(text: str) -> int:
-    """Return the width of a text in half-width characters."""
-    return len(text) + len(_WIDE_CHARACTER.findall(text))
 
 
 def _ends_paragraph(line: PageLine, following: PageLine, pitch: float) -> bool:

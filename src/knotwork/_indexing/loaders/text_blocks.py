@@ -31,10 +31,15 @@ from knotwork._indexing.loaders.text_columns import (
     is_closed,
     read_aligned,
     read_bars,
-    text_columns,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
-from knotwork._text.sentences import is_wide, join_lines, join_wrapped, wrapping_width
+from knotwork._text.sentences import (
+    is_wide,
+    join_lines,
+    join_wrapped,
+    measure_width,
+    wrapping_width,
+)
 from knotwork.records import BlockKind
 
 _MARKDOWN = (
@@ -222,7 +227,7 @@ class _Reader:
     def _lead(self, number: int) -> str | None:
         """Return the line above a list, table or code if it reads like a title of it."""
         line = self._writer.last.rpartition("\n")[2]
-        is_title = is_title_like(line) and text_columns(line) <= MOST_TITLE
+        is_title = is_title_like(line) and measure_width(line) <= MOST_TITLE
         return line if is_title and self._at(number - 1).text.endswith(line) else None
 
     def _read_inside(
@@ -250,7 +255,7 @@ class _Reader:
         found = _UNDERLINE.fullmatch(below.text)
         if found is None or not any(map(str.isalnum, title.text)) or "|" in title.text:
             return 0
-        columns = text_columns(title.text)
+        columns = measure_width(title.text)
         if columns > 2 * MOST_TITLE or _NO_TITLE_END.search(title.text):
             return 0
         if len(below.text) < min(columns, len(title.text) + 3) - 2:
@@ -407,7 +412,7 @@ class _Reader:
         if _GOES_ON.search(item.text) and after == number + 1:
             return after + 1
         is_apart = is_title_like(line.text) or _GOES_ON.search(line.text) is not None
-        is_section = is_title_like(item.text) and text_columns(line.text) > MOST_TITLE
+        is_section = is_title_like(item.text) and measure_width(line.text) > MOST_TITLE
         ends = range(after + 1, after + 1 + _MOST_BETWEEN)
         if is_apart or (is_section and 0 not in item.places):
             return 0
@@ -444,7 +449,7 @@ class _Reader:
         """Read a line that announces a chapter, has the number of a section, or is in capitals."""
         line = self._at(number)
         text = " ".join(line.text.split())
-        if text_columns(text) > 2 * MOST_TITLE or self._next_text(number + 1) == len(self._lines):
+        if measure_width(text) > 2 * MOST_TITLE or self._next_text(number + 1) == len(self._lines):
             return 0
         is_apart = not self._at(number - 1).text
         if not is_apart and (self._style.width or not any(map(is_wide, text))):
@@ -613,7 +618,7 @@ class _Reader:
         text = join_wrapped("\n".join(lines), width=width)
         parts = [part.strip() for part in text.split("\n")]
         ended = sum(_ENDED.search(part) is not None for part in parts)
-        is_verse = max(map(text_columns, parts)) <= MOST_TITLE and 2 * ended <= len(parts)
+        is_verse = max(map(measure_width, parts)) <= MOST_TITLE and 2 * ended <= len(parts)
         for part in ["\n".join(parts)] if width or is_verse else parts:
             self._writer.paragraph(part)
 

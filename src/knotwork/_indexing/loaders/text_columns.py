@@ -30,11 +30,6 @@ class TextTable(NamedTuple):
     has_options: bool = False
 
 
-def text_columns(text: str) -> int:
-    """Return the width of a text in half-width characters."""
-    return len(text) + (0 if text.isascii() else sum(map(is_wide, text)))
-
-
 def is_border(text: str) -> bool:
     """Return True for a line of a table without cells, such as "---|---" or "+---+"."""
     return _BORDER.fullmatch(text) is not None
