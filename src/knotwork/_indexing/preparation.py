@@ -52,6 +52,7 @@ _AHEAD_BYTES = 256 << 10
 """Text in progress for each worker, about a second of work, which a killed run repeats."""
 
 Preparation: TypeAlias = Prepared | Undescribed | Unprepared
+_Result: TypeAlias = Preparation | Parcel | Document | UndescribedDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ class _Item:
     """A document in the queue: in progress in a worker (``future``), or not begun."""
 
     source: Candidate
-    future: FileFuture[Preparation | Parcel | _Loaded] | None = None
+    future: FileFuture[_Result] | None = None
     result: Preparation | None = None
 
 
@@ -357,9 +358,7 @@ class WorkerPreparer:
             return prepare(source, self._recipe)
         return self._result(source, item.future)
 
-    def _result(
-        self, source: Candidate, future: Future[Preparation | Parcel | _Loaded]
-    ) -> Preparation:
+    def _result(self, source: Candidate, future: Future[_Result]) -> Preparation:
         """Wait for the result of a worker, and return it or what is done in its place."""
         try:
             found = wait_for(future)
@@ -376,8 +375,8 @@ class WorkerPreparer:
             return prepare(source, self._recipe)
         except TypeError as error:  # a loader or an extractor of a plugin
             return Unprepared(source, LoadError("fault", f"`{source.uri}`: {error}."))
-        if isinstance(found, _Loaded):
-            return self._prepare_by(found.read, source)
+        if isinstance(found, Document | UndescribedDocument):
+            return self._prepare_by(lambda: found, source)
         return unpack(found)
 
     def _prepare_by(self, read: Reading, source: Candidate) -> Preparation:
@@ -386,26 +385,9 @@ class WorkerPreparer:
         return replace(found, source=replace(found.source, read=source.read))
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """What a worker loaded: a document, or the error of its file."""
-
-    document: Document | UndescribedDocument | None
-    error: LoadError | None
-
-    def read(self) -> Document | UndescribedDocument:
-        if self.document is None:
-            assert self.error is not None
-            raise self.error
-        return self.document
-
-
 def _prepare(source: Candidate, recipe: Recipe) -> Preparation | Parcel:
     return pack(prepare(source, recipe))
 
 
-def _load(source: Candidate, _shared: None) -> _Loaded:
-    try:
-        return _Loaded(source.read(), None)
-    except LoadError as error:
-        return _Loaded(None, error)
+def _load(source: Candidate, _shared: None) -> Document | UndescribedDocument:
+    return source.read()
