@@ -19,7 +19,6 @@ from knotwork._indexing.loaders import load_file
 from knotwork._indexing.preparation import (
     WORTH_BYTES,
     Recipe,
-    SerialPreparer,
     WorkerPreparer,
     open_preparer,
     prepare,
@@ -161,13 +160,14 @@ def test_a_recipe_that_cannot_be_sent_is_followed_here_and_files_are_loaded_ther
     preparer.close()
 
 
-def test_processes_are_used_unless_settings_say_no():
-    def kind(**options):
-        return type(open_preparer(RECIPE, **{"workers": 1, "total_bytes": WORTH_BYTES} | options))
-
-    assert kind() is WorkerPreparer
-    assert kind(total_bytes=1) is WorkerPreparer
-    assert kind(workers=0) is SerialPreparer
+def test_no_process_is_started_if_settings_say_so(tmp_path):
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 nothing more")
+    read = partial(load_file, broken, uri="broken.pdf")
+    orders = [order(0), Candidate("broken.pdf", read, size=20), order(1)]
+    preparer = open_preparer(RECIPE, workers=0, total_bytes=WORTH_BYTES)
+    assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
+    assert not preparer.processes
 
 
 @pytest.mark.parametrize(("cores", "total_bytes"), [(4, WORTH_BYTES - 1), (1, 100 * WORTH_BYTES)])

@@ -170,8 +170,6 @@ def open_preparer(
     -1 starts one for each core, at most 8. 0 prepares all documents in this process, without
     limits.
     """
-    if not workers:
-        return SerialPreparer(recipe)
     count = worker_count(workers)
     return WorkerPreparer(
         recipe,
@@ -179,41 +177,6 @@ def open_preparer(
         limits=limits,
         shares_work=(workers > 0 or count > 1) and total_bytes >= WORTH_BYTES,
     )
-
-
-class SerialPreparer:
-    """Prepares each document when it is taken; implements `Preparer`."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self._sources: deque[Candidate] = deque()
-
-    @property
-    def open(self) -> int:
-        return len(self._sources)
-
-    @property
-    def oldest(self) -> str:
-        return self._sources[0].uri if self._sources else ""
-
-    @property
-    def share(self) -> float:
-        return 0.0
-
-    def begin(self, source: Candidate) -> None:
-        self._sources.append(source)
-
-    def is_ready(self) -> bool:
-        return bool(self._sources)
-
-    def wait(self, seconds: float) -> bool:  # noqa: ARG002 - of the protocol
-        return True
-
-    def take(self) -> Preparation:
-        return prepare(self._sources.popleft(), self._recipe)
-
-    def close(self) -> None:
-        self._sources.clear()
 
 
 @dataclass(slots=True)
@@ -228,6 +191,7 @@ class _Item:
 class WorkerPreparer:
     """Prepares documents in ``workers`` processes, and short plain texts in this one.
 
+    Without workers, each document is prepared in this process when it is taken.
     With ``shares_work``, workers prepare short texts too, as soon as one has started. A document
     that exceeds a limit or crashes its worker is one failed document. A document in memory that
     cannot be sent to a worker, and the file of a loader that cannot, are prepared in this process;
@@ -328,6 +292,8 @@ class WorkerPreparer:
 
     def _send(self, item: _Item) -> None:
         """Send a document to a worker; one that cannot be sent is prepared when it is taken."""
+        if not self._workers:
+            return
         pool = self._open_pool()
         source = replace(item.source, read_here=None)
         function: Callable[[Candidate, Any], Any] = _load if self._loads_only else _prepare
