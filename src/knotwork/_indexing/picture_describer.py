@@ -149,7 +149,7 @@ class PictureDescriber:
         """
         done = self._documents.popleft()
         pictures = done.found.pictures
-        known = {picture.key: "" for picture in pictures}
+        known: dict[str, str] = {}
         if not done.futures:
             self._unseen += len(pictures) if self._blindness else 0
             return replace(done.found.described(known), lacks_descriptions=True)
@@ -179,7 +179,6 @@ class PictureDescriber:
             request = picture_request(self.model, picture, found.source.uri)
             if needs_call(self.model, request):
                 requests.append(request)
-                known[picture.key] = ""
             else:
                 known[picture.key] = self._describe(picture, found.source.uri).description
         return found.described(known), requests

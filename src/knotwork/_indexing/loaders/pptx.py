@@ -71,7 +71,7 @@ class _Deck:
             below = self._has_parts and not _opens_part(slide)
             self._writer.heading(2 if below else 1, title.text_frame.text)
         for shape in _shapes(slide.shapes):
-            if title is not None and shape.shape_id == title.shape_id:
+            if shape == title:
                 continue
             if getattr(shape, "has_table", False) and shape.has_table:
                 cells = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
@@ -136,7 +136,7 @@ def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:
         for text in {
             _without_numbers(shape.text_frame.text)
             for shape in _shapes(slide.shapes)
-            if shape.has_text_frame and not _is_title(shape)
+            if shape.has_text_frame and shape != slide.shapes.title
         }
     )
     return frozenset(text for text, count in counts.items() if 2 * count > len(slides))
@@ -144,13 +144,6 @@ def _repeated_texts(slides: Sequence[Any]) -> frozenset[str]:
 
 def _without_numbers(text: str) -> str:
     return re.sub(r"\d+", "#", " ".join(text.split()))
-
-
-def _is_title(shape: Any) -> bool:  # noqa: ANN401
-    from pptx.enum.shapes import PP_PLACEHOLDER
-
-    titles = (PP_PLACEHOLDER.TITLE, PP_PLACEHOLDER.CENTER_TITLE, PP_PLACEHOLDER.VERTICAL_TITLE)
-    return bool(shape.is_placeholder) and shape.placeholder_format.type in titles
 
 
 def _opens_part(slide: Any) -> bool:  # noqa: ANN401

@@ -11,7 +11,7 @@ import datetime as dt
 import io
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from statistics import median
@@ -302,32 +302,32 @@ def type_column(cells: Sequence[str]) -> tuple[str, list[Cell]]:
     present = [cell for cell in cells if cell.lower() not in _MISSING]
     if not present:
         return "text", [None] * len(cells)
-    for kind, convert in (*_number_readers(present), ("date", _read_dates(present))):
-        found = list(takewhile(lambda value: value is not None, map(convert, present)))
-        if len(found) == len(present):
-            by_cell = dict(zip(present, found, strict=True))
+    for kind, values in (_read_numbers(present), ("date", _read_dates(present))):
+        if len(values) == len(present):
+            by_cell = dict(zip(present, values, strict=True))
             return kind, [by_cell.get(cell) for cell in cells]
     return "text", [cell or None for cell in cells]
 
 
-def _number_readers(present: Sequence[str]) -> list[tuple[str, Callable[[str], Cell]]]:
-    """Return converters to "integer" and "number" for a column; [] for a column of codes."""
+def _read_numbers(present: Sequence[str]) -> tuple[str, Sequence[Cell]]:
+    """Return "integer" or "number" and the values up to the first cell that has another type.
+
+    A column of codes has no numbers.
+    """
     if any(_CODE.match(cell) and not re.match(r"[-+]?0[.,]", cell) for cell in present):
-        return []
+        return "number", []
     bare = [_bare(cell) for cell in present]
     has_decimal_comma = any(re.search(r",\d{1,2}$|,\d{4,}$|\.\d{3},", cell) for cell in bare)
     decimal = "," if has_decimal_comma else "."
+    read = (_read_number(cell, decimal) for cell in present)
+    values = list(takewhile(lambda value: value is not None, read))
+    if all(isinstance(value, int) for value in values) and not any(map(_is_too_long, present)):
+        return "integer", values
+    return "number", [float(value) for value in values if value is not None]
 
-    def integer(cell: str) -> Cell:
-        value = _read_number(cell, decimal)
-        digits = len(re.sub(r"\D", "", cell))
-        return int(value) if isinstance(value, int) and digits <= _MAX_INTEGER_DIGITS else None
 
-    def number(cell: str) -> Cell:
-        value = _read_number(cell, decimal)
-        return None if value is None else float(value)
-
-    return [("integer", integer), ("number", number)]
+def _is_too_long(cell: str) -> bool:
+    return len(re.sub(r"\D", "", cell)) > _MAX_INTEGER_DIGITS
 
 
 def _bare(cell: str) -> str:
@@ -352,17 +352,14 @@ def _read_number(cell: str, decimal: str) -> int | float | None:
     return float(plain) if "." in plain else int(plain)
 
 
-def _read_dates(present: Sequence[str]) -> Callable[[str], Cell]:
-    """Return a converter of dates, with day or month first as some value of the column shows.
+def _read_dates(present: Sequence[str]) -> Sequence[Cell]:
+    """Return the dates up to the first cell that is none.
 
-    It returns None for every cell if the order is ambiguous.
+    Day or month is first as some value of the column shows; [] if that is ambiguous.
     """
     pairs = [m for cell in present if (m := re.match(r"(\d{1,2})[/.-](\d{1,2})[/.-]\d{4}", cell))]
     day_first = any(int(m[1]) > 12 for m in pairs) or any("." in m[0] for m in pairs)
     month_first = any(int(m[2]) > 12 for m in pairs)
-    is_ambiguous = bool(pairs) and day_first == month_first
-
-    def read(cell: str) -> Cell:
-        return None if is_ambiguous else parse_date(cell, day_first=day_first) or None
-
-    return read
+    if pairs and day_first == month_first:
+        return []
+    return list(takewhile(bool, (parse_date(cell, day_first=day_first) for cell in present)))
