@@ -86,6 +86,8 @@ _BY_SUFFIX = {suffix: name for name in FORMATS for suffix in FORMATS[name].suffi
 
 LIGHT_BYTES = 32_000
 """Plain text up to this size is prepared in about a second at most, whatever it contains."""
+MAX_FILE_MB = 100.0
+"""Largest file that is read unless a setting says otherwise."""
 _LIGHT_LOADERS = frozenset({"text", "markdown"})
 
 
@@ -167,12 +169,14 @@ class RemoteFile(Protocol):
 class ReadOptions(TypedDict, total=False):
     """Options of `load_file`.
 
-    ``max_characters`` limits the text of a small file; a larger one may have 4 characters for each
-    byte. ``audio_model`` is the folder of the model that recognises the speech of recordings.
-    ``repeated`` are the keys of lines that the file's site repeats; they are removed.
-    ``only_light`` raises ReadElsewhere for a file that is not a short plain text.
+    ``max_file_mb`` limits the file. ``max_characters`` limits the text of a small file; a larger
+    one may have 4 characters for each byte. ``audio_model`` is the folder of the model that
+    recognises the speech of recordings. ``repeated`` are the keys of lines that the file's site
+    repeats; they are removed. ``only_light`` raises ReadElsewhere for a file that is not a short
+    plain text.
     """
 
+    max_file_mb: float
     max_characters: int
     password: str
     audio_model: str
@@ -180,24 +184,28 @@ class ReadOptions(TypedDict, total=False):
     only_light: bool
 
 
-def load_file(
-    path: Path | RemoteFile, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
-) -> Document:
+def load_file(path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOptions]) -> Document:
     """Return a file as a document; ``uri`` is its name in the index and in errors.
 
     Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
     "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
-    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    return load_document(data, uri=uri, max_file_mb=max_file_mb, **options)
+    return load_document(_read_file(path, uri, options), uri=uri, **options)
+
+
+def load_document(data: bytes, *, uri: str, **options: Unpack[ReadOptions]) -> Document:
+    """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
+
+    The errors are those of `load_file`.
+    """
+    return _make_document(uri, _load_bytes(data, uri, options))
 
 
 def load_undescribed(
-    path: Path | RemoteFile, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
+    path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOptions]
 ) -> Document | UndescribedDocument:
     """Return what `load_file` does, or a document that waits for descriptions of its pictures."""
-    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    content = _load_bytes(data, uri=uri, max_file_mb=max_file_mb, describes=True, **options)
+    content = _load_bytes(_read_file(path, uri, options), uri, options, describes=True)
     if not content.pictures:
         return _make_document(uri, content)
     without_data = tuple(replace(picture, data=b"") for picture in content.pictures)
@@ -218,30 +226,24 @@ def describe(rest: bytes, descriptions: Mapping[str, str]) -> Document:
     return _make_document(uri, content)
 
 
+def load_edge_keys(
+    path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOptions]
+) -> list[int]:
+    """Return the keys of the lines of a web page that its site may repeat: see `edge_line_keys`.
+
+    Raises LoadError, as `load_file` does.
+    """
+    return edge_line_keys(_load_bytes(_read_file(path, uri, options), uri, options))
+
+
 def may_be_light(uri: str, size: int) -> bool:
     """Return True if a file of this name and size in bytes may be a short plain text."""
     suffix = Source(uri, b"").suffix
     return size <= LIGHT_BYTES and _BY_SUFFIX.get(suffix) in _LIGHT_LOADERS
 
 
-def load_edge_keys(
-    path: Path | RemoteFile,
-    *,
-    uri: str,
-    max_file_mb: float = 100.0,
-    max_characters: int = MAX_CHARACTERS,
-) -> list[int]:
-    """Return the keys of the lines of a web page that its site may repeat: see `edge_line_keys`.
-
-    Raises LoadError, as `load_file` does.
-    """
-    data = _read_file(path, uri=uri, max_file_mb=max_file_mb)
-    return edge_line_keys(
-        _load_bytes(data, uri=uri, max_file_mb=max_file_mb, max_characters=max_characters)
-    )
-
-
-def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> bytes:
+def _read_file(path: Path | RemoteFile, uri: str, options: ReadOptions) -> bytes:
+    max_file_mb = options.get("max_file_mb", MAX_FILE_MB)
     if not isinstance(path, Path):
         return path.read(uri=uri, max_file_mb=max_file_mb)
     try:
@@ -265,24 +267,8 @@ def _read_file(path: Path | RemoteFile, *, uri: str, max_file_mb: float) -> byte
         ) from error
 
 
-def load_document(
-    data: bytes, *, uri: str, max_file_mb: float = 100.0, **options: Unpack[ReadOptions]
-) -> Document:
-    """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
-
-    The options and the errors are those of `load_file`.
-    """
-    return _make_document(uri, _load_bytes(data, uri=uri, max_file_mb=max_file_mb, **options))
-
-
-def _load_bytes(
-    data: bytes,
-    *,
-    uri: str,
-    max_file_mb: float,
-    describes: bool = False,
-    **options: Unpack[ReadOptions],
-) -> Content:
+def _load_bytes(data: bytes, uri: str, options: ReadOptions, *, describes: bool = False) -> Content:
+    max_file_mb = options.get("max_file_mb", MAX_FILE_MB)
     if len(data) > max_file_mb * MEGABYTE:
         raise too_large_error(uri, len(data), max_file_mb)
     repeated = options.get("repeated", ())
