@@ -196,7 +196,7 @@ def broken_file_error(source: Source, reason: str) -> LoadError:
     )
 
 
-def no_text_error(uri: str) -> LoadError:
+def unrecognised_error(uri: str) -> LoadError:
     """Return the error for a picture with no text."""
     return LoadError(
         "no_text",

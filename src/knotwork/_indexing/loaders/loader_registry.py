@@ -30,7 +30,7 @@ from knotwork._indexing.loaders.loader import (
     archive_names,
     check_archive,
     format_size,
-    no_text_error,
+    unrecognised_error,
 )
 from knotwork._indexing.loaders.picture_descriptions import (
     UndescribedDocument,
@@ -222,7 +222,7 @@ def describe(rest: bytes, descriptions: Mapping[str, str]) -> Document:
     uri, content = pickle.loads(rest)  # noqa: S301  from a worker of this run
     content = with_descriptions(content, descriptions)
     if not content.text:
-        raise no_text_error(uri)
+        raise unrecognised_error(uri)
     return _make_document(uri, content)
 
 

@@ -60,41 +60,33 @@ class PdfLoader:
     def load(self, source: Source) -> Content:
         with open_pdf(source) as document:
             with PDFIUM_LOCK:
-                file = _read_file(source, document)
-            read = read_pictures(source, document, file.scanned, file.figures)
-        pages = [[] if number in read.pages else page for number, page in enumerate(file.pages)]
+                found, scanned, figures = _read_pages(source, document)
+                bookmarks = dict(_bookmarks(document))
+                information = document.get_metadata_dict()
+            read = read_pictures(source, document, scanned, figures)
+        pages = [[] if number in read.pages else page for number, page in enumerate(found)]
         if not any(pages) and not read.pages and not read.figures:
             raise no_text_error(source, len(pages), read.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         lines = without_contents(lines, len(pages)) or lines
         writer = BlockWriter(source)
         flow = _in_order(writer, source, lines, read)
-        _add_lines(writer, flow, _headings(flow, file.bookmarks))
+        _add_lines(writer, flow, _headings(flow, bookmarks))
         unread = {UNREAD_PAGES: page_ranges(read.unread)} if read.unread else {}
         if read.unread_figures:
             unread[UNREAD_PICTURES] = str(read.unread_figures)
         return writer.content(
             "application/pdf",
-            title=clean_line(file.information.get("Title", "")),
-            metadata={**_metadata(file.information), "pages": str(len(pages)), **unread},
+            title=clean_line(information.get("Title", "")),
+            metadata={**_metadata(information), "pages": str(len(pages)), **unread},
         )
 
 
-class _File(NamedTuple):
-    """The lines of each page, scanned pages, figures on others, the outline, the information.
-
-    ``bookmarks`` are the levels of the outline, from 1, by pages and keys of titles.
-    """
-
-    pages: list[list[PageLine]]
-    scanned: list[int]
-    figures: list[Figure]
-    bookmarks: Mapping[tuple[int, str], int]
-    information: Mapping[str, str]
-
-
-def _read_file(source: Source, document: Any) -> _File:  # noqa: ANN401
-    """Read all that is needed of a file but its pictures."""
+def _read_pages(
+    source: Source,
+    document: Any,  # noqa: ANN401 - a library without types
+) -> tuple[list[list[PageLine]], list[int], list[Figure]]:
+    """Return the lines of each page, the numbers of scanned pages, and the figures on others."""
     meter = TextMeter(source)
     pages: list[list[PageLine]] = []
     scanned: list[int] = []
@@ -108,12 +100,11 @@ def _read_file(source: Source, document: Any) -> _File:  # noqa: ANN401
             scanned.append(number)
         else:
             figures += figures_of(content, number)
-    bookmarks = dict(_bookmarks(document))
-    information = document.get_metadata_dict()
-    return _File(pages, scanned, without_repetitions(figures), bookmarks, information)
+    return pages, scanned, without_repetitions(figures)
 
 
 def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa: ANN401
+    """Yield the levels of the outline, from 1, by pages and keys of titles."""
     for entry in islice(document.get_toc(max_depth=_DEEPEST_BOOKMARK), _MOST_BOOKMARKS):
         destination = entry.get_dest()
         page = destination.get_index() if destination is not None else None

@@ -21,7 +21,7 @@ from knotwork._indexing.loaders.loader import (
     Content,
     Source,
     broken_file_error,
-    no_text_error,
+    unrecognised_error,
 )
 from knotwork._indexing.loaders.page_layout import Placement, add_page
 from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, RecognisedPage
@@ -78,7 +78,7 @@ class PictureLoader:
             with writer.block(BlockKind.FIGURE):
                 add_description(writer, source, shown_to_model(source, picture, page))
         if not writer.length:
-            raise no_text_error(source.uri)
+            raise unrecognised_error(source.uri)
         return writer.content(media_type, metadata={"pages": str(pages)} if pages > 1 else None)
 
 
