@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source
+from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
 from knotwork._indexing.loaders.sound import SECONDS_FOR_A_SECOND, Recording, open_recording
 from knotwork._indexing.loaders.speech import (
     Transcriber,
@@ -26,11 +26,8 @@ _CERTAIN = 0.7
 """If the language of a piece is less certain, it is read in that of the pieces before."""
 
 
-class AudioLoader:
+class AudioLoader(FormatLoader, name="audio"):
     """Recognises the speech of a recording with the Whisper model that a setting names."""
-
-    name = "audio"
-    suffixes, signatures = FORMATS["audio"]
 
     def load(self, source: Source) -> Content:
         transcriber = open_transcriber(source)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     check_archive,
     office_metadata,
@@ -56,11 +56,8 @@ _MAX_INHERITANCE = 20
 """Styles to follow along an inheritance chain, which is circular in some damaged files."""
 
 
-class WordLoader:
+class WordLoader(FormatLoader, name="docx"):
     """Reads .docx; of tracked changes, inserted text is kept and deleted text left out."""
-
-    name = "docx"
-    suffixes, signatures = FORMATS["docx"]
 
     def load(self, source: Source) -> Content:
         import docx

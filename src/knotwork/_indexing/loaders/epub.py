@@ -11,8 +11,8 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     broken_file_error,
     encrypted_file_error,
@@ -27,11 +27,8 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 
-class EpubLoader:
+class EpubLoader(FormatLoader, name="epub"):
     """Reads .epub; headings of the chapters are kept."""
-
-    name = "epub"
-    suffixes, signatures = FORMATS["epub"]
 
     def load(self, source: Source) -> Content:
         with open_archive(source) as archive:

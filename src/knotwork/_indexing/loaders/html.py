@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     clean_line,
     clean_text,
@@ -64,11 +64,8 @@ _META = {
 }  # fmt: skip
 
 
-class HtmlLoader:
+class HtmlLoader(FormatLoader, name="html"):
     """Reads HTML and XHTML: headings, lists, tables, definitions, code and boxes with titles."""
-
-    name = "html"
-    suffixes, signatures = FORMATS["html"]
 
     def load(self, source: Source) -> Content:
         declared = _DECLARED.search(source.data[:4_096])

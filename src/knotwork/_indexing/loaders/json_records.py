@@ -15,8 +15,8 @@ from typing import Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     TextMeter,
     broken_file_error,
@@ -40,11 +40,8 @@ _MAX_CELL_LENGTH = 120
 """A longer value is no cell of a table."""
 
 
-class JsonLoader:
+class JsonLoader(FormatLoader, name="json"):
     """Reads .json, .jsonl and .ndjson; a .json file may also hold JSON Lines."""
-
-    name = "json"
-    suffixes, signatures = FORMATS["json"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)

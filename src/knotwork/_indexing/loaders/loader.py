@@ -151,6 +151,17 @@ FORMATS: Mapping[str, FileFormat] = {
 """The formats of the built-in loaders by name, so that a file imports only the loader it needs."""
 
 
+class FormatLoader:
+    """Base of the built-in loaders, which have the suffixes and signatures of `FORMATS`."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    signatures: tuple[bytes, ...]
+
+    def __init_subclass__(cls, *, name: str) -> None:
+        cls.name, (cls.suffixes, cls.signatures) = name, FORMATS[name]
+
+
 def clean_text(text: str) -> str:
     """Return text with newlines as its only line ends, without NULs and lone surrogates.
 

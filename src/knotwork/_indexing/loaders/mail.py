@@ -8,8 +8,8 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     broken_file_error,
     flat_metadata,
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 _FIELDS = ("From", "To", "Cc", "Date")
 
 
-class MailLoader:
+class MailLoader(FormatLoader, name="eml"):
     """Reads .eml; attachments are listed by name, not read."""
-
-    name = "eml"
-    suffixes, signatures = FORMATS["eml"]
 
     def load(self, source: Source) -> Content:
         import email.policy

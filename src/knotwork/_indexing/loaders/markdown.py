@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import add_html
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source, flat_metadata, text_leaves
+from knotwork._indexing.loaders.loader import (
+    Content,
+    FormatLoader,
+    Source,
+    flat_metadata,
+    text_leaves,
+)
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
@@ -26,11 +32,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class MarkdownLoader:
+class MarkdownLoader(FormatLoader, name="markdown"):
     """Reads Markdown: CommonMark, extended by tables and definition lists."""
-
-    name = "markdown"
-    suffixes, signatures = FORMATS["markdown"]
 
     def load(self, source: Source) -> Content:
         text, metadata = read_front_matter(decode_text(source), uri=source.uri)

@@ -14,8 +14,8 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.line_blocks import LineWriter
 from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     TextMeter,
     clean_line,
@@ -48,14 +48,11 @@ _DEEPEST_BOOKMARK = 15
 _MOST_BOOKMARKS = 20_000
 
 
-class PdfLoader:
+class PdfLoader(FormatLoader, name="pdf"):
     """Reads the text layer of a PDF.
 
     Leaves out running heads and feet, page numbers, tables of contents and indexes.
     """
-
-    name = "pdf"
-    suffixes, signatures = FORMATS["pdf"]
 
     def load(self, source: Source) -> Content:
         with open_pdf(source) as document:

@@ -17,8 +17,8 @@ from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     broken_file_error,
     unrecognised_error,
@@ -58,11 +58,8 @@ _CONTEXT = 400
 """Characters of the document before a picture that a model gets with it."""
 
 
-class PictureLoader:
+class PictureLoader(FormatLoader, name="picture"):
     """Recognises the text of a picture, or of each page of a TIFF, and has pictures described."""
-
-    name = "picture"
-    suffixes, signatures = FORMATS["picture"]
 
     def load(self, source: Source) -> Content:
         if not is_available():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.loader import FORMATS, Content, Source
+from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
 from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
 from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
 
@@ -36,11 +36,8 @@ _ORG_TERM = re.compile(r"(\s*[-+] )(.{1,80}?) :: ")
 _ORG_BORDER = re.compile(r"\s*\|[-+]+\|\s*")
 
 
-class TextLoader:
+class TextLoader(FormatLoader, name="text"):
     """Reads text in any encoding: its blocks, or the lines of a log."""
-
-    name = "text"
-    suffixes, signatures = FORMATS["text"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)

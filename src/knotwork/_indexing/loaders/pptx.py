@@ -10,8 +10,8 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     check_archive,
     office_metadata,
@@ -30,11 +30,8 @@ MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.prese
 _MAX_GROUP_DEPTH = 20
 
 
-class SlidesLoader:
+class SlidesLoader(FormatLoader, name="pptx"):
     """Reads .pptx: titles, text boxes, tables, groups and notes, slide by slide."""
-
-    name = "pptx"
-    suffixes, signatures = FORMATS["pptx"]
 
     def load(self, source: Source) -> Content:
         import pptx

@@ -20,8 +20,8 @@ from typing import Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     TextMeter,
     check_archive,
@@ -41,11 +41,8 @@ _DEFAULT_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|工作表)\s*\d*", re.I
 _SAMPLE_CHARACTERS = 20_000
 
 
-class SheetsLoader:
+class SheetsLoader(FormatLoader, name="xlsx"):
     """Reads .xlsx: a page for each sheet, and the stored results of formulas."""
-
-    name = "xlsx"
-    suffixes, signatures = FORMATS["xlsx"]
 
     def load(self, source: Source) -> Content:
         import openpyxl
@@ -81,11 +78,8 @@ class SheetsLoader:
         )
 
 
-class DelimitedLoader:
+class DelimitedLoader(FormatLoader, name="csv"):
     """Reads .csv, with the delimiter that it uses, and .tsv."""
-
-    name = "csv"
-    suffixes, signatures = FORMATS["csv"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)

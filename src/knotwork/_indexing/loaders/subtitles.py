@@ -12,8 +12,8 @@ from itertools import count, pairwise
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
-    FORMATS,
     Content,
+    FormatLoader,
     Source,
     broken_file_error,
     clean_line,
@@ -122,11 +122,8 @@ class _Cue:
     end_s: float | None
 
 
-class SubtitlesLoader:
+class SubtitlesLoader(FormatLoader, name="subtitles"):
     """Reads .srt and .vtt; a speaker in `<v Name>` is written before what the speaker says."""
-
-    name = "subtitles"
-    suffixes, signatures = FORMATS["subtitles"]
 
     def load(self, source: Source) -> Content:
         text = decode_text(source)
