@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
@@ -77,22 +78,16 @@ class _Group:
     """Paragraphs and a table that make one block together; what comes next may belong to it.
 
     A group is a caption and code, a table or pictures, or terms and their ``description``.
-    ``title`` is the caption if it may be the title of what is below.
+    ``title`` is the caption if it may be the title of what is below; ``table`` appends the table.
     """
 
     caption: str = ""
     title: str = ""
     code: list[str] = field(default_factory=list)
-    table: _Table | None = None
+    table: Callable[[], object] | None = None
     pictures: list[bytes] = field(default_factory=list)
     terms: list[str] = field(default_factory=list)
     description: OpenBlock | None = None
-
-
-class _Table(NamedTuple):
-    rows: list[list[str]]
-    header: bool | None
-    keyed: bool
 
 
 class _Body:
@@ -151,8 +146,7 @@ class _Body:
             self._pictures.add(data, box)
         self._writer.code("\n".join(group.code))
         if group.table is not None:
-            rows, header, keyed = group.table
-            self._writer.table(rows, header=header, keyed=keyed)
+            group.table()
         self._writer.paragraph(caption_below)
         if box is not None:
             self._writer.end(box)
@@ -283,7 +277,8 @@ class _Body:
             self._end_group()
         bold = [[self._is_bold(cell) for cell in row] for row in rows]
         has_header = is_on(table.find(f"{W}tr/{W}trPr"), "tblHeader") or _is_bold_header(bold)
-        self._group.table = _Table(
+        self._group.table = partial(
+            self._writer.table,
             list(spread_cells(_read_rows(rows))),
             header=True if has_header else None,
             keyed=not has_header and _is_keyed(rows, bold),
