@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from decimal import Decimal
 
 import pytest
 
@@ -9,7 +10,7 @@ import knotwork
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.plugins import Statement, make_extractor, make_splitter
 from knotwork.records import Chunk, Document, Extraction, Mention
-from knotwork.testing import HashingEmbedder
+from knotwork.testing import HashingEmbedder, ScriptedChatModel
 
 DOCUMENTS = [
     Document("a.txt", "The Kestrel probe was built by Aurora Labs.\n\nIt flew in 1998.", "Kestrel"),
@@ -168,3 +169,14 @@ def test_the_asynchronous_twin_takes_the_same_parts():
             return kb.knowledge_base.store.graph.entity_count()
 
     assert asyncio.run(index()) == 1
+
+
+@pytest.mark.parametrize(("price", "money"), [("scripted:* 1 2", True), ("other:* 1 2", False)])
+def test_an_answer_says_what_it_cost(price, money):
+    model = ScriptedChatModel(lambda request: "The gate opens at nine [1].", name="scripted:x")
+    options = {"chat_model": model, "embedding_model": "none", "llm_prices": [price]}
+    with knotwork.open("memory:", **options) as kb:
+        kb.index_documents([Document("gate.md", "The gate opens at nine.")])
+        usage = kb.ask("When does the gate open?").usage
+    spent = Decimal(usage.input_tokens + 2 * usage.output_tokens) / 1_000_000
+    assert usage.money == (spent if money else None)

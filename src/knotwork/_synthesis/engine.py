@@ -20,6 +20,7 @@ from knotwork._inference.model_registry import (
     ModelRole,
     calls_at_once,
     chat_model_spec,
+    price_table,
 )
 from knotwork._questions.reading import Extent, QuestionReading, reading_of
 from knotwork._questions.scopes import ScopeKind
@@ -168,6 +169,7 @@ class AnswerEngine:
                 models.answer,
                 store=sources.store,
                 settings=settings,
+                prices=price_table(self._settings.llm),
                 notes=self._models.notes if self._models else (),
                 fallback=fallback,
                 memory=choose_facts(plan.question.text, plan.memory) if plan.memory else (),
