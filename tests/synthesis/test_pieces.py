@@ -185,6 +185,25 @@ def test_a_paragraph_that_another_announces_is_printed_behind_it(text, question,
     assert answer.citations[0].quote in text
 
 
+@pytest.mark.parametrize(("items", "shown"), [(12, 12), (15, 15), (16, 12), (40, 12)])
+def test_a_long_list_is_cut_and_counted_unless_few_items_are_left(tmp_path, items, shown):
+    ropes = "\n".join(f"- rope {number}" for number in range(items))
+    (tmp_path / "shed.md").write_text(f"These ropes are kept in the shed:\n\n{ropes}", "utf-8")
+    with knotwork.open("memory:", embedding_model="none", answer_abstain_below=0.0) as base:
+        base.index(tmp_path / "shed.md")
+        piece, *_ = base.ask("Which ropes are kept in the shed?").pieces
+    assert piece.markdown.count("- rope") == shown
+    assert (f"{items - shown} more" in piece.markdown) == (items > shown)
+
+
+def test_a_list_in_a_text_without_known_blocks_keeps_its_lines():
+    text = "These ropes are kept in the shed:\n\n- the long one\n- the short one"
+    with knotwork.open("memory:", embedding_model="none", answer_abstain_below=0.0) as base:
+        base.index_documents([Document("shed.md", text)])
+        piece, *_ = base.ask("Which ropes are kept in the shed?").pieces
+    assert piece.markdown == f"{text} [1]"
+
+
 def test_the_items_of_nested_lists_do_not_count_as_items_of_a_long_list(tmp_path):
     parts = "\n".join(f"   - part {number}" for number in range(1, 14))
     steps = f"1. Open the lid.\n2. Wash:\n{parts}\n3. Dry it."

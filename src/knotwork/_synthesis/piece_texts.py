@@ -13,8 +13,8 @@ from knotwork._text.sentences import is_wide
 from knotwork._text.terms import terms
 from knotwork.records import Block, BlockKind, Span
 
-MOST_ITEMS = 12
-"""Items of a list and rows of a table that are printed; the others are counted."""
+MOST_ITEMS, FEWEST_LEFT = 12, 4
+"""Items of a list and rows of a table that are printed; the others are counted, if not few."""
 MOST_DEFINITION = 420
 """Characters of a definition that are printed, in whole paragraphs but for the first."""
 _ENTRIES = (BlockKind.DEFINITION, BlockKind.ITEM)
@@ -35,7 +35,8 @@ def write_piece(piece: Piece, language: str) -> str:
         if block is not None and block.kind in GRAIN_OF:
             texts.append(_write_block(source, GRAIN_OF[block.kind], block.span, language))
         elif block is not None:
-            texts.append(show_sentence(source.text(block.span)))
+            told = source.text(block.span)  # without known blocks, its lines may be a list
+            texts.append(show_sentence(told) if source.document.blocks else told)
         return "\n\n".join(texts)
     lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
     if piece.grain is Grain.DEFINITION:
@@ -123,7 +124,7 @@ def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
             items.append(block)
     if len(items) == 1:
         return _write_item(source, items[0].span, language)
-    if len(items) <= MOST_ITEMS:
+    if len(items) < MOST_ITEMS + FEWEST_LEFT:
         return _dedent(source, span)
     shown = Span(span.start, items[MOST_ITEMS - 1].span.end)
     left = len(items) - MOST_ITEMS
@@ -158,7 +159,8 @@ def _write_rows(source: DocumentBlocks, span: Span, chosen: Sequence[Span], lang
     """Return a table with the header and some rows, by default the first ones."""
     rows = [block.span for block in source.index.inside(span) if block.kind is BlockKind.ROW]
     header = source.text(Span(span.start, rows[0].start if rows else span.end)).strip()
-    shown = list(chosen) or rows[:MOST_ITEMS]
+    is_long = len(rows) >= MOST_ITEMS + FEWEST_LEFT
+    shown = list(chosen) or (rows[:MOST_ITEMS] if is_long else rows)
     lines = [line.strip() for line in header.split("\n")] + [source.text(row) for row in shown]
     left = len(rows) - len(shown)
     table = "\n".join(lines)
