@@ -106,3 +106,33 @@ def test_chapters_in_bold_are_headings_of_their_level():
         )
     )
     assert outline(document) == [(1, "第一章 总则"), (2, "第一节 范围"), (1, "第二章 安装")]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ["非金属的舀水勺", "两支船桨", "救生衣"],
+        ["开工前三天到物业办理登记。", "中午十二点到两点不得用电。", "不得拆改承重墙和燃气管道。"],
+        ["装修押金为两千元，验收合格后退还给业主。", "电梯", "建筑垃圾装袋后堆放在指定的地点。", "门"],
+    ],
+)
+def test_items_with_drawn_bullets_are_a_list(items):
+    lead = "来船屋时请带以下物品："
+    placed = [(item, {"x": 90}) for item in items]
+    document = load_pdf(page_of(FULL, lead, *placed, None, FULL))
+    assert document.text == f"{FULL}{lead}\n\n" + "\n".join(f"- {item}" for item in items) + (
+        f"\n\n{FULL}"
+    )
+
+
+def test_the_width_of_the_column_says_which_lines_are_wrapped():
+    terms = ["专项维修资金", ("业主按面积交存、专门用于电梯等部位大修的资金", {"x": 90})]
+    further = ["公共收益", ("利用小区电梯广告、地面车位等共用部分经营所得", {"x": 90})]
+    quoted = [(FULL[:28], {"x": 97}), (FULL[:28], {"x": 97}), ("写入日志。", {"x": 97})]
+    document = load_pdf(page_of(FULL, FULL, None, *terms, *further, None, *quoted))
+    assert document.text.split("\n\n") == [
+        FULL + FULL,
+        "专项维修资金\n业主按面积交存、专门用于电梯等部位大修的资金\n"
+        "公共收益\n利用小区电梯广告、地面车位等共用部分经营所得",
+        f"{FULL[:28]}{FULL[:28]}写入日志。",
+    ]

@@ -98,7 +98,7 @@ def test_lists_have_their_lead_and_end_where_the_text_does():
         "Some text. What the program keeps for a year:",
         "- logs of all clients\n- keys",
         "They are encrypted.",
-        "No list: - alone",
+        "No list:\n- alone",
     ]
     assert leads(document) == [("list", "What the program keeps for a year:")]
 
@@ -330,3 +330,31 @@ def test_long_lines_are_read(piece):
 
 def test_a_file_that_is_all_contents_is_read():
     assert "Introduction" in load_pdf(page_of("Contents", *CONTENTS)).text
+
+
+WIDE_LINES = ("The shed is open on Sundays and is closed in winter, when the ice", "is thin.")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ["A bailer that is not made of metal", "Two oars", "A rope"],
+        ["Two oars", "A bailer that is not made of any metal"],
+        ["Oars", "Rope", "Hook", "Lamp", "Bell"],
+    ],
+)
+def test_items_with_drawn_bullets_are_a_list(items):
+    placed = [(item, {"x": 95}) for item in items]
+    document = load_pdf(page_of("Bring these to the shed:", *placed, None, *WIDE_LINES))
+    assert leads(document) == [("list", "Bring these to the shed:")]
+    assert [text for _, _, text in blocks(document, BlockKind.ITEM)] == [f"- {i}" for i in items]
+
+
+def test_columns_beside_each_other_are_as_wide_as_their_lines():
+    left = [printed(text, 680 - 12 * n) for n, text in enumerate(["Masts are made of", "spruce."])]
+    right = [
+        printed(text, 680 - 12 * n, x=320) for n, text in enumerate(["Oars are made of", "ash."])
+    ]
+    head = [printed(text, 740 - 12 * n) for n, text in enumerate(WIDE_LINES)]
+    document = load_pdf([*head, *left, *right])
+    assert document.text.split("\n\n")[1:] == ["Masts are made of spruce.", "Oars are made of ash."]

@@ -383,7 +383,14 @@ def _end_of_bare_list(lines: _Lines, start: int) -> int:
 
 
 def _bare_items(lines: _Lines) -> list[int]:
-    return [n for n, line in enumerate(lines) if not n or line.begins_paragraph or line.fits_above]
+    """Return where the items begin; if all are sentences, so are those that fill their line."""
+    starts = [n for n, line in enumerate(lines) if line.begins_paragraph or line.fits_above]
+    ended = [
+        n
+        for n in range(1, len(lines))
+        if lines[n - 1].line.text.rstrip().endswith(_STOPS) and not lines[n].text[:1].islower()
+    ]
+    return sorted({0, *starts, *(ended if {*starts} - {0} <= {*ended} else ())})
 
 
 def _item_levels(items: _Lines) -> Iterator[int]:

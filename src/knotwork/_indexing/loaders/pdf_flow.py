@@ -6,10 +6,13 @@ Distance, font size, indent and punctuation decide.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
 from itertools import pairwise
+from math import inf
+from statistics import median
 
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
@@ -25,12 +28,16 @@ from knotwork._text.sentences import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
 _BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")
-_WRAPPED = re.compile(rf"[{WIDE}]{{12}}\s*\Z")
 _MIN_WRAPPED_WIDTH = 24
 """Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
-_FULL_SHARE = 0.6
-"""Length of a wrapped line of Chinese, at least, as a share of the longest line of its page; rows
-of tables are shorter."""
+_MOST_UNSEEN = 3
+"""Lines that fill the width of their paragraph by chance, at most."""
+_MOST_COLUMNS = 8
+"""Columns of a page of prose, at most."""
+_FIRST_PART = re.compile(
+    rf"\s*(?:[“‘（「『《〈]*[{WIDE}][、。，：；！？”’）」』》〉]*|[^\s{WIDE}]+)"
+)
+"""The first word of a line, or its first Chinese character with the marks beside it."""
 _HYPHENATED = re.compile(r"((?:[A-ZÀ-Þ]|[a-zß-ÿ])[a-zß-ÿ]+)[-\u00ad\u2010]\Z")
 _KEEPS_HYPHEN = re.compile(r"\w[-\u2010]\Z")
 _IN_ADDRESS = re.compile(r"://\S*[/_=&?]\Z")
@@ -58,17 +65,23 @@ def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowL
     A paragraph ends where pages among ``parted`` are between two lines.
     """
     words = _Words(lines)
-    prose = [line for line in lines if line.row is None]
     pitch = _usual_pitch([line for line in lines if line.row is None or line.reach])
-    longest = _longest(prose)
     lines = _join_rows(lines, words.join)
+    ends = [
+        bool(line.row or following.row)
+        or any(line.page < page < following.page for page in parted)
+        or _ends_paragraph(line, following, pitch)
+        for line, following in pairwise(lines)
+    ]
+    fitting = _fitting(lines, ends)
     gaps = [(PARAGRAPH_GAP, 0)]
-    for line, following in pairwise(lines):
-        is_parted = any(line.page < page < following.page for page in parted)
-        gaps.append(
-            (PARAGRAPH_GAP, 0) if is_parted else _gap_behind(line, following, words, pitch, longest)
-        )
-    fitting = _fitting(lines, [gap for gap, _ in gaps])
+    for number, (line, following) in enumerate(pairwise(lines)):
+        if following.row and following.row.place:
+            gaps.append(("\n", 0))
+        elif ends[number]:
+            gaps.append((PARAGRAPH_GAP, 0))
+        else:
+            gaps.append(_gap_between(line, following, words, fits=fitting[number + 1]))
     flow = []
     for number, line in enumerate(lines):
         gap = gaps[number][0]
@@ -86,42 +99,13 @@ def join_lines(lines: Sequence[PageLine], parted: Collection[int]) -> list[FlowL
     return flow
 
 
-def _gap_behind(
-    line: PageLine,
-    following: PageLine,
-    words: _Words,
-    pitch: float,
-    longest: Mapping[int, int],
-) -> tuple[str, int]:
-    """Return what stands behind a line, and the number of characters to drop before it."""
-    if line.row or following.row:
-        return ("\n" if following.row and following.row.place else PARAGRAPH_GAP), 0
-    wrapped = _is_wrapped(line, following, longest[line.page])
-    return _gap_between(line, following, pitch, words, wrapped=wrapped)
-
-
-def _longest(lines: Sequence[PageLine]) -> dict[int, int]:
-    """Return the longest line of each page in half-width characters."""
-    longest: dict[int, int] = {}
-    for line in lines:
-        longest[line.page] = max(longest.get(line.page, 0), measure_width(line.text))
-    return longest
-
-
 def _gap_between(
-    line: PageLine,
-    following: PageLine,
-    pitch: float,
-    words: _Words,
-    *,
-    wrapped: bool,
+    line: PageLine, following: PageLine, words: _Words, *, fits: bool
 ) -> tuple[str, int]:
     """Return the separator of two lines, and the number of characters to drop before it.
 
-    ``wrapped`` is True if the first is a line of Chinese that continues in the second.
+    ``fits`` is True if the first word of the second would have fitted into the first.
     """
-    if _ends_paragraph(line, following, pitch):
-        return PARAGRAPH_GAP, 0
     end = line.text.rstrip()[-_MAX_WORD_LENGTH:]
     hyphenated = _HYPHENATED.search(end)
     rest = _FIRST_WORD.match(following.text)
@@ -130,15 +114,14 @@ def _gap_between(
     is_parted = (_KEEPS_HYPHEN.search(end) and not hyphenated) or _IN_ADDRESS.search(end)
     if is_parted and following.text[:1].isalnum() and not line.monospaced:
         return "", 0
-    return "" if wrapped else "\n", 0
+    return "" if not fits and _is_wrapped(line, following) else "\n", 0
 
 
-def _is_wrapped(line: PageLine, following: PageLine, longest: int) -> bool:
-    """Return True if a line of Chinese continues in the next one, to be joined without a space."""
-    if not (_ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)):
-        return False
-    is_full = measure_width(line.text) >= max(_MIN_WRAPPED_WIDTH, _FULL_SHARE * longest)
-    return (is_full or _WRAPPED.search(line.text) is not None) and page_item(following.text) is None
+def _is_wrapped(line: PageLine, following: PageLine) -> bool:
+    """Return True if a full line of Chinese continues in the next one, joined without a space."""
+    is_wide = _ENDS_WIDE.search(line.text) and _BEGINS_WIDE.match(following.text)
+    is_long = measure_width(line.text) >= _MIN_WRAPPED_WIDTH
+    return bool(is_wide) and is_long and page_item(following.text) is None
 
 
 def _ends_paragraph(line: PageLine, following: PageLine, pitch: float) -> bool:
@@ -173,26 +156,82 @@ def _usual_pitch(lines: Sequence[PageLine]) -> float:
     return near[len(near) // 4] if near else 1.2
 
 
-def _fitting(lines: Sequence[PageLine], gaps: Sequence[str]) -> list[bool]:
+def _fitting(lines: Sequence[PageLine], ends: Sequence[bool]) -> list[bool]:
     """Return for each line whether its first word would have fitted into the line before.
 
-    The lines of one paragraph in one column show how long a line may be.
+    The lines of its column show how long a line may be, as do those of its paragraph if several
+    fill the width of it. A paragraph that is indented on the left may be so on the right.
     """
-    parts: list[list[int]] = []
-    for number, line in enumerate(lines):
-        above = lines[number - 1] if number and gaps[number] != PARAGRAPH_GAP else None
-        if above is None or not line.is_below(above):
-            parts.append([])
-        parts[-1].append(number)
     fitting = [False] * len(lines)
-    for part in parts:
-        longest = max(lines[number].reach or lines[number].right for number in part)
-        for before, number in pairwise(part):
-            line = lines[number]
-            word = len((line.text.split(None, 1) or [""])[0]) / max(1, len(line.text))
-            needed = word * (line.right - line.x) + (_SPACE + _SLACK) * line.size
-            fitting[number] = lines[before].right + needed < longest
+    breaks = [not after.is_below(line) for line, after in pairwise(lines)]
+    columns = [_Column(lines, part) for part in _parts(range(len(lines)), breaks)]
+    of_page: dict[int, list[_Column]] = {}
+    for column in columns:
+        of_page.setdefault(column.page, []).append(column)
+    for column in columns:
+        for part in _parts(column.numbers, ends):
+            inside = [lines[number] for number in part]
+            own = max(line.reach or line.right for line in inside)
+            fits = _fits_above(inside, own)
+            is_long = measure_width(inside[0].text) >= _MIN_WRAPPED_WIDTH
+            if any(fits) or not is_long or len(part) <= _MOST_UNSEEN:
+                indent = 0.0 if any(fits) else min(line.x for line in inside) - column.left
+                reach = column.reach(inside, own, of_page[column.page]) - indent
+                fits = _fits_above(inside, max(own, reach))
+            fitting[part.start : part.stop] = fits
     return fitting
+
+
+def _fits_above(lines: Sequence[PageLine], reach: float) -> list[bool]:
+    """Return for each line whether its first word fits into the line before, up to an edge."""
+    return [False] + [
+        before.right + _width_of_first(line) + (_SPACE + _SLACK) * line.size < reach
+        for before, line in pairwise(lines)
+    ]
+
+
+def _parts(numbers: range, ends: Sequence[bool]) -> Iterator[range]:
+    """Yield the parts of some lines; ``ends`` says behind which lines one ends."""
+    starts = [n for n in numbers if n == numbers.start or ends[n - 1]]
+    for start, after in pairwise([*starts, numbers.stop]):
+        yield range(start, after)
+
+
+class _Column:
+    """Lines below each other, with their edges."""
+
+    def __init__(self, lines: Sequence[PageLine], numbers: range) -> None:
+        inside = [lines[number] for number in numbers]
+        prose = [line for line in inside if line.row is None]
+        self.numbers = numbers
+        self.page = inside[0].page
+        self.top, self.bottom = inside[0].y, inside[-1].y
+        self.middle = median(line.x for line in inside)  # of the left edges
+        self.left = min((line.x for line in prose), default=0.0)
+        self.rights = sorted(line.right for line in prose)
+
+    def reach(self, part: Sequence[PageLine], own: float, columns: Sequence[_Column]) -> float:
+        """Return the right edge up to which the lines of a paragraph may reach.
+
+        ``own`` is the right edge of its longest line, ``columns`` are those of its page.
+        """
+        limit = min(
+            (
+                other.middle
+                for other in columns[: _MOST_COLUMNS + 1]
+                if other.middle > own and other.bottom <= part[0].y and other.top >= part[-1].y
+            ),
+            default=inf,
+        )
+        place = bisect_right(self.rights, limit)
+        return self.rights[place - 1] if len(columns) <= _MOST_COLUMNS and place else own
+
+
+def _width_of_first(line: PageLine) -> float:
+    """Return the width of the first word of a line."""
+    first = _FIRST_PART.match(line.text)
+    share = measure_width(first[0]) / measure_width(line.text) if first else 1.0
+    return share * (line.right - line.x)
 
 
 def _shown_gap(before: PageLine, line: PageLine, following: PageLine | None, *, fits: bool) -> str:
