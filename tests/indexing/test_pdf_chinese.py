@@ -113,7 +113,12 @@ def test_chapters_in_bold_are_headings_of_their_level():
     [
         ["非金属的舀水勺", "两支船桨", "救生衣"],
         ["开工前三天到物业办理登记。", "中午十二点到两点不得用电。", "不得拆改承重墙和燃气管道。"],
-        ["装修押金为两千元，验收合格后退还给业主。", "电梯", "建筑垃圾装袋后堆放在指定的地点。", "门"],
+        [
+            "装修押金为两千元，验收合格后退还给业主。",
+            "电梯",
+            "建筑垃圾装袋后堆放在指定的地点。",
+            "门",
+        ],
     ],
 )
 def test_items_with_drawn_bullets_are_a_list(items):
@@ -132,7 +137,23 @@ def test_the_width_of_the_column_says_which_lines_are_wrapped():
     document = load_pdf(page_of(FULL, FULL, None, *terms, *further, None, *quoted))
     assert document.text.split("\n\n") == [
         FULL + FULL,
-        "专项维修资金\n业主按面积交存、专门用于电梯等部位大修的资金\n"
-        "公共收益\n利用小区电梯广告、地面车位等共用部分经营所得",
+        "\n".join(line if isinstance(line, str) else line[0] for line in (*terms, *further)),
         f"{FULL[:28]}{FULL[:28]}写入日志。",
     ]
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [("窑炉手册", "{}"), ("窑炉手册 2024-05-03", "第 {} 页 共 2 页"), ("第{}页", "— {} —")],
+)
+def test_two_pages_lose_their_heads_and_feet(head, foot):
+    texts = ["第一步要检查电源。", "第二步要打开炉门。"]
+    pages = [
+        [
+            *page_of((head.format(n), {"size": 8}), top=770),
+            *page_of((foot.format(n), {"size": 8}), top=30),
+            *page_of(text),
+        ]
+        for n, text in enumerate(texts, 1)
+    ]
+    assert load_pdf(*pages).text.split("\n\n") == texts

@@ -358,3 +358,46 @@ def test_columns_beside_each_other_are_as_wide_as_their_lines():
     head = [printed(text, 740 - 12 * n) for n, text in enumerate(WIDE_LINES)]
     document = load_pdf([*head, *left, *right])
     assert document.text.split("\n\n")[1:] == ["Masts are made of spruce.", "Oars are made of ash."]
+
+
+HEAD, FOOT = {"x": 40, "size": 8}, {"x": 300, "size": 8}
+STEPS = [f"The text of this page tells you of step {n}." for n in ("one", "two", "three")]
+
+
+def framed(head, foot, *lines):
+    """Return a page with a line at its top and its bottom edge, which are the first in the file."""
+    return [printed(head, 770, **HEAD), printed(foot, 30, **FOOT), *page_of(*lines)]
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("Kiln Manual", "{}"),
+        ("11/29/26, 2:29 PM Kiln Manual", "file:///p.html {}/{count}"),
+        ("Page {} of {count}", "(c) 2024 Hallam - {} -"),
+    ],
+)
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_few_pages_lose_their_heads_and_feet(head, foot, count):
+    pages = [
+        framed(head.format(n, count=count), foot.format(n, count=count), text)
+        for n, text in enumerate(STEPS[:count], 1)
+    ]
+    assert load_pdf(*pages).text.split("\n\n") == STEPS[:count]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [framed("Kiln Manual", "1", STEPS[0])],
+        [framed("Kiln Manual", "Stoke", STEPS[0]), page_of(STEPS[1])],
+        [page_of("Lesson 1", None, STEPS[0]), page_of("Lesson 4", None, STEPS[1])],
+        [page_of(("Lesson 1", LARGE), None, s) for s in STEPS],
+        [page_of("Wear gloves.", s, STEPS[2]) for s in STEPS[:2]],
+    ],
+)
+def test_a_few_pages_keep_their_titles_and_text(pages):
+    shown = [line for page in pages for line in page]
+    text = load_pdf(*pages).text
+    assert all(line[0].split("(", 1)[1].split(")")[0] in text for line in shown)
+    assert text.count("Lesson") + text.count("gloves") in (0, len(pages))

@@ -29,6 +29,10 @@ _EDGE_LINES = 3
 """Lines at each end of a page that may be running heads or feet."""
 _REPEATED_SHARE = 0.7
 """The share of repeated lines at one position of the pages, from which it is a head or foot."""
+_NO_TITLE_SIZE = 1.12
+"""Size of a head or foot in a file of few pages, at most, as a multiple of that of the text."""
+_APART = 1.6
+"""Distance of one from the text, at least, as a multiple of its size."""
 _DIGITS = re.compile(r"\d+")
 _EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
 _LEADERS = re.compile(r"(?:[.…·‥_]\s?){3,}\s*(?:\d{1,4}|[ivxlc]{1,7})\s*\Z")
@@ -190,14 +194,17 @@ def without_running_lines(pages: Sequence[list[PageLine]]) -> list[list[PageLine
 
     A head or foot is the same on most pages, digits apart, or it is repeated at a height where most
     pages have repeated lines, such as chapter titles. Page numbers increase with the pages. The
-    only line of a page is kept, unless it is a head or foot of other pages.
+    only line of a page is kept, unless it is a head or foot of other pages. In files of few pages,
+    heads and feet are apart from the text too. A file of one page has none.
     """
+    if len(pages) < 2:
+        return list(pages)
     kept = [
         [line for line in page if len(page) == 1 or not _numbers_all(line, len(pages))]
         for page in pages
     ]
     if len(kept) < MIN_REPEATING_PAGES:
-        return kept
+        return _without_edges(kept)
     for place in (0, -1):
         for _ in range(_EDGE_LINES):
             edges = [page[place] for page in kept if len(page) > 1]
@@ -210,6 +217,52 @@ def without_running_lines(pages: Sequence[list[PageLine]]) -> list[list[PageLine
                 if is_alone or (len(page) > 1 and page[place] in running):
                     del page[place]
     return kept
+
+
+def _without_edges(pages: list[list[PageLine]]) -> list[list[PageLine]]:
+    """Return a few pages without what most of them have at the same height above or below all else.
+
+    Their text is equal, but numbers may count the pages.
+    """
+    sizes: Counter[float] = Counter()
+    for line in chain.from_iterable(pages):
+        sizes[line.size] += len(line.text)
+    largest = _NO_TITLE_SIZE * sizes.most_common(1)[0][0] if sizes else 0.0
+    for sign in (1, -1):
+        for _ in range(_EDGE_LINES):
+            same: dict[tuple[str, int, int], list[PageLine]] = {}
+            for page in pages:
+                outer = max(page, key=lambda line: (sign * line.y, -line.x), default=None)
+                if outer is not None and outer.size <= largest and _is_apart(outer, page):
+                    same.setdefault(_shape(outer), []).append(outer)
+            running = [
+                line
+                for lines in same.values()
+                if 2 * len(lines) > len(pages) and _are_counted(lines)
+                for line in lines
+            ]
+            if not running:
+                break
+            for line in running:
+                pages[line.page - pages[0][0].page].remove(line)
+    return pages
+
+
+def _is_apart(outer: PageLine, page: Sequence[PageLine]) -> bool:
+    """Return True if a line that is no row is farther from the others than lines of text are."""
+    distances = (abs(line.y - outer.y) for line in page)
+    near = min((d for d in distances if d > outer.size / 2), default=0.0)
+    return outer.row is None and near > _APART * outer.size
+
+
+def _are_counted(lines: Sequence[PageLine]) -> bool:
+    """Return True if each number in lines of the same words is the same, or counts the pages."""
+    numbers = zip(*(map(int, _DIGITS.findall(line.text)) for line in lines), strict=True)
+    pages = [line.page for line in lines]
+    return all(
+        len(set(found)) == 1 or len({n - page for n, page in zip(found, pages, strict=True)}) == 1
+        for found in numbers
+    )
 
 
 def _numbers_all(line: PageLine, pages: int) -> bool:
