@@ -409,11 +409,8 @@ def test_a_json_record_is_a_section():
     record = {"title": "A  title", "text": "The text.", "author": "Ada", "tags": ["x", "y"]}
     document = load("a.json", json.dumps(record))
     assert (document.title, document.metadata) == ("A title", {"author": "Ada"})
-    assert document.text == "# A title\n\nThe text.\n\nauthor: Ada\n\ntags: x, y"
-    assert [b[1:] for b in blocks(document, BlockKind.DEFINITION)] == [
-        ("author", "author: Ada"),
-        ("tags", "tags: x, y"),
-    ]
+    assert document.text == "# A title\n\nThe text.\n\nauthor: Ada\n\ntags:\n\n- x\n- y"
+    assert [b[1:] for b in blocks(document, BlockKind.DEFINITION)] == [("author", "author: Ada")]
 
 
 def test_json_records_are_sections_if_they_are_long():

@@ -1,5 +1,7 @@
 """Load JSON and JSON Lines: a table of short records, or a section for each record.
 
+Lists, tables, definitions and objects with a title are read at any depth.
+
 A table is recorded with its typed values too, as those of spreadsheets are. A file is one document,
 so it is replaced and removed as a whole. A record with a title becomes a section and never shares a
 chunk with another record.
@@ -8,11 +10,12 @@ chunk with another record.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from itertools import zip_longest
 from typing import Any
 
-from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, lead_in_sentence
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import (
     Content,
@@ -34,10 +37,17 @@ _TITLE_KEYS = ("title", "heading", "headline", "subject", "name", "question", "�
 _TEXT_KEYS = (
     *("text", "content", "body", "page_content", "passage", "paragraph", "abstract"),
     *("summary", "description", "answer", "context", "正文", "内容"),
+    *("introduction", "intro", "简介", "引言"),
 )
+_TERM_KEYS = ("term", "name", "word", "术语", "名词", "词语", "名称")
+_MEANING_KEYS = ("definition", "meaning", "description", "定义", "解释", "释义", "含义", "说明")
+_STEP_KEYS = ("steps", "instructions", "procedure", "步骤", "流程")
+_CODE_KEYS = ("code", "script", "snippet", "program", "代码", "脚本", "程序")
 _MAX_TITLE_LENGTH = 200
 _MAX_CELL_LENGTH = 120
 """A longer value is no cell of a table."""
+_DEEPEST = 20
+"""Objects and lists in each other, at most, that are read as blocks; deeper ones are lines."""
 
 
 class JsonLoader(FormatLoader, name="json"):
@@ -49,9 +59,11 @@ class JsonLoader(FormatLoader, name="json"):
         value = _parse_lines(source, text) if is_lines else _parse(source, text)
         writer = BlockWriter(source)
         title, metadata = readable_name(source.name), {}
-        if isinstance(value, Mapping) and _text_key(value):
-            title_key, text_key = _title_key(value), _text_key(value)
-            title = value[title_key] if title_key else ""
+        title_key = _title_key(value) if isinstance(value, Mapping) else ""
+        if title_key:
+            title = value[title_key]
+        if isinstance(value, Mapping) and (text_key := _text_key(value)):
+            title = title if title_key else ""
             rest = {k: v for k, v in value.items() if k not in (title_key, text_key)}
             metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
         _add_records(writer, value, TextMeter(source))
@@ -92,15 +104,58 @@ def _add_records(writer: BlockWriter, value: Any, meter: TextMeter) -> None:  # 
         lists = [key for key, v in filled.items() if isinstance(v[0], dict)]
         scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
         if len(lists) == 1 and len(scalars) + 1 == len(value):
-            _add_record(writer, scalars)
+            _add_record(writer, scalars, meter)
             name = lists[0]
             records = value[name]
-    if _is_table(records):
-        rows = ([_scalar(record[key]) for key in records[0]] for record in records)
-        add_grid(writer, read_grid(rows, meter, header=list(records[0])), name=name)
+    with writer.subsections() if name else nullcontext():
+        if not _add_together(writer, records, meter, name):
+            for record in records:
+                _add_record(writer, record, meter)
+
+
+def _add_together(
+    writer: BlockWriter, values: Sequence[Any], meter: TextMeter, name: str = "", lead: str = ""
+) -> bool:
+    """Append values as definitions, a table or a list; return False if they are none of these.
+
+    ``lead`` stands before a table or list unless a sentence does that ends in a colon.
+    """
+    if pairs := _pairs(values):
+        for term, meaning in pairs:
+            opened = writer.begin_definition([term])
+            add_text(writer, meaning)
+            writer.end(opened)
+        return True
+    is_list = len(values) > 1 and all(isinstance(v, str) and v.strip() for v in values)
+    if not (is_list or _is_table(values)):
+        return False
+    if lead and not lead_in_sentence(writer.last):
+        writer.paragraph(f"{lead}:")
+    if is_list:
+        ordered = name.lower() in _STEP_KEYS
+        with writer.block(BlockKind.LIST):
+            for place, text in enumerate(values, start=1):
+                with writer.block(BlockKind.ITEM, mark=f"{place}." if ordered else BULLET):
+                    add_text(writer, text)
     else:
-        for record in records:
-            _add_record(writer, record)
+        rows = ([_scalar(record[key]) for key in values[0]] for record in values)
+        add_grid(writer, read_grid(rows, meter, header=list(values[0])), name=name)
+    return True
+
+
+def _pairs(values: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the terms and meanings of records that have nothing else."""
+    found = []
+    for value in values:
+        is_pair = isinstance(value, Mapping) and len(value) == len(_MEANING)
+        term, meaning = (_key(value, keys) if is_pair else "" for keys in _MEANING)
+        if not (term and meaning) or not _is_short(value[term]):
+            return []
+        found.append((value[term], value[meaning]))
+    return found
+
+
+_MEANING = (_TERM_KEYS, _MEANING_KEYS)
 
 
 def _is_table(records: Sequence[Any]) -> bool:
@@ -138,23 +193,85 @@ def _title_key(record: Mapping[str, Any]) -> str:
     return key if key and len(record[key]) <= _MAX_TITLE_LENGTH else ""
 
 
-def _add_record(writer: BlockWriter, record: Any) -> None:  # noqa: ANN401
+def _add_record(
+    writer: BlockWriter,
+    record: Any,  # noqa: ANN401
+    meter: TextMeter,
+    path: str = "",
+    depth: int = 0,
+) -> None:
+    """Append a record: its title as a heading, its text, and then its other fields."""
     if not isinstance(record, Mapping):
-        _add_fields(writer, record)
+        _add_value(writer, record, meter, path, depth)
         return
     title_key, text_key = _title_key(record), _text_key(record)
     if title_key:
         writer.heading(1, record[title_key])
+        path = ""
     if text_key:
         with writer.subsections():
             add_text(writer, record[text_key])
-    _add_fields(writer, {k: v for k, v in record.items() if k not in (title_key, text_key)})
+    with writer.subsections():
+        _add_fields(writer, record, meter, path, depth, {title_key, text_key})
 
 
-def _add_fields(writer: BlockWriter, value: Any) -> None:  # noqa: ANN401
-    """Append the fields of a record, each as the definition of its path."""
-    for path, text in text_leaves(value, _scalar):
-        term = clean_line(path)
+def _add_fields(
+    writer: BlockWriter,
+    record: Mapping[str, Any],
+    meter: TextMeter,
+    path: str,
+    depth: int,
+    done: Container[str] = (),
+) -> None:
+    """Append the fields of a record, those with sections last; lines say the path of a field."""
+    fields = [(key, value) for key, value in record.items() if key not in done]
+    fields.sort(key=lambda field: _has_sections(field[1]))
+    values = [value for _, value in fields]
+    for (key, value), following in zip_longest(fields, values[1:]):
+        is_code = isinstance(value, str) and key.lower() in _CODE_KEYS and "\n" in value.strip()
+        is_lead = isinstance(value, str) and value.rstrip().endswith((":", "："))
+        if is_code:
+            writer.code(value)
+        elif is_lead and (isinstance(following, list | dict) or "\n" in _scalar(following)):
+            writer.paragraph(value)
+        else:
+            _add_value(writer, value, meter, f"{path}.{key}" if path else key, depth + 1)
+
+
+def _has_sections(value: object) -> bool:
+    """Return True for an object with a title, and a list of such objects that is no table."""
+    if isinstance(value, list):
+        return not (_is_table(value) or _pairs(value)) and any(map(_has_sections, value))
+    return isinstance(value, Mapping) and bool(_title_key(value))
+
+
+def _add_value(
+    writer: BlockWriter,
+    value: Any,  # noqa: ANN401
+    meter: TextMeter,
+    path: str,
+    depth: int,
+) -> None:
+    """Append what a field holds."""
+    is_nested = isinstance(value, Mapping | list) and depth < _DEEPEST
+    if is_nested and isinstance(value, Mapping):
+        if _title_key(value):
+            _add_record(writer, value, meter, path, depth)
+        else:
+            _add_fields(writer, value, meter, path, depth)
+    elif is_nested and _add_together(writer, value, meter, path.rpartition(".")[2], path):
+        pass
+    elif is_nested and any(isinstance(item, list | dict) for item in value):
+        for item in value:
+            _add_record(writer, item, meter, path, depth + 1)
+    else:
+        _add_leaves(writer, value, path)
+
+
+def _add_leaves(writer: BlockWriter, value: object, path: str) -> None:
+    """Append single values, each as the definition of its path."""
+    for name, text in text_leaves(value, _scalar, path):
+        term = clean_line(name)
         if not term:
             add_text(writer, text)
         elif text.strip():
