@@ -434,3 +434,19 @@ def test_hostile_text_is_read_in_linear_time(name):
     text = HOSTILE[name]
     is_markdown(text)
     assert letters(read(text).text) == letters(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("On Monday Bob wrote:\n> What shall I bring?\n>\n> Bob\nTwo oars.", 1),
+        ("李先生写道：\n> 周六去哪里？", 1),
+        ("Hi,\n> Is it open?\n> Or closed?\nYes.\n> Who has the key?\n> Ann?", 2),
+        ("The pressure must be\n> 5 bar at any time.", 0),
+    ],
+)
+def test_quoted_lines_may_follow_a_line_directly(text, quoted):
+    for name, data in (("a.txt", text), ("a.eml", f"Subject: Keys\n\n{text}")):
+        document = load(name, data)
+        assert [kind for kind, _, _ in blocks(document, BlockKind.QUOTE)] == ["quote"] * quoted
+    assert quoted or "\n> 5 bar" in document.text.replace(" > 5", "\n> 5")

@@ -634,6 +634,8 @@ class _Reader:
             return True
         if line.kind and self._begins_list(number):
             return True
+        if line.text.startswith(">"):  # one such line may be a comparison
+            return below.text.startswith(">") or bool(_GOES_ON.search(self._at(number - 1).text))
         return not self._depth and is_title_like(line.text) and self._begins_section(line, below)
 
     def _begins_section(self, line: Line, below: Line) -> bool:
