@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
+from knotwork._text.sentences import is_wide
 
 _BULLETS = "•▪◦‣●○■□◆◇►▶➢➤✓\uf0a7\uf0b7\uf0d8\uf0fc"
 _SURE_MARK = re.compile(rf"[{_BULLETS}①-⑳]")
@@ -123,6 +124,9 @@ _SIGNS = re.compile(
     r"|insert|update|create|sudo|apt|pip|npm|git|cd|docker|curl)\b",
     re.IGNORECASE,
 )
+_SMALL_WORD = re.compile(r"\W*(?:I|A|[A-Z]?[a-zß-ÿ'’-]+)\W*")
+_PROSE_END = re.compile(r"[,.;!?，。；！？、…—]['\"”’」』)）]*$")
+_PROSE_WORDS = 4
 _SHARE = 0.7
 
 
@@ -134,6 +138,19 @@ def is_code_line(line: Line) -> bool:
 def may_be_code(text: str) -> bool:
     """Return True if a line has a sign of code, which prose rarely has."""
     return _SIGNS.search(text) is not None
+
+
+def reads_as_prose(text: str) -> bool:
+    """Return True for a line of small words, four of them or with a mark behind them.
+
+    In Chinese it has no figures, letters or signs, or ends a sentence.
+    """
+    is_ended = _PROSE_END.search(text) is not None
+    if any(map(is_wide, text)):
+        return is_ended or not any(character.isascii() for character in "".join(text.split()))
+    words = text.split()
+    small = sum(_SMALL_WORD.fullmatch(word) is not None for word in words)
+    return small >= _SHARE * len(words) and (is_ended or len(words) >= _PROSE_WORDS)
 
 
 def is_code(text: str) -> bool:

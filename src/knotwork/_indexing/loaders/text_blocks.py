@@ -21,6 +21,7 @@ from knotwork._indexing.loaders.lines import (
     is_code_line,
     may_be_code,
     read_line,
+    reads_as_prose,
     written_mark,
 )
 from knotwork._indexing.loaders.markdown import add_markdown
@@ -277,15 +278,22 @@ class _Reader:
         return 0
 
     def _read_code(self, number: int) -> int:
-        """Read lines with a prompt, lines that look like code, or indented ones that may be."""
-        end = after = self._code_end(number)
+        """Read lines with a prompt, lines that look like code, or indented ones that may be.
+
+        Those below a line that ends in a colon are code unless they are sentences or other blocks.
+        """
+        above = next(
+            (line.text for n in range(number - 1, -1, -1) if (line := self._at(n)).text), ""
+        )
+        is_led = _GOES_ON.search(above) is not None and not self._style.has_directives
+        end = after = self._code_end(number, is_led=is_led)
         while after:
-            end, after = after, self._code_end(self._next_text(after))
+            end, after = after, self._code_end(self._next_text(after), is_led=is_led)
         if end:
             self._add_code(number, number, end)
         return end
 
-    def _code_end(self, number: int) -> int:
+    def _code_end(self, number: int, *, is_led: bool) -> int:
         """Return the end of a block of code, 0 if a line does not begin one."""
         first = self._at(number)
         if _PROMPT.match(first.text):
@@ -293,11 +301,20 @@ class _Reader:
         if first.indent >= 4 and not self._at(number - 1).text:
             lines = self._run(number, lambda line: line.indent >= 4)
             signs = sum(may_be_code(line.text) for line in lines)
-            return number + len(lines) if 2 * signs >= len(lines) else 0
+            is_code = 2 * signs >= len(lines) or (is_led and self._is_shown(number, lines))
+            return number + len(lines) if is_code else 0
         if not is_code_line(first) or first.kind:
             return 0
         lines = self._run(number, lambda line: is_code_line(line) or line.indent > first.indent)
         return number + len(lines) if sum(map(is_code_line, lines)) > 1 else 0
+
+    def _is_shown(self, number: int, lines: Sequence[Line]) -> bool:
+        """Return True if indented lines are no list, no table, and mostly no words of sentences."""
+        if (first := self._at(number)).kind and self._begins_list(number):
+            return False
+        said = sum(reads_as_prose(line.text) for line in lines)
+        table = self._aligned(number) if has_gap(first.raw) else None
+        return 2 * said < len(lines) and (table is None or table.lines < len(lines))
 
     def _add_code(self, number: int, start: int, end: int, language: str = "") -> None:
         raw = [line.raw.expandtabs(4) for line in self._lines[start:end]]
