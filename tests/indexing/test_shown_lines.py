@@ -19,7 +19,7 @@ SAID = [
     "1. Close the door.\n2. Hold START.",
     "• 关门\n• 按键",
     "Boat   Seats\nWren   2\nHeron  4",
-    "Shall I compare thee to a summer's day?\nThou art more lovely and more temperate:\nRough winds",
+    "Shall I compare thee to a summer's day?\nThou art more lovely and more temperate:\nRough wind",
     "Rain, rain,\nGo away,\nCome again.",
     "Nobody may enter the room while the kiln is hot, and the key stays with\nthe warden until 8.",
     "床前明月光\n疑是地上霜",

@@ -195,16 +195,14 @@ def without_running_lines(pages: Sequence[list[PageLine]]) -> list[list[PageLine
     A head or foot is the same on most pages, digits apart, or it is repeated at a height where most
     pages have repeated lines, such as chapter titles. Page numbers increase with the pages. The
     only line of a page is kept, unless it is a head or foot of other pages. In files of few pages,
-    heads and feet are apart from the text too. A file of one page has none.
+    heads and feet are apart from the text too. One page keeps all but a number such as "1 / 1".
     """
-    if len(pages) < 2:
-        return list(pages)
     kept = [
         [line for line in page if len(page) == 1 or not _numbers_all(line, len(pages))]
         for page in pages
     ]
     if len(kept) < MIN_REPEATING_PAGES:
-        return _without_edges(kept)
+        return _without_edges(kept) if len(kept) > 1 else kept
     for place in (0, -1):
         for _ in range(_EDGE_LINES):
             edges = [page[place] for page in kept if len(page) > 1]
