@@ -7,6 +7,7 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from docx.shared import Pt
+from pptx.oxml.ns import qn
 from pptx.util import Inches
 from tests.indexing.loading import blocks, leads, load, outline
 from tests.indexing.office_files import make_docx
@@ -414,3 +415,38 @@ def test_what_stands_on_most_slides_is_left_out(slides, kept):
     assert ("ACME confidential" in text) is kept
     assert text.count("Title") == slides
     assert text.count("Unlike") == slides
+
+
+def number(slide, paragraphs, **attributes):
+    """Let some paragraphs of a slide be numbered by PowerPoint."""
+    for place in paragraphs:
+        properties = slide.placeholders[1].text_frame.paragraphs[place]._p.get_or_add_pPr()
+        mark = properties.makeelement(qn("a:buAutoNum"), {"type": "arabicPeriod", **attributes})
+        properties.append(mark)
+
+
+@pytest.mark.parametrize(
+    ("items", "numbered", "attributes", "text"),
+    [
+        (
+            [(0, "Do this:"), (1, "Close it."), (1, "Start it.")],
+            (1, 2),
+            {},
+            "1. Close it.\n2. Start it.",
+        ),
+        ([(0, "请操作："), (1, "关门。"), (1, "启动。")], (1, 2), {}, "1. 关门。\n2. 启动。"),
+        (
+            [(0, "Open it."), (1, "not by hand"), (0, "Look.")],
+            (0, 2),
+            {"startAt": "4"},
+            "4. Open it.\n   - not by hand\n5. Look.",
+        ),
+        ([(0, "1. Darken it."), (0, "2. Hold it.")], (), {}, "1. Darken it.\n2. Hold it."),
+        ([(0, "1、关灯。"), (0, "2、照蛋。")], (), {}, "1. 关灯。\n2. 照蛋。"),
+        ([(0, "• Grain"), (0, "• Grit")], (), {}, "- Grain\n- Grit"),
+        ([(0, "a) Grain"), (0, "b) Grit")], (), {}, "- a) Grain\n- b) Grit"),
+    ],
+)
+def test_steps_of_a_slide_are_numbered(items, numbered, attributes, text):
+    document = make_deck(lambda add: number(add(1, "Eggs", items), numbered, **attributes))
+    assert document.text.split("\n\n")[-1] == text

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
+from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -28,6 +29,8 @@ from knotwork.records import BlockKind
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _MAX_GROUP_DEPTH = 20
+_DIGITS = 5
+"""Digits of the number of the first item, at most."""
 
 
 class SlidesLoader(FormatLoader, name="pptx"):
@@ -91,13 +94,17 @@ class _Deck:
         if filled and all(_is_code(paragraph) for paragraph in filled):
             self._writer.code("\n".join(p.text.replace("\v", "\n") for p in filled))
             return
+        numbers: dict[int, int] = {}
         for number, paragraph in enumerate(filled):
-            text = " ".join(paragraph.text.split())
+            mark, text = written_mark(read_line(" ".join(paragraph.text.split())))
+            if counted := _counted(paragraph, numbers):
+                mark = f"{counted}."
             term = run_in_term((run.text, bool(run.font.bold)) for run in paragraph.runs)
-            if len(filled) == 1 or (number == 0 and text.endswith((":", "："))):
-                self._writer.paragraph(text, term=term)
+            is_lead = number == 0 and mark == BULLET and text.endswith((":", "："))
+            if is_lead or len(filled) == 1:
+                self._writer.paragraph(" ".join(paragraph.text.split()), term=term)
             else:
-                self._writer.item(text, level=paragraph.level, term=term)
+                self._writer.item(text, level=paragraph.level, mark=mark, term=term)
         self._writer.end_lists()
 
     def _is_furniture(self, shape: Any) -> bool:  # noqa: ANN401
@@ -112,6 +119,27 @@ class _Deck:
         ):
             return True
         return _without_numbers(shape.text_frame.text) in self._furniture
+
+
+def _counted(paragraph: Any, numbers: dict[int, int]) -> int:  # noqa: ANN401
+    """Return the number that a slide shows before a paragraph, 0 for none.
+
+    ``numbers`` are the last ones of each level, which a paragraph of a higher level ends.
+    """
+    level = paragraph.level
+    for deeper in [other for other in numbers if other > level]:
+        del numbers[deeper]
+    style = f"../a:lstStyle/a:lvl{level + 1}pPr"
+    marks = paragraph._p.xpath("a:pPr/*[starts-with(name(), 'a:bu')]")  # noqa: SLF001
+    marks = marks or paragraph._p.xpath(f"{style}/*[starts-with(name(), 'a:bu')]")  # noqa: SLF001
+    automatic = [mark for mark in marks if mark.tag.endswith("}buAutoNum")]
+    if not automatic:
+        numbers.pop(level, None)
+        return 0
+    start = automatic[0].get("startAt") or ""
+    first = int(start) if start.isascii() and start.isdecimal() and len(start) <= _DIGITS else 1
+    numbers[level] = numbers.get(level, first - 1) + 1
+    return numbers[level]
 
 
 def _picture_of(shape: Any) -> bytes:  # noqa: ANN401
