@@ -196,3 +196,26 @@ def test_html_declares_its_encoding():
 def test_layout_tables_are_read_as_text():
     page = "<table><tr><td><h2>Part</h2><p>One.</p></td><td><p>Two.</p></td></tr></table>"
     assert load("a.html", page).text == "## Part\n\nOne.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Bring:<br>• a rope<br>• a hook", "Bring:\n\n- a rope\n- a hook"),
+        ("- a rope<br/>\n- a <b>hook</b>", "- a rope\n- a hook"),
+        ("1. Stop.<br>2. Look,<br>and listen.", "1. Stop.\n2. Look, and listen."),
+        ("请带：<br>· 绳子<br>· 钩子", "请带：\n\n- 绳子\n- 钩子"),
+        ("1、关门。<br>2、启动。", "1. 关门。\n2. 启动。"),
+        ("（一）关门。<br>（二）启动。", "- （一）关门。\n- （二）启动。"),
+        ("12 Kiln Road<br>- by the mill", "12 Kiln Road\n- by the mill"),
+        ("A. Smith<br>B. Jones", "A. Smith\nB. Jones"),
+    ],
+)
+@pytest.mark.parametrize("element", ["p", "div", "td"])
+def test_typed_marks_between_line_breaks_are_a_list(text, written, element):
+    if element == "td":
+        text = f"<table><tr><td>{text}<ul></ul></td></tr></table>"  # a table that arranges blocks
+    else:
+        text = f"<{element}>{text}</{element}>"
+    document = load("a.html", f"<meta charset=utf-8><h1>Jetty</h1>{text}<p>Never jump.")
+    assert document.text == f"# Jetty\n\n{written}\n\nNever jump."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.lines import has_items, typed_item, written_mark
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -21,7 +23,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork._text.sentences import without_wide_wraps
+from knotwork._text.sentences import join_lines, without_wide_wraps
 from knotwork.records import BlockKind
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
@@ -54,6 +56,7 @@ _BOXES = _names(
 _BOX_TITLES = _names("title admonition-title caption-text")
 _LONGEST_TITLE = 500
 """A longer title of a box is text, as its end tag is missing."""
+_ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；]['\"”’」』)）]*$")
 _BOLD = _names("b strong")
 _HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
 _MIN_MAIN_LENGTH = 200
@@ -297,9 +300,32 @@ class _Walk:
         if not text.strip():
             return
         text = re.sub(r" *\n *", "\n", re.sub(r" {2,}", " ", text))
+        if not is_linked and has_items(text):
+            self._add_items(text.split("\n"))
+            return
         span = self._writer.paragraph(text, term=term)
         if is_linked:
             self._writer.links.append(span)
+
+    def _add_items(self, lines: Sequence[str]) -> None:
+        """Append lines of which some have typed marks; a sentence that goes on is of its item."""
+        parts: list[str] = []
+        for line in filter(str.strip, lines):
+            before = parts[-1] if parts and typed_item(line) is None else ""
+            if before and typed_item(before) is None:
+                parts[-1] = f"{before}\n{line}"
+            elif before and not _ENDS_SENTENCE.search(before):
+                parts[-1] = join_lines([before, line])
+            else:
+                parts.append(line)
+        for part in parts:
+            item = typed_item(part)
+            if item is None:
+                self._writer.paragraph(part)
+            else:
+                mark, text = written_mark(item)
+                self._writer.item(text, mark=mark)
+        self._writer.end_lists()
 
     def _clear(self) -> None:
         self._running.clear()

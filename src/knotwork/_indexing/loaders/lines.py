@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
@@ -253,6 +254,18 @@ def page_item(text: str) -> Line | None:
     if not line.kind or line.kind == "han" or "A" <= line.text[0] <= "Z":
         return None
     return line if any(map(str.isalnum, line.text[line.mark :])) else None
+
+
+def typed_item(text: str) -> Line | None:
+    """Return a line if it begins with the mark of an item; a capital may be an initial."""
+    line = read_line(text)
+    return line if line.kind and not "A" <= line.text[0] <= "Z" else None
+
+
+def has_items(text: str) -> bool:
+    """Return True if two neighbouring lines begin with marks that follow each other."""
+    lines = list(map(typed_item, text.split("\n"))) if "\n" in text else []
+    return any(a and b and a.kind == b.kind and follows(a, b) for a, b in pairwise(lines))
 
 
 def has_sure_mark(text: str) -> bool:
