@@ -434,7 +434,7 @@ def test_short_json_records_of_the_same_keys_are_a_table(wrap):
     records = [{"name": "Ada", "age": 36, "ok": True}, {"age": 41, "name": "Tom", "ok": None}]
     document = load("a.json", json.dumps(wrap(records)))
     table = "| name | age | ok |\n| --- | --- | --- |\n| Ada | 36 | yes |\n| Tom | 41 |  |"
-    assert document.text in (table, f"version: 2\n\n{table}")
+    assert document.text in (table, f"version: 2\n\nitems:\n\n{table}")
     assert [label for _, label, _ in blocks(document, BlockKind.ROW)] == ["Ada", "Tom"]
 
 

@@ -10,8 +10,8 @@ chunk with another record.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -41,6 +41,7 @@ _TEXT_KEYS = (
 )
 _TERM_KEYS = ("term", "name", "word", "术语", "名词", "词语", "名称")
 _MEANING_KEYS = ("definition", "meaning", "description", "定义", "解释", "释义", "含义", "说明")
+_PAIR = 2
 _STEP_KEYS = ("steps", "instructions", "procedure", "步骤", "流程")
 _CODE_KEYS = ("code", "script", "snippet", "program", "代码", "脚本", "程序")
 _MAX_TITLE_LENGTH = 200
@@ -59,14 +60,15 @@ class JsonLoader(FormatLoader, name="json"):
         value = _parse_lines(source, text) if is_lines else _parse(source, text)
         writer = BlockWriter(source)
         title, metadata = readable_name(source.name), {}
-        title_key = _title_key(value) if isinstance(value, Mapping) else ""
-        if title_key:
-            title = value[title_key]
-        if isinstance(value, Mapping) and (text_key := _text_key(value)):
-            title = title if title_key else ""
+        title_key, text_key = ("", "")
+        if isinstance(value, Mapping):
+            title_key, text_key = _title_key(value), _text_key(value)
+        if title_key or text_key:
+            title = value[title_key] if title_key else ""
+        if text_key:
             rest = {k: v for k, v in value.items() if k not in (title_key, text_key)}
             metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
-        _add_records(writer, value, TextMeter(source))
+        _Records(writer, TextMeter(source)).add(value)
         media_type = "application/jsonl" if is_lines else "application/json"
         return writer.content(media_type, title=title, metadata=flat_metadata(metadata))
 
@@ -92,70 +94,117 @@ def _parse_lines(source: Source, text: str) -> list[Any]:
     return values
 
 
-def _add_records(writer: BlockWriter, value: Any, meter: TextMeter) -> None:  # noqa: ANN401
-    """Append the records of a file: the items of its list, or of its only list of objects.
+class _Records:
+    """Appends values to a document, each as the block that its form shows."""
 
-    Scalar values beside that list become the first record.
-    """
-    records = value if isinstance(value, list) else [value]
-    name = ""
-    if isinstance(value, Mapping):
-        filled = {key: v for key, v in value.items() if isinstance(v, list) and v}
-        lists = [key for key, v in filled.items() if isinstance(v[0], dict)]
-        scalars = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
-        if len(lists) == 1 and len(scalars) + 1 == len(value):
-            _add_record(writer, scalars, meter)
-            name = lists[0]
-            records = value[name]
-    with writer.subsections() if name else nullcontext():
-        if not _add_together(writer, records, meter, name):
-            for record in records:
-                _add_record(writer, record, meter)
+    def __init__(self, writer: BlockWriter, meter: TextMeter) -> None:
+        self._writer = writer
+        self._meter = meter
 
+    def add(self, value: Any, path: str = "", depth: int = 0) -> None:  # noqa: ANN401
+        """Append a value; the lines of single ones begin with ``path``, that of their keys."""
+        if depth >= _DEEPEST or not isinstance(value, dict | list):
+            self._add_leaves(value, path)
+        elif isinstance(value, dict):
+            self._add_record(value, path, depth, has_text=not path)
+        elif not self._add_together(value, path):
+            if not any(isinstance(item, dict | list) for item in value):
+                self._add_leaves(value, path)
+                return
+            for item in value:
+                if isinstance(item, dict):
+                    self._add_record(item, path, depth + 1, has_text=True)
+                else:
+                    self.add(item, path, depth + 1)
 
-def _add_together(
-    writer: BlockWriter, values: Sequence[Any], meter: TextMeter, name: str = "", lead: str = ""
-) -> bool:
-    """Append values as definitions, a table or a list; return False if they are none of these.
+    def _add_record(
+        self, record: Mapping[str, Any], path: str, depth: int, *, has_text: bool
+    ) -> None:
+        """Append a title as a heading, the text, and then the other fields, sections last."""
+        title_key = _title_key(record)
+        text_key = _text_key(record) if title_key or has_text else ""
+        if title_key:
+            self._writer.heading(1, record[title_key])
+            path = ""
+        if text_key:
+            with self._writer.subsections():
+                add_text(self._writer, record[text_key])
+        fields = [(k, v) for k, v in record.items() if k not in (title_key, text_key)]
+        fields.sort(key=lambda field: _has_sections(field[1]))
+        with self._writer.subsections():
+            for (key, value), (_, after) in zip_longest(fields, fields[1:], fillvalue=("", None)):
+                text = value.strip() if isinstance(value, str) else ""
+                if key.lower() in _CODE_KEYS and "\n" in text:
+                    self._writer.code(value)
+                elif text.endswith((":", "：")) and (
+                    isinstance(after, list) or "\n" in _scalar(after)
+                ):
+                    self._writer.paragraph(value)
+                else:
+                    self.add(value, f"{path}.{key}" if path else key, depth + 1)
 
-    ``lead`` stands before a table or list unless a sentence does that ends in a colon.
-    """
-    if pairs := _pairs(values):
-        for term, meaning in pairs:
-            opened = writer.begin_definition([term])
-            add_text(writer, meaning)
-            writer.end(opened)
-        return True
-    is_list = len(values) > 1 and all(isinstance(v, str) and v.strip() for v in values)
-    if not (is_list or _is_table(values)):
-        return False
-    if lead and not lead_in_sentence(writer.last):
-        writer.paragraph(f"{lead}:")
-    if is_list:
-        ordered = name.lower() in _STEP_KEYS
-        with writer.block(BlockKind.LIST):
+    def _add_together(self, values: Sequence[Any], path: str) -> bool:
+        """Append definitions, a list or a table; return False if values are none of these.
+
+        The path stands before a list or table unless a sentence does that ends in a colon.
+        """
+        name = path.rpartition(".")[2]
+        if pairs := _pairs(values):
+            for term, meaning in pairs:
+                opened = self._writer.begin_definition([term])
+                add_text(self._writer, meaning)
+                self._writer.end(opened)
+            return True
+        is_list = len(values) > 1 and all(isinstance(v, str) and v.strip() for v in values)
+        if not (is_list or _is_table(values)):
+            return False
+        if path and not lead_in_sentence(self._writer.last):
+            self._writer.paragraph(f"{path}:")
+        if not is_list:
+            rows = ([_scalar(record[key]) for key in values[0]] for record in values)
+            grid = read_grid(rows, self._meter, header=list(values[0]))
+            add_grid(self._writer, grid, name=name)
+            return True
+        with self._writer.block(BlockKind.LIST):
             for place, text in enumerate(values, start=1):
-                with writer.block(BlockKind.ITEM, mark=f"{place}." if ordered else BULLET):
-                    add_text(writer, text)
-    else:
-        rows = ([_scalar(record[key]) for key in values[0]] for record in values)
-        add_grid(writer, read_grid(rows, meter, header=list(values[0])), name=name)
-    return True
+                mark = f"{place}." if name.lower() in _STEP_KEYS else BULLET
+                with self._writer.block(BlockKind.ITEM, mark=mark):
+                    add_text(self._writer, text)
+        return True
+
+    def _add_leaves(self, value: object, path: str) -> None:
+        """Append single values, each as the definition of its path."""
+        for name, text in text_leaves(value, _scalar, path):
+            term = clean_line(name)
+            if not term:
+                add_text(self._writer, text)
+            elif text.strip():
+                with self._writer.block(BlockKind.DEFINITION, term), self._writer.subsections():
+                    if _is_short(text):
+                        self._writer.paragraph(f"{term}: {text}")
+                    else:
+                        self._writer.term(term)
+                        add_text(self._writer, text)
 
 
 def _pairs(values: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the terms and meanings of records that have nothing else."""
     found = []
     for value in values:
-        is_pair = isinstance(value, Mapping) and len(value) == len(_MEANING)
-        term, meaning = (_key(value, keys) if is_pair else "" for keys in _MEANING)
+        if not isinstance(value, Mapping) or len(value) != _PAIR:
+            return []
+        term, meaning = _key(value, _TERM_KEYS), _key(value, _MEANING_KEYS)
         if not (term and meaning) or not _is_short(value[term]):
             return []
         found.append((value[term], value[meaning]))
     return found
 
 
-_MEANING = (_TERM_KEYS, _MEANING_KEYS)
+def _has_sections(value: object) -> bool:
+    """Return True for an object with a title, and a list of such objects that is no table."""
+    if isinstance(value, list):
+        return not (_is_table(value) or _pairs(value)) and any(map(_has_sections, value))
+    return isinstance(value, Mapping) and bool(_title_key(value))
 
 
 def _is_table(records: Sequence[Any]) -> bool:
@@ -191,96 +240,6 @@ def _text_key(record: Mapping[str, Any]) -> str:
 def _title_key(record: Mapping[str, Any]) -> str:
     key = _key(record, _TITLE_KEYS)
     return key if key and len(record[key]) <= _MAX_TITLE_LENGTH else ""
-
-
-def _add_record(
-    writer: BlockWriter,
-    record: Any,  # noqa: ANN401
-    meter: TextMeter,
-    path: str = "",
-    depth: int = 0,
-) -> None:
-    """Append a record: its title as a heading, its text, and then its other fields."""
-    if not isinstance(record, Mapping):
-        _add_value(writer, record, meter, path, depth)
-        return
-    title_key, text_key = _title_key(record), _text_key(record)
-    if title_key:
-        writer.heading(1, record[title_key])
-        path = ""
-    if text_key:
-        with writer.subsections():
-            add_text(writer, record[text_key])
-    with writer.subsections():
-        _add_fields(writer, record, meter, path, depth, {title_key, text_key})
-
-
-def _add_fields(
-    writer: BlockWriter,
-    record: Mapping[str, Any],
-    meter: TextMeter,
-    path: str,
-    depth: int,
-    done: Container[str] = (),
-) -> None:
-    """Append the fields of a record, those with sections last; lines say the path of a field."""
-    fields = [(key, value) for key, value in record.items() if key not in done]
-    fields.sort(key=lambda field: _has_sections(field[1]))
-    values = [value for _, value in fields]
-    for (key, value), following in zip_longest(fields, values[1:]):
-        is_code = isinstance(value, str) and key.lower() in _CODE_KEYS and "\n" in value.strip()
-        is_lead = isinstance(value, str) and value.rstrip().endswith((":", "："))
-        if is_code:
-            writer.code(value)
-        elif is_lead and (isinstance(following, list | dict) or "\n" in _scalar(following)):
-            writer.paragraph(value)
-        else:
-            _add_value(writer, value, meter, f"{path}.{key}" if path else key, depth + 1)
-
-
-def _has_sections(value: object) -> bool:
-    """Return True for an object with a title, and a list of such objects that is no table."""
-    if isinstance(value, list):
-        return not (_is_table(value) or _pairs(value)) and any(map(_has_sections, value))
-    return isinstance(value, Mapping) and bool(_title_key(value))
-
-
-def _add_value(
-    writer: BlockWriter,
-    value: Any,  # noqa: ANN401
-    meter: TextMeter,
-    path: str,
-    depth: int,
-) -> None:
-    """Append what a field holds."""
-    is_nested = isinstance(value, Mapping | list) and depth < _DEEPEST
-    if is_nested and isinstance(value, Mapping):
-        if _title_key(value):
-            _add_record(writer, value, meter, path, depth)
-        else:
-            _add_fields(writer, value, meter, path, depth)
-    elif is_nested and _add_together(writer, value, meter, path.rpartition(".")[2], path):
-        pass
-    elif is_nested and any(isinstance(item, list | dict) for item in value):
-        for item in value:
-            _add_record(writer, item, meter, path, depth + 1)
-    else:
-        _add_leaves(writer, value, path)
-
-
-def _add_leaves(writer: BlockWriter, value: object, path: str) -> None:
-    """Append single values, each as the definition of its path."""
-    for name, text in text_leaves(value, _scalar, path):
-        term = clean_line(name)
-        if not term:
-            add_text(writer, text)
-        elif text.strip():
-            with writer.block(BlockKind.DEFINITION, term), writer.subsections():
-                if _is_short(text):
-                    writer.paragraph(f"{term}: {text}")
-                else:
-                    writer.term(term)
-                    add_text(writer, text)
 
 
 def _scalar(value: object) -> str:
