@@ -350,6 +350,14 @@ def test_items_with_drawn_bullets_are_a_list(items):
     assert [text for _, _, text in blocks(document, BlockKind.ITEM)] == [f"- {i}" for i in items]
 
 
+def test_items_with_drawn_bullets_end_at_a_gap():
+    items = [(item, {"x": 95}) for item in ("Oars", "A rope of some metres", "Hook")]
+    quote = [("Nobody rows alone.", {"x": 95})]
+    document = load_pdf(page_of("Bring these:", *items, None, *quote, None, *WIDE_LINES))
+    assert [text for _, _, text in blocks(document, BlockKind.ITEM)] == [f"- {i}" for i, _ in items]
+    assert "\n\nNobody rows alone.\n\n" in document.text
+
+
 def test_columns_beside_each_other_are_as_wide_as_their_lines():
     left = [printed(text, 680 - 12 * n) for n, text in enumerate(["Masts are made of", "spruce."])]
     right = [

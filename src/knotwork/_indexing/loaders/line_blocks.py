@@ -379,6 +379,11 @@ def _end_of_bare_list(lines: _Lines, start: int) -> int:
     after = _end_of_indented(lines, start, right=right)
     others = (n for n in range(start, after) if lines[n].line.row or lines[n].line.monospaced)
     after = next(others, after)
+    inside = range(start + 1, after)
+    if any(lines[n].fits_above and not lines[n].begins_paragraph for n in inside):
+        # The items are not apart, so that they end at a gap.
+        gaps = (n for n in inside if lines[n].begins_paragraph)
+        after = next((n for n in gaps if lines[n].line.is_below(lines[n - 1].line)), after)
     return after if len(_bare_items(lines[start:after])) >= _MIN_ITEMS else start
 
 
