@@ -60,13 +60,12 @@ class JsonLoader(FormatLoader, name="json"):
         value = _parse_lines(source, text) if is_lines else _parse(source, text)
         writer = BlockWriter(source)
         title, metadata = readable_name(source.name), {}
-        title_key, text_key = ("", "")
-        if isinstance(value, Mapping):
-            title_key, text_key = _title_key(value), _text_key(value)
+        record: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+        title_key, text_key = _title_key(record), _text_key(record)
         if title_key or text_key:
-            title = value[title_key] if title_key else ""
+            title = record[title_key] if title_key else ""
         if text_key:
-            rest = {k: v for k, v in value.items() if k not in (title_key, text_key)}
+            rest = {k: v for k, v in record.items() if k not in (title_key, text_key)}
             metadata = {k: v for k, v in rest.items() if isinstance(v, str | int | float)}
         _Records(writer, TextMeter(source)).add(value)
         media_type = "application/jsonl" if is_lines else "application/json"
@@ -135,11 +134,11 @@ class _Records:
             for (key, value), (_, after) in zip_longest(fields, fields[1:], fillvalue=("", None)):
                 text = value.strip() if isinstance(value, str) else ""
                 if key.lower() in _CODE_KEYS and "\n" in text:
-                    self._writer.code(value)
+                    self._writer.code(str(value))
                 elif text.endswith((":", "：")) and (
                     isinstance(after, list) or "\n" in _scalar(after)
                 ):
-                    self._writer.paragraph(value)
+                    self._writer.paragraph(text)
                 else:
                     self.add(value, f"{path}.{key}" if path else key, depth + 1)
 
