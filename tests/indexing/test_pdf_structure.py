@@ -394,6 +394,12 @@ def test_a_few_pages_lose_their_heads_and_feet(head, foot, count):
     assert load_pdf(*pages).text.split("\n\n") == STEPS[:count]
 
 
+def test_a_notice_at_the_foot_of_a_few_pages_is_kept_once_and_a_page_may_have_no_text():
+    notice = "Please tell our staff of any allergies."
+    document = load_pdf(framed("Kiln Manual", notice, STEPS[0]), framed("Kiln Manual", notice))
+    assert document.text.split("\n\n") == [STEPS[0], notice]
+
+
 @pytest.mark.parametrize(
     "pages",
     [

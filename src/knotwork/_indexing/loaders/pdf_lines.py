@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ _REPEATED_SHARE = 0.7
 """The share of repeated lines at one position of the pages, from which it is a head or foot."""
 _NO_TITLE_SIZE = 1.12
 """Size of a head or foot in a file of few pages, at most, as a multiple of that of the text."""
+_NOTICE = re.compile(r"(?:[^\W\d_]+[ ,;:]+){5}[^\W\d_]+|(?:[\u4e00-\u9fff][，。；：]?){12}")
+"""Words without numbers that make a head or foot a notice, in a file of few pages."""
 _APART = 1.6
 """Distance of one from the text, at least, as a multiple of its size."""
 _DIGITS = re.compile(r"\d+")
@@ -220,7 +223,7 @@ def without_running_lines(pages: Sequence[list[PageLine]]) -> list[list[PageLine
 def _without_edges(pages: list[list[PageLine]]) -> list[list[PageLine]]:
     """Return a few pages without what most of them have at the same height above or below all else.
 
-    Their text is equal, but numbers may count the pages.
+    Their text is equal, but numbers may count the pages. What may be a notice stays once.
     """
     sizes: Counter[float] = Counter()
     for line in chain.from_iterable(pages):
@@ -237,19 +240,26 @@ def _without_edges(pages: list[list[PageLine]]) -> list[list[PageLine]]:
                 line
                 for lines in same.values()
                 if 2 * len(lines) > len(pages) and _are_counted(lines)
-                for line in lines
+                for line in _without_notice(lines, is_head=sign > 0)
             ]
-            if not running:
+            kept = [[line for line in page if line not in running] for page in pages]
+            if not running or not any(kept):
                 break
-            for line in running:
-                pages[line.page - pages[0][0].page].remove(line)
+            pages = kept
     return pages
+
+
+def _without_notice(lines: list[PageLine], *, is_head: bool) -> list[PageLine]:
+    """Return equal heads or feet without the one that is kept: the first head, or the last foot."""
+    if not _NOTICE.search(lines[0].text):
+        return lines
+    return lines[1:] if is_head else lines[:-1]
 
 
 def _is_apart(outer: PageLine, page: Sequence[PageLine]) -> bool:
     """Return True if a line that is no row is farther from the others than lines of text are."""
     distances = (abs(line.y - outer.y) for line in page)
-    near = min((d for d in distances if d > outer.size / 2), default=0.0)
+    near = min((d for d in distances if d > outer.size / 2), default=math.inf)
     return outer.row is None and near > _APART * outer.size
 
 
