@@ -71,9 +71,9 @@ def compose_query_answer(
         marks[row] += f"[{numbers.setdefault(sentence, len(numbers) + 1)}]"
     text, short = format_rows(result, marks, language), ""
     if result.is_listing and len(result.rows) == len(numbers) == 1:
-        (row,) = numbers
-        (document,) = store.documents.documents([row.chunk.document_id]).values()
-        text = with_mark(write_row(DocumentBlocks(document), row.span, language), 1)
+        (shown,) = numbers
+        (document,) = store.documents.documents([shown.chunk.document_id]).values()
+        text = with_mark(write_row(DocumentBlocks(document), shown.span, language), 1)
         short = show_value(result.rows[0][0]) if len(result.columns) == 1 else ""
     return Answer(
         question=evidence.query.text,
