@@ -27,6 +27,7 @@ from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
+from knotwork._text.terms import content_terms
 from knotwork.records import Chunk, Entity, Evidence, Query, Step
 
 
@@ -186,9 +187,9 @@ def build_bridges(
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    if _stands_in_one_sentence(question.terms, sources.values()):
+        return Bridges({}, {}, sources)
     covered = sentence_coverage(question, sources)
-    if any(mask.all() for masks in covered.values() for mask in masks):
-        return Bridges({}, {}, sources)  # a sentence has all that is asked
     activations, entities = find_activations(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
@@ -221,6 +222,20 @@ def build_bridges(
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
+
+
+def _stands_in_one_sentence(terms: Sequence[str], chunks: Iterable[Chunk]) -> bool:
+    """Return True if a sentence contains all terms of a question in a row.
+
+    "What is a restartpoint?" leaves nothing for another passage to add: passages related to the one
+    that says "restartpoint" would only hide it.
+    """
+    asked = f" {' '.join(terms)} "
+    return bool(terms) and any(
+        asked in f" {' '.join(content_terms(chunk.sentence_text(number)))} "
+        for chunk in chunks
+        for number in range(len(chunk.sentences))
+    )
 
 
 class _Relevance:
