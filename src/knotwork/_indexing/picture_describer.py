@@ -14,7 +14,7 @@ from concurrent.futures import wait as wait_for_futures
 from dataclasses import dataclass, replace
 
 from knotwork._cancellation import in_context, wait_for
-from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
+from knotwork._indexing.loaders.loader import DescribablePicture
 from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import PATIENCE, Halt, Patience

@@ -13,8 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from knotwork._indexing.loaders.loader import Content, Source, TextMeter, clean_line, clean_text
-from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER, DescribablePicture
+from knotwork._indexing.loaders.loader import (
+    Content,
+    DescribablePicture,
+    Source,
+    TextMeter,
+    clean_line,
+    clean_text,
+)
+from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER
 from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences

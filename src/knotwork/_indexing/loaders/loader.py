@@ -11,13 +11,10 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from knotwork.errors import LoadError
 from knotwork.records import Block, BoxedSpan, Page, Span, Table, TimedSpan
-
-if TYPE_CHECKING:
-    from knotwork._indexing.loaders.picture_descriptions import DescribablePicture
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -25,6 +22,7 @@ TEXT_FACTOR = 4
 names of its columns."""
 MAX_CHARACTERS = 10_000_000
 """Characters that a file may have in any case, as packed files unfold."""
+NOWHERE = Span(0, 0)
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -69,6 +67,23 @@ class Source:
     def text_limit(self) -> int:
         """The most characters that the text of the document may have."""
         return max(self.max_characters, TEXT_FACTOR * len(self.data))
+
+
+@dataclass(frozen=True, slots=True)
+class DescribablePicture:
+    """A picture as a model gets it, and the ``context`` that precedes it in its document.
+
+    Sizes are in pixels. Equal pictures in equal contexts have the same ``key``; before the context
+    is known, it is that of the pixels alone. ``place`` is that of the placeholder in the text.
+    """
+
+    key: str
+    data: bytes = field(repr=False)
+    media_type: str
+    width: int
+    height: int
+    context: str = ""
+    place: Span = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knotwork._indexing.loaders.kept_parts import keep_parts
+from knotwork._indexing.loaders.loader import NOWHERE, Content, DescribablePicture
 from knotwork._text.languages import detect_language
 from knotwork.records import Block, BlockKind, Span
 
-if TYPE_CHECKING:
-    from knotwork._indexing.loaders.loader import Content
-
 PLACEHOLDER = "\ufffc"
 """Stands for a description in the text of a document that waits for it."""
-
-_NOWHERE = Span(0, 0)
 
 
 class RecognisedLine(NamedTuple):
@@ -71,23 +67,6 @@ class RecognisedPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribablePicture:
-    """A picture as a model gets it, and the ``context`` that precedes it in its document.
-
-    Sizes are in pixels. Equal pictures in equal contexts have the same ``key``; before the context
-    is known, it is that of the pixels alone. ``place`` is that of the placeholder in the text.
-    """
-
-    key: str
-    data: bytes = field(repr=False)
-    media_type: str
-    width: int
-    height: int
-    context: str = ""
-    place: Span = _NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
 class UndescribedDocument:
     """A document that waits for the descriptions of ``pictures``.
 
@@ -112,7 +91,7 @@ def with_descriptions(content: Content, descriptions: Mapping[str, str]) -> Cont
     labels: dict[int, str] = {}
     end = len(content.text)
     places = [(picture.place, picture.key) for picture in content.pictures]
-    for (before, _), (place, key) in pairwise([(_NOWHERE, ""), *places, (Span(end, end), "")]):
+    for (before, _), (place, key) in pairwise([(NOWHERE, ""), *places, (Span(end, end), "")]):
         between = content.text[before.end : place.start]
         if text := between.strip():
             start = before.end + between.index(text)

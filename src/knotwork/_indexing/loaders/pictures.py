@@ -18,13 +18,14 @@ from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
     Content,
+    DescribablePicture,
     FormatLoader,
     Source,
     broken_file_error,
     unrecognised_error,
 )
 from knotwork._indexing.loaders.page_layout import Placement, add_page
-from knotwork._indexing.loaders.picture_descriptions import DescribablePicture, RecognisedPage
+from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.recognition import (
     INSTALL,
     MAX_PIXELS,
