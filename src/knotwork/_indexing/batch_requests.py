@@ -10,14 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from knotwork._inference.chat import (
-    ChatModel,
-    ChatReply,
-    ChatRequest,
-    Message,
-    complete_checked,
-    why_empty,
-)
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
@@ -126,10 +119,10 @@ def _ask(
     def parse(reply: ChatReply) -> BatchReply[Made]:
         reading = task.read(reply, items)
         if not reading.found:
-            fault = why_empty(reply) or task.missing
-            if fault == task.missing and reading.complaints:
-                fault = f"{fault.removesuffix('.')}: {reading.complaints[0].reason}."
-            raise Unparsable(fault)
+            missing = task.missing
+            if reading.complaints:
+                missing = f"{missing.removesuffix('.')}: {reading.complaints[0].reason}."
+            raise Unparsable(reply.why_empty or missing)
         return reading
 
     try:

@@ -129,6 +129,13 @@ class ChatReply:
     wait_s: float = field(default=0.0, compare=False)
     warning: str = field(default="", compare=False)
 
+    @property
+    def why_empty(self) -> str:
+        """A sentence that says that the reply was withheld or is empty; "" for any other."""
+        if self.finish_reason == "filter":
+            return "The server withheld the reply."
+        return "" if self.text.strip() else "The reply is empty."
+
 
 class ChatModel(Protocol):
     """Continues conversations; wrappers (cache, budget, limits) implement this protocol too.
@@ -211,19 +218,12 @@ def require_whole(reply: ChatReply) -> ChatReply:
     return reply
 
 
-def why_empty(reply: ChatReply) -> str:
-    """Return a sentence that says that a reply was withheld or is empty; "" for any other."""
-    if reply.finish_reason == "filter":
-        return "The server withheld the reply."
-    return "" if reply.text.strip() else "The reply is empty."
-
-
 def usable_lines(reply: ChatReply) -> list[str]:
     """Return the complete lines of a reply. Raises Unparsable if it is empty or was withheld."""
     lines = [line.strip() for line in reply.text.splitlines() if line.strip(" \t`|*-")]
     if reply.finish_reason == "length" and len(lines) > 1:
         lines.pop()
-    if reason := why_empty(reply) or ("" if lines else "The reply is empty."):
+    if reason := reply.why_empty or ("" if lines else "The reply is empty."):
         raise Unparsable(reason)
     return lines
 

@@ -131,7 +131,9 @@ class Dimension(NamedTuple):
 def _read_dimensions() -> dict[str, Dimension]:
     text = files("knotwork._questions").joinpath("dimensions.toml").read_text("utf-8")
     return {
-        name: Dimension(*(Words("".join(form[key]).replace("«CN»", _HAN_NUMBER)) for key in form))
+        name: Dimension(
+            **{k: Words("".join(v).replace("«CN»", _HAN_NUMBER)) for k, v in form.items()}
+        )
         for name, form in tomllib.loads(text).items()
     }
 

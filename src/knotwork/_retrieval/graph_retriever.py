@@ -187,9 +187,9 @@ def build_bridges(
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
-    if _stands_in_one_sentence(question.terms, sources.values()):
-        return Bridges({}, {}, sources)
     covered = sentence_coverage(question, sources)
+    if _stands_in_one_sentence(question.terms, sources, covered):
+        return Bridges({}, {}, sources)
     activations, entities = find_activations(question, seeds, sources, features, store, weights)
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
@@ -224,7 +224,11 @@ def build_bridges(
     return Bridges(into, dict(support), sources)
 
 
-def _stands_in_one_sentence(terms: Sequence[str], chunks: Iterable[Chunk]) -> bool:
+def _stands_in_one_sentence(
+    terms: Sequence[str],
+    chunks: Mapping[str, Chunk],
+    covered: Mapping[str, Sequence[NDArray[np.bool_]]],
+) -> bool:
     """Return True if a sentence contains all terms of a question in a row.
 
     "What is a restartpoint?" leaves nothing for another passage to add: passages related to the one
@@ -232,9 +236,9 @@ def _stands_in_one_sentence(terms: Sequence[str], chunks: Iterable[Chunk]) -> bo
     """
     asked = f" {' '.join(terms)} "
     return bool(terms) and any(
-        asked in f" {' '.join(content_terms(chunk.sentence_text(number)))} "
-        for chunk in chunks
-        for number in range(len(chunk.sentences))
+        mask.all() and asked in f" {' '.join(content_terms(chunks[key].sentence_text(number)))} "
+        for key, masks in covered.items()
+        for number, mask in enumerate(masks)
     )
 
 

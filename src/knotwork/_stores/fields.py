@@ -245,10 +245,6 @@ class Matcher:
             return any(_is_equal(held, wanted) for wanted in self._wanted)
         return any(_is_ordered(held, self._comparison, wanted) for wanted in self._wanted)
 
-    def matches_any(self, values: Iterable[str]) -> bool:
-        """Return True if any of the values meets the condition."""
-        return any(map(self.matches, values))
-
 
 def _is_equal(held: _Value, wanted: _Value) -> bool:
     if held.text == wanted.text:

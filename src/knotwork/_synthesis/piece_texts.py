@@ -149,9 +149,7 @@ def _write_item(source: DocumentBlocks, span: Span, language: str) -> str:
 
 def write_row(source: DocumentBlocks, span: Span, language: str) -> str:
     """Return a row below the header of its table."""
-    table = next(
-        (b for b in reversed(source.index.around(span)) if b.kind is BlockKind.TABLE), None
-    )
+    table = source.table_around(span)
     return _write_rows(source, table.span, [span], language) if table else source.text(span)
 
 

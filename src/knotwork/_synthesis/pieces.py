@@ -149,6 +149,11 @@ class DocumentBlocks:
                 part = span
         return part
 
+    def table_around(self, span: Span) -> Block | None:
+        """Return the innermost table that contains a span."""
+        around = reversed(self.index.around(span))
+        return next((block for block in around if block.kind is BlockKind.TABLE), None)
+
     def right_behind(self, span: Span) -> list[Block]:
         """Return the blocks that begin behind a text and white space, outermost first."""
         text = self.document.text

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knotwork._inference.chat import ChatReply, why_empty
+from knotwork._inference.chat import ChatReply
 from knotwork._inference.prompt_material import comparable, restore
 from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import gap_before_mark, gap_between
@@ -65,7 +65,7 @@ def parse_answer_reply(
     Raises Unparsable if the reply is empty, withheld, or cites no passage: then nothing in it can
     be traced to a source.
     """
-    if reason := why_empty(reply):
+    if reason := reply.why_empty:
         raise Unparsable(reason)
     numbered = {passage.number: passage for passage in passages}
     reader = ReplyReader(numbered, question=question, check=check)

@@ -16,7 +16,7 @@ from knotwork._text.plain_text import split_row
 from knotwork._text.prose import announces
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
-from knotwork.records import BlockKind, Span
+from knotwork.records import Span
 
 LEAST_PROBABILITY = 0.6
 """Below this probability of being right no short answer is given."""
@@ -88,13 +88,10 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
 
     "" if no column does, or several do, or if the question does not name the row by its first cell.
     """
-    around = row.source.index.around(row.span)
-    label = next((b.label for b in around if b.kind is BlockKind.TABLE), "")
-    cells, names = split_row(row.source.text(row.span)), label.split(" | ")
-    if len(cells) != len(names):
-        return ""
+    table = row.source.table_around(row.span)
+    cells, names = split_row(row.source.text(row.span)), table.label.split(" | ") if table else []
     key, terms = set(content_terms(cells[0])), set(asked.terms)
-    if not key or not key <= terms:
+    if len(cells) != len(names) or not key or not key <= terms:
         return ""
     wanted = terms - key
     counts = [

@@ -371,7 +371,14 @@ class BlockWriter:
 
     def before(self, characters: int) -> str:
         """Return the end of the text so far without placeholders, at most this many characters."""
-        *described, last = self.text.split(PLACEHOLDER)
+        parts: list[str] = []
+        left = characters
+        for part in reversed(self._parts):
+            if left <= 0:
+                break
+            parts.append(part)
+            left -= 0 if part == PLACEHOLDER or part.isspace() else len(part)
+        *described, last = "".join(reversed(parts)).split(PLACEHOLDER)
         return ("".join(map(str.rstrip, described)) + last)[-characters:].strip()
 
     def content(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, Self
 
@@ -200,15 +200,6 @@ class Pool:
     def give_back(self, connection: Connection) -> None:
         """Return a connection; a broken one is closed."""
         self._pool.putconn(connection)
-
-    @contextmanager
-    def borrowed(self) -> Iterator[Connection]:
-        """Lend a connection to the block."""
-        connection = self.take()
-        try:
-            yield connection
-        finally:
-            self.give_back(connection)
 
     def close(self) -> None:
         """Close all connections."""

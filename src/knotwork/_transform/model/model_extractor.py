@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from knotwork._inference.call_limits import PATIENCE, Halt, Patience, work_ordered
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked, why_empty
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
@@ -302,7 +302,7 @@ class _ChunkConversation:
 
 def _why_empty(reply: ChatReply, draft: Draft) -> str:
     """Return a sentence that explains why a reply has no records."""
-    if reason := why_empty(reply):
+    if reason := reply.why_empty:
         return reason
     if draft.cut:
         return "The reply was cut off before its first record."

@@ -18,14 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._inference.call_limits import Halt, work_ordered
-from knotwork._inference.chat import (
-    ChatModel,
-    ChatReply,
-    ChatRequest,
-    Message,
-    complete_checked,
-    why_empty,
-)
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._inference.prompt_material import escape_tags
@@ -326,7 +319,7 @@ def _read_reply(reply: ChatReply) -> ProposedLines:
     lines = read_proposal(reply.text, cut=reply.finish_reason == "length")
     if lines.records or (lines.says_nothing and reply.finish_reason == "stop"):
         return lines
-    raise Unparsable(why_empty(reply) or "No line of the reply is a type or a relation.")
+    raise Unparsable(reply.why_empty or "No line of the reply is a type or a relation.")
 
 
 def _chunk_groups(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
