@@ -13,9 +13,7 @@ from pathlib import PurePosixPath
 
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
-from knotwork._indexing.loaders.pdf_pictures import UNREAD_PAGES, unread_note
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES, unread_pictures_note
-from knotwork._indexing.loaders.sound import cut_off_note
+from knotwork._indexing.loaders.unread import pictures_note, unread_notes, unread_pictures
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
@@ -170,19 +168,11 @@ class Tally:
         if self.models is not None and self.models.has("summarize"):
             self.text_tokens += sum(count_tokens(chunk.text) for chunk in leaves)
         self.tables += len(prepared.document.tables)
-        if unread := prepared.document.metadata.get(UNREAD_PAGES):
-            self.unread.append(unread_note(prepared.document.uri, unread))
-        if pictures := prepared.document.metadata.get(UNREAD_PICTURES):
-            self.unread_pictures.append(int(pictures))
-        if note := cut_off_note(prepared.document.uri, prepared.document.metadata):
-            self.unread.append(note)
+        self.unread += unread_notes(prepared.document.uri, prepared.document.metadata)
+        self.unread_pictures += unread_pictures(prepared.document.metadata)
         self.readings.update(reading.status for reading in prepared.readings)
         if prepared.left_out:
             self.left_out.add(prepared.left_out)
-
-    def _pictures_note(self) -> tuple[str, ...]:
-        held = self.unread_pictures
-        return (unread_pictures_note(sum(held), len(held)),) if held else ()
 
     @property
     def elapsed_s(self) -> float:
@@ -230,7 +220,7 @@ class Tally:
                 *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
-                *self._pictures_note(),
+                *filter(None, [pictures_note(self.unread_pictures)]),
                 *(stages.describer.notes if stages.describer else ()),
                 *(self.models.notes if self.models else ()),
             ),

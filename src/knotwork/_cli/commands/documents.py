@@ -18,8 +18,9 @@ from knotwork._shapes.base import fields_of
 )
 @click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
 def documents_command(session: Session, *, fields: bool) -> None:
-    """List the documents of the index, and the skipped files with their reasons."""
+    """List the documents of the index, what of them was not read, and the skipped files."""
     from knotwork._cli.progress import describe_failure
+    from knotwork._indexing.loaders.unread import document_notes
 
     if fields:
         _list_fields(session)
@@ -32,14 +33,22 @@ def documents_command(session: Session, *, fields: bool) -> None:
             skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
         if not entry.error or entry.chunks:
             found = store.documents.documents([entry.document_id])
-            title = found[entry.document_id].title if entry.document_id in found else ""
-            indexed.append(fields_of(entry, "uri", "chunks", "size") | {"title": title})
+            title, unread = "", []
+            if document := found.get(entry.document_id):
+                title = document.title
+                unread = document_notes(entry.uri, document.metadata)
+            shown = fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": unread}
+            indexed.append(shown)
     if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(
         [(item["uri"], f"{item['chunks']:,}", item["title"]) for item in indexed],
         header=("document", "chunks", "title"),
     )
+    if in_part := [note for item in indexed for note in item["unread"]]:
+        session.terminal.say("\nRead in part", style="bold yellow")
+        for note in in_part:
+            session.terminal.say(note, indent=2)
     if skipped:
         session.terminal.say("\nSkipped", style="bold yellow")
         for item in skipped:
