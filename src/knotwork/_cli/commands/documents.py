@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from knotwork._cli.session import Session, command
 from knotwork._cli.terminal import count_of
 from knotwork._shapes.base import fields_of
+
+if TYPE_CHECKING:
+    from knotwork._stores.base import Store
 
 
 @command(
@@ -20,25 +23,11 @@ from knotwork._shapes.base import fields_of
 def documents_command(session: Session, *, fields: bool) -> None:
     """List the documents of the index, what of them was not read, and the skipped files."""
     from knotwork._cli.progress import describe_failure
-    from knotwork._indexing.loaders.unread import document_notes
 
     if fields:
         _list_fields(session)
         return
-    store = session.open().store
-    indexed: list[dict[str, Any]] = []
-    skipped: list[dict[str, Any]] = []
-    for entry in store.ledger.entries():
-        if entry.error:
-            skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
-        if not entry.error or entry.chunks:
-            found = store.documents.documents([entry.document_id])
-            title, unread = "", []
-            if document := found.get(entry.document_id):
-                title = document.title
-                unread = document_notes(entry.uri, document.metadata)
-            shown = fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": unread}
-            indexed.append(shown)
+    indexed, skipped = _entries(session.open().store)
     if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(
@@ -55,6 +44,25 @@ def documents_command(session: Session, *, fields: bool) -> None:
             session.terminal.say(describe_failure(item["uri"], item["message"]), indent=2)
     counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
     session.terminal.note(counts, style="dim")
+
+
+def _entries(store: Store) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the indexed documents and the skipped files."""
+    from knotwork._indexing.loaders.unread import document_notes
+
+    indexed: list[dict[str, Any]] = []
+    skipped: list[dict[str, Any]] = []
+    for entry in store.ledger.entries():
+        if entry.error:
+            skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
+        if not entry.error or entry.chunks:
+            title, unread = "", []
+            if document := store.documents.documents([entry.document_id]).get(entry.document_id):
+                title = document.title
+                unread = document_notes(entry.uri, document.metadata)
+            shown = fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": unread}
+            indexed.append(shown)
+    return indexed, skipped
 
 
 def _list_fields(session: Session) -> None:
