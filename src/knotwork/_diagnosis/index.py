@@ -29,6 +29,7 @@ from knotwork._sqlite_file import (
 from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
+from knotwork._stores.links import dead_targets
 from knotwork._stores.transfer.digest import store_digest
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
@@ -102,6 +103,7 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
     if unread:
         note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
         checks.append(Check("Languages", ok=True, detail=note, fix=UNREAD_FIX))
+    checks += _check_links(store)
     checks += check_readings(store)
     checks += check_aliases(store)
     if not holds_vectors(store):
@@ -111,6 +113,16 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
         fix = "Index their folders again: knotwork index FOLDER"
         checks.append(Check("Vectors", ok=True, detail=detail, fix=fix))
     return IndexFindings(tuple(checks), embedder, _read_dimension(store))
+
+
+def _check_links(store: Store) -> list[Check]:
+    """Say how many targets of links are not in the index, which is no fault."""
+    dead = dead_targets(store)
+    if not dead:
+        return []
+    shown = ", ".join(f"`{target}`" for target in sorted(dead)[:_SHOWN_FAULTS])
+    detail = f"{len(dead):,} linked documents are not in the index, such as {shown}"
+    return [Check("Links", ok=True, detail=detail, fix="List them with: knotwork graph links")]
 
 
 def _hash_contents(store: Store) -> list[Check]:

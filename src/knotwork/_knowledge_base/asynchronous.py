@@ -171,6 +171,8 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     cypher = awaited(KnowledgeGraph.cypher)
     explore = awaited(KnowledgeGraph.explore)
     describe = awaited(KnowledgeGraph.describe)
+    links = awaited(KnowledgeGraph.links)
+    dead_links = awaited(KnowledgeGraph.dead_links)
     shortest_paths = awaited(KnowledgeGraph.shortest_paths)
     import_files = finished(
         KnowledgeGraph.import_files, KnowledgeGraph.import_events, lambda step: step.report

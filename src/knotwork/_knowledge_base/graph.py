@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,17 @@ from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork.records import Direction, GraphPath, PropertyValue, QueryResult, Subgraph
+from knotwork._stores.links import dead_targets, links_to, resolve_links
+from knotwork.errors import UnknownName
+from knotwork.records import (
+    Direction,
+    DocumentLink,
+    GraphPath,
+    PropertyValue,
+    QueryResult,
+    Subgraph,
+    content_id,
+)
 
 if TYPE_CHECKING:
     from knotwork._graph.editable_graph import Graph
@@ -105,6 +116,32 @@ class KnowledgeGraph:
             for key in found
         )
         return [dossier for dossier in read if dossier is not None]
+
+    def links(self, uri: str, *, direction: Direction = "both") -> list[DocumentLink]:
+        """Return the links that a document has (``direction`` "out") and that lead to it ("in").
+
+        Links of the document come first, in the order of its text, then those of other documents.
+        Raises UnknownName if the index has no document ``uri``.
+        """
+        key = content_id("document", uri)
+        document = self._store.documents.documents([key]).get(key)
+        if document is None:
+            known = [entry.uri for entry in self._store.ledger.entries()]
+            near = get_close_matches(uri, known, cutoff=0)
+            raise UnknownName("document", uri, nearest=near, place=" in this index")
+        out = resolve_links(self._store, [document]) if direction != "in" else []
+        return out + (links_to(self._store, document) if direction != "out" else [])
+
+    def dead_links(self) -> list[DocumentLink]:
+        """Return the links that lead to no document of the index, by their documents' uris.
+
+        Web addresses and identifiers such as a DOI may be outside of the index.
+        """
+        dead = dead_targets(self._store)
+        ids = {identifier for sources in dead.values() for identifier in sources}
+        sources = self._store.documents.documents(sorted(ids)).values()
+        resolved = resolve_links(self._store, sorted(sources, key=lambda source: source.uri))
+        return [link for link in resolved if link.target in dead and not link.document]
 
     def shortest_paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
         """Return the shortest paths between two entities, those over stated relations first, each

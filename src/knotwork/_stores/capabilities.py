@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knotwork._companions import Companions
 from knotwork._stores.contents import Contents
-from knotwork._stores.fields import FieldStore
+from knotwork._stores.fields import FieldStore, LinkStore
 from knotwork.records import (
     ChunkReading,
     Community,
@@ -301,6 +301,7 @@ class Capabilities:
     homonyms: HomonymStore | None = None
     property_graphs: PropertyGraphStore | None = None
     fields: FieldStore | None = None
+    links: LinkStore | None = None
     cypher: CypherRunner | None = None
     live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from knotwork._cypher import Limits, PropertyGraph, run_statement
 from knotwork._stores.base import Store
 from knotwork._stores.graph_view import community_node, edge_order, question_node
+from knotwork._stores.links import linked_documents
 from knotwork.errors import UnknownName
 from knotwork.records import (
     Edge,
@@ -92,7 +93,7 @@ def project_store(store: Store) -> PropertyGraph:
 
 
 def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
-    """Return communities and chunk questions as nodes and edges."""
+    """Return what only Cypher has: communities, chunk questions and links of documents."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     communities, questions = store.capabilities.communities, store.capabilities.questions
@@ -111,6 +112,8 @@ def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
             asked = [question_node(key, ordinal, text) for ordinal, text in enumerate(texts)]
             nodes += asked
             edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in asked]
+    kind = QueriedEdgeType.LINKS_TO
+    edges += [Edge(source, kind, target) for source, target in linked_documents(store)]
     return nodes, edges
 
 

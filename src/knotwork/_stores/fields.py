@@ -7,6 +7,8 @@
 | ``format`` | the media type, its second half and the suffix of the file |
 | ``author``, ``date``, ``tags`` | metadata of the document under any of the usual names |
 | ``file_date`` | the day of the last change of the file |
+| ``known_as`` | the name of the file without its suffix, its aliases, and such as ``doi:10.1/2`` |
+| ``links`` | what the document links to: see `Link.target` |
 | ``page`` | labels of pages, slides and sheets; the only field of passages |
 
 All other fields have the names of the front matter or file metadata, in lower case. If a value is a
@@ -19,7 +21,7 @@ import operator
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -38,12 +40,14 @@ LANGUAGE = "language"
 FORMAT = "format"
 FILE_DATE = "file_date"
 PAGE = "page"
+KNOWN_AS = "known_as"
+LINKS = "links"
 DATE = "date"
 
 BUILT_IN_FIELDS = (FILE_DATE, FORMAT, LANGUAGE, PATH, TITLE, URI)
 """Fields that every index has, whatever the metadata of its documents."""
 
-_NOT_FROM_METADATA = frozenset({FILE_DATE, PAGE, PATH, URI})
+_NOT_FROM_METADATA = frozenset({FILE_DATE, KNOWN_AS, LINKS, PAGE, PATH, URI})
 _ALIASES: Mapping[str, str] = {
     "authors": "author",
     "tag": "tags",
@@ -69,6 +73,9 @@ _DATES = (
     "日期",
     "发布日期",
 )
+_ALIAS_FIELDS = ("aliases", "alias")
+IDENTIFIERS = ("doi", "arxiv", "message_id")
+"""Fields whose values identify a document wherever it is, as links name it."""
 _TAGS = ("tags", "tag", "keywords", "keyword", "categories", "category", "topics", "标签", "关键词")
 _SEPARATORS = re.compile(r"[,;，；、|]")
 _MAX_VALUE_CHARACTERS = 500
@@ -140,6 +147,24 @@ def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     return {key: tuple(dict.fromkeys(values)) for key, values in found.items() if values}
 
 
+def document_fields(document: Document) -> dict[str, tuple[str, ...]]:
+    """Return the field values of a document, without those of its pages."""
+    found = metadata_fields(document.metadata)
+    aliases = (value for name in _ALIAS_FIELDS for value in found.get(name, ()))
+    marked = (f"{name}:{value}" for name in IDENTIFIERS for value in found.get(name, ()))
+    names = (fold(name) for name in (file_stem(document.uri), *aliases, *marked))
+    found[KNOWN_AS] = tuple(dict.fromkeys(name[:_MAX_VALUE_CHARACTERS] for name in names if name))
+    targets = dict.fromkeys(link.target[:_MAX_VALUE_CHARACTERS] for link in document.links)
+    found[LINKS] = tuple(target for target in targets if target)
+    return {name: values for name, values in found.items() if values}
+
+
+def file_stem(uri: str) -> str:
+    """Return the name of a file without its folder and suffix."""
+    name = uri.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
 def format_values(uri: str, media_type: str) -> tuple[str, ...]:
     """Return the values of ``format``: for "text/html" and "a.htm" that type, "html" and "htm"."""
     name = uri.rpartition("/")[2]
@@ -151,6 +176,19 @@ def format_values(uri: str, media_type: str) -> tuple[str, ...]:
 def language_values(language: str) -> tuple[str, ...]:
     """Return the values of ``language`` for a detected language, which may be empty."""
     return (language,) if language else ()
+
+
+class LinkStore(Protocol):
+    """Which documents have a name, and which link to a target: exact values of two fields."""
+
+    def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents that are known under each of these names (`fold`)."""
+
+    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents with a link to each of these targets."""
+
+    def linked(self) -> list[tuple[str, str]]:
+        """Return the id of each document that has links with each of its targets, ascending."""
 
 
 class PageSpan(NamedTuple):
@@ -236,7 +274,7 @@ class Matcher:
         if self._comparison is Comparison.PRESENT:
             return True
         if self._comparison is Comparison.CONTAINS:
-            text = _fold(value)
+            text = fold(value)
             return any(wanted.text in text for wanted in self._wanted)
         held = _read(value)
         if self._comparison is Comparison.EQUAL:
@@ -274,12 +312,13 @@ def _is_ordered(held: _Value, comparison: Comparison, wanted: _Value) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _read(value: str) -> _Value:
-    text = _fold(value)
+    text = fold(value)
     number = float(text) if _NUMBER.fullmatch(text) else None
     return _Value(text, number, read_day_range(text))
 
 
-def _fold(value: str) -> str:
+def fold(value: str) -> str:
+    """Return a value as it is compared: without case, full width and repeated spaces."""
     return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
 
 

@@ -136,6 +136,26 @@ class BoxedSpan(NamedTuple):
     bottom: float
 
 
+class Link(NamedTuple):
+    """Words of a document that lead to another one, or to a part of one.
+
+    ``target`` is the uri of a document, a web address, a name in double brackets such as
+    ``[[lantern array]]``, or a field and its value such as ``doi:10.1000/182``; "" is the document
+    itself. ``part`` is the heading, its number or the name of an anchor there, "" without one.
+    """
+
+    span: Span
+    target: str
+    part: str = ""
+
+
+class Anchor(NamedTuple):
+    """A place in a document that has a name, for links."""
+
+    name: str
+    start: int
+
+
 class BlockKind(StrEnum):
     """The kind of a block."""
 
@@ -234,7 +254,8 @@ class Document:
     ``blocks`` are in reading order, outer ones first; text that no block covers is a paragraph.
     ``tables`` are those that a loader read; they are stored beside the index, not in it. ``times``
     say when the parts of a recording are spoken, in the order of the text. ``boxes`` say where the
-    lines of scanned pages and pictures are, in the order of the text.
+    lines of scanned pages and pictures are, in the order of the text. ``links`` lead to other
+    documents, and ``anchors`` are what links to this one may name.
     """
 
     uri: str
@@ -248,6 +269,8 @@ class Document:
     tables: tuple[Table, ...] = field(default=(), compare=False, repr=False)
     times: tuple[TimedSpan, ...] = ()
     boxes: tuple[BoxedSpan, ...] = ()
+    links: tuple[Link, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
     @property
     def id(self) -> str:
@@ -300,7 +323,30 @@ class Document:
         parts = (self.title, self.text, self.media_type, metadata, blocks, pages)
         times = "\n".join(f"{t.span.start} {t.start_s} {t.end_s}" for t in self.times)
         boxes = "\n".join(f"{b.span.start} {b[1:]}" for b in self.boxes)
-        return content_id(*parts, *filter(None, (times, boxes)))
+        links = "\n".join(f"{link.span.start} {link[1:]}" for link in self.links)
+        anchors = "\n".join(f"{anchor.start} {anchor.name}" for anchor in self.anchors)
+        return content_id(*parts, *filter(None, (times, boxes, links, anchors)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentLink:
+    """A link as it is resolved: ``words`` of the document ``source`` lead to another one.
+
+    ``target`` and ``part`` are what the link names (`Link`). ``document`` is the uri of the
+    document that it leads to, "" if it is not in the index, and ``title`` its title. ``start`` is
+    where the part begins there, in the section of the title ``section``; it is None without a
+    part, and if the document does not have it.
+    """
+
+    source: str
+    span: Span
+    words: str
+    target: str
+    part: str
+    document: str
+    title: str
+    section: str
+    start: int | None
 
 
 @dataclass(frozen=True, slots=True)

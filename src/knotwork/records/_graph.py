@@ -51,10 +51,11 @@ class QueriedLabel(StrEnum):
 
 
 class QueriedEdgeType(StrEnum):
-    """Types of the edges of `QueriedLabel` nodes; communities also have `EdgeType.HAS_CHILD`."""
+    """Types of edges that exist only in Cypher; communities also have `EdgeType.HAS_CHILD`."""
 
     ANSWERS = "ANSWERS"
     IN_COMMUNITY = "IN_COMMUNITY"
+    LINKS_TO = "LINKS_TO"
 
 
 ALIAS_RELATION = "also known as"

@@ -205,8 +205,11 @@ def check_content(content: Content) -> None:
         _check_span(boxed.span, text)
         assert 0 <= boxed.left <= boxed.right <= 1
         assert 0 <= boxed.top <= boxed.bottom <= 1
+    for line in content.link_lines if isinstance(content, Content) else ():
+        _check_span(line, text)
     for link in content.links:
-        _check_span(link, text)
+        _check_span(link.span, text)
+    assert all(0 <= anchor.start <= len(text) for anchor in content.anchors)
 
 
 def check_blocks(content: Content) -> None:

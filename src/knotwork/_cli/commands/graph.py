@@ -24,11 +24,13 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._indexing.graph_import import GraphImportReport
+    from knotwork.records import DocumentLink
 
 
 AUTO_FORMAT = "auto"
@@ -176,14 +178,18 @@ for further in (
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
     from knotwork._cli.index_summary import NO_EMBEDDER_LABEL
+    from knotwork._stores.links import dead_targets, linked_documents
 
-    statistics = session.open().stats()
-    graph = statistics.graph
+    opened = session.open()
+    statistics = opened.stats()
+    graph, dead = statistics.graph, len(dead_targets(opened.store))
+    linked = len(linked_documents(opened.store))
     if session.emit(
         {
             "nodes": dict(graph.labels),
             "edges": dict(graph.edge_types),
             "relations": dict(graph.relations),
+            "links": {"documents": linked, "dead_targets": dead},
             "embedder": statistics.embedder,
             "skipped": statistics.failed,
         }
@@ -199,9 +205,44 @@ def stats(session: Session) -> None:
         rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
         session.terminal.table(rows or [("0", "none")], indent=2)
         session.terminal.say()
+    if linked or dead:
+        missing = f"; {dead:,} lead nowhere, see knotwork graph links" if dead else ""
+        session.terminal.say(f"Links between documents: {linked:,}{missing}")
     session.terminal.say(f"Embedder: {statistics.embedder or NO_EMBEDDER_LABEL}")
     if statistics.failed:
         session.terminal.say(f"Skipped files: {statistics.failed:,}; see knotwork documents")
+
+
+@command(
+    "knotwork graph links",
+    "knotwork graph links docs/setup.md",
+    "knotwork graph links docs/setup.md --json",
+    group=graph_command,
+    short_help="List the links of a document, or all dead links.",
+)
+@click.argument("uri", metavar="[URI]", default="")
+def links(session: Session, *, uri: str) -> None:
+    """List the links of a document and those that lead to it. Without URI, list dead links.
+
+    A link is dead if it leads to a document that is not in the index.
+    """
+    graph = session.open().graph
+    found = graph.links(uri) if uri else graph.dead_links()
+    if session.emit({"links": [fields_of(link) | {"span": [*link.span]} for link in found]}):
+        return
+    rows = [(link.source, join_lines(link.words), _describe_target(link)) for link in found]
+    if rows:
+        session.terminal.table(rows, header=("document", "words", "leads to"))
+    counts = count_of(len(found), "link" if uri else "dead link")
+    session.terminal.note(counts, style="dim")
+
+
+def _describe_target(link: DocumentLink) -> str:
+    if not link.document:
+        return f"{link.target} (not in the index)"
+    if link.start is None and link.part:
+        return f"{link.document} (no part {link.part})"
+    return f"{link.document}, {link.section}" if link.section else link.document
 
 
 @command(

@@ -25,7 +25,18 @@ from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER
 from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
-from knotwork.records import Block, BlockKind, BoxedSpan, Page, Span, Table, TimedSpan, block_order
+from knotwork.records import (
+    Anchor,
+    Block,
+    BlockKind,
+    BoxedSpan,
+    Link,
+    Page,
+    Span,
+    Table,
+    TimedSpan,
+    block_order,
+)
 
 DEEPEST_HEADING = 6
 """The deepest heading that Markdown can write."""
@@ -38,6 +49,8 @@ MAX_ITEM_LEAD = 80
 """A longer item does not introduce the list in it, unless it ends in a colon."""
 BULLET = "-"
 _LINE_END_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n)")
+_LINK_ROOM = 50_000
+"""Characters within which the words of a link are looked for."""
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _BAR = re.compile(r"(?<!\\)\|")
 _LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
@@ -100,7 +113,9 @@ class BlockWriter:
         self._labels: list[str] = []  # of pages that begin with the next text
         self.pages: list[Page] = []
         self.tables: list[Table] = []
-        self.links: list[Span] = []
+        self.link_lines: list[Span] = []
+        self._links: list[tuple[int, str, str]] = []  # from where to look for which words
+        self._anchors: list[Anchor] = []
         self.times: list[TimedSpan] = []
         self.boxes: list[BoxedSpan] = []
         self.pictures: list[DescribablePicture] = []
@@ -119,6 +134,15 @@ class BlockWriter:
     def last(self) -> str:
         """The text of the paragraph, item or heading before, "" after other blocks."""
         return self._last
+
+    def link(self, words: str, target: str) -> None:
+        """Record that words of the text written next lead to a target."""
+        if line := clean_line(words):
+            self._links.append((self._length, line, target))
+
+    def anchor(self, name: str) -> None:
+        """Record the name of the place that is written next."""
+        self._anchors.append(Anchor(name, self._length))
 
     def heading(self, level: int, title: str) -> Span:
         """End all open blocks, append a heading, and begin its section; levels count from 1.
@@ -397,11 +421,22 @@ class BlockWriter:
             blocks=tuple(sorted(blocks, key=block_order)),
             pages=tuple(self.pages),
             tables=tuple(self.tables),
-            links=tuple(self.links),
+            link_lines=tuple(self.link_lines),
             times=tuple(self.times),
             boxes=tuple(self.boxes),
             pictures=tuple(self.pictures),
+            links=tuple(self._found_links()),
+            anchors=tuple(anchor for anchor in self._anchors if anchor.start < self._length),
         )
+
+    def _found_links(self) -> Iterator[Link]:
+        """Yield the links whose words were written, each behind the link before."""
+        text, end = self.text if self._links else "", 0
+        for position, words, target in self._links:
+            place = text.find(words, max(position, end), position + _LINK_ROOM)
+            if place >= 0:
+                end = place + len(words)
+                yield Link(Span(place, end), target)
 
     def _lead_of(self, kind: BlockKind) -> str:
         if kind not in _LED:

@@ -93,7 +93,7 @@ def remove_boilerplate(content: Content, repeated: Collection[int]) -> Content:
 def _read_lines(content: Content) -> list[_Line]:
     levels = {b.span.start: b.level for b in content.blocks if b.kind is BlockKind.SECTION}
     # A link may stand behind the mark of an item.
-    links = {content.text.rfind("\n", 0, span.start) + 1 for span in content.links}
+    links = {content.text.rfind("\n", 0, span.start) + 1 for span in content.link_lines}
     protected = bytearray(len(content.text))
     for block in content.blocks:
         if block.kind in _CONTENT_BLOCKS:

@@ -305,7 +305,7 @@ class _Walk:
             return
         span = self._writer.paragraph(text, term=term)
         if is_linked:
-            self._writer.links.append(span)
+            self._writer.link_lines.append(span)
 
     def _add_items(self, lines: Sequence[str]) -> None:
         """Append lines of which some have typed marks; a sentence that goes on is of its item."""

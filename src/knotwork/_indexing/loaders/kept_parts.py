@@ -23,11 +23,15 @@ def keep_parts(content: Content, parts: Sequence[tuple[Span, str]]) -> Content:
     blocks = kept.moved((block, block.span) for block in content.blocks)
     pages = kept.moved((page, Span(page.start, end)) for page in content.pages)
     boxes = kept.moved((box, box.span) for box in content.boxes)
+    links = kept.moved((link, link.span) for link in content.links)
+    anchors = kept.moved((anchor, Span(anchor.start, end)) for anchor in content.anchors)
     return replace(
         content,
         text=kept.text,
         blocks=tuple(block._replace(span=span) for block, span in blocks),
-        links=tuple(span for _, span in kept.moved((link, link) for link in content.links)),
+        link_lines=tuple(span for _, span in kept.moved((s, s) for s in content.link_lines)),
+        links=tuple(link._replace(span=span) for link, span in links),
+        anchors=tuple(anchor._replace(start=span.start) for anchor, span in anchors),
         pages=tuple(replace(page, start=span.start) for page, span in pages),
         boxes=tuple(box._replace(span=span) for box, span in boxes),
     )

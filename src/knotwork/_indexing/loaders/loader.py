@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from knotwork.errors import LoadError
-from knotwork.records import Block, BoxedSpan, Page, Span, Table, TimedSpan
+from knotwork.records import Anchor, Block, BoxedSpan, Link, Page, Span, Table, TimedSpan
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -90,9 +90,10 @@ class DescribablePicture:
 class Content:
     """The result of a loader; the spans of blocks, pages and tables refer to ``text``.
 
-    ``links`` are the spans of blocks that consist of links alone, ``times`` say when parts of a
-    recording are spoken, ``boxes`` where the lines of scanned pages and pictures are. ``pictures``
-    wait for a description, which has a placeholder in the text.
+    ``link_lines`` are the spans of blocks that consist of links alone, ``times`` say when parts of
+    a recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
+    ``pictures`` wait for a description, which has a placeholder in the text. The targets of
+    ``links`` are as the file has them.
     """
 
     text: str
@@ -102,10 +103,12 @@ class Content:
     blocks: tuple[Block, ...] = ()
     pages: tuple[Page, ...] = ()
     tables: tuple[Table, ...] = ()
-    links: tuple[Span, ...] = ()
+    link_lines: tuple[Span, ...] = ()
     times: tuple[TimedSpan, ...] = ()
     boxes: tuple[BoxedSpan, ...] = ()
     pictures: tuple[DescribablePicture, ...] = ()
+    links: tuple[Link, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
 
 class Loader(Protocol):

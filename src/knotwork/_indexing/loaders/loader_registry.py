@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypedDict, Unpack
 
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
+from knotwork._indexing.loaders.links import find_links
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     MAX_CHARACTERS,
@@ -298,6 +299,8 @@ def _make_document(uri: str, content: Content) -> Document:
         tables=content.tables,
         times=content.times,
         boxes=content.boxes,
+        links=find_links(uri, content),
+        anchors=content.anchors,
     )
 
 

@@ -200,11 +200,17 @@ def _fill_fields(connection: apsw.Connection) -> None:
     """Write the fields and pages of all documents."""
     for (key,) in connection.execute("SELECT id FROM document").fetchall():
         assert isinstance(key, int)
-        sql = "SELECT metadata, outline, text FROM document WHERE id = ?"
-        ((metadata, outline, text),) = connection.execute(sql, (key,))
-        pages = unpack_outline(outline).pages
-        document = Document("", unpack_text(text) if pages else "", pages=pages)
-        connection.executemany(PUT_FIELD, field_rows(key, unpack_json(metadata)))
+        sql = "SELECT uri, metadata, outline, text FROM document WHERE id = ?"
+        ((uri, metadata, outline, text),) = connection.execute(sql, (key,))
+        known = unpack_outline(outline)
+        document = Document(
+            str(uri),
+            unpack_text(text) if known.pages else "",
+            metadata=unpack_json(metadata),
+            pages=known.pages,
+            links=known.links,
+        )
+        connection.executemany(PUT_FIELD, field_rows(key, document))
         connection.executemany(PUT_PAGE, page_rows(key, document))
 
 

@@ -126,7 +126,7 @@ def _fields_differ(database: Database, document: Document) -> bool:
         sql = f"SELECT {columns} FROM {table} WHERE document = ?"  # noqa: S608
         stored[table] = database.rows(sql, (key,))
     wanted: Mapping[str, list[tuple[Any, ...]]] = {
-        "document_field": list(field_rows(key, document.metadata)),
+        "document_field": field_rows(key, document),
         "document_page": list(page_rows(key, document)),
     }
     return any(set(stored[table]) - set(wanted[table]) for table in stored) or any(

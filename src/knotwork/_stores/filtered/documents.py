@@ -18,7 +18,7 @@ from knotwork._stores.base import (
     VectorIndex,
 )
 from knotwork._stores.capabilities import QuestionStore
-from knotwork._stores.fields import Selection
+from knotwork._stores.fields import LinkStore, Selection
 from knotwork._stores.id_sets import IdSet
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Chunk, Document, Section
@@ -93,6 +93,30 @@ class FilteredQuestions:
     def chunk_ids(self) -> list[str]:
         """Return the ids of the allowed chunks that have questions, ascending."""
         return [i for i in self._held.chunk_ids() if i in self._chunks]
+
+
+class FilteredLinks:
+    """The `LinkStore` of a filtered index: the links of and to allowed documents."""
+
+    def __init__(self, links: LinkStore, selection: Selection) -> None:
+        self._links = links
+        self._documents = selection.documents
+
+    def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the allowed documents that are known under each of these names."""
+        return self._allowed(self._links.known_as(names))
+
+    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the allowed documents with a link to each of these targets."""
+        return self._allowed(self._links.linking_to(targets))
+
+    def linked(self) -> list[tuple[str, str]]:
+        """Return the id of each allowed document that has links with each of its targets."""
+        return [pair for pair in self._links.linked() if pair[0] in self._documents]
+
+    def _allowed(self, found: dict[str, list[str]]) -> dict[str, list[str]]:
+        kept = {value: [i for i in ids if i in self._documents] for value, ids in found.items()}
+        return {value: ids for value, ids in kept.items() if ids}
 
 
 class FilteredTexts:

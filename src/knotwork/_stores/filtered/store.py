@@ -20,6 +20,7 @@ from knotwork._stores.capabilities import (
 from knotwork._stores.fields import URI, FieldStore, Selection
 from knotwork._stores.filtered.documents import (
     FilteredDocuments,
+    FilteredLinks,
     FilteredQuestions,
     FilteredTexts,
     FilteredVectors,
@@ -80,6 +81,7 @@ class FilteredStore:
             resolutions=whole.resolutions,
             homonyms=whole.homonyms,
             property_graphs=property_graphs,
+            links=FilteredLinks(whole.links, selection) if whole.links else None,
             cypher=cypher,
             companions=whole.companions,
             tables=whole.tables,

@@ -47,6 +47,7 @@ from knotwork.records import (
     QueriedEdgeType,
     QueriedLabel,
     QueryResult,
+    id_to_int,
     int_to_id,
 )
 
@@ -57,9 +58,15 @@ _BLOCK_ROWS = 50_000
 class SqlCypher:
     """Run each statement inside one read transaction; graphs are cached until they change."""
 
-    def __init__(self, database: SqlDatabase, graphs: SqlPropertyGraphs) -> None:
+    def __init__(
+        self,
+        database: SqlDatabase,
+        graphs: SqlPropertyGraphs,
+        links: Callable[[], list[tuple[str, str]]],
+    ) -> None:
         self._database = database
         self._graphs = graphs
+        self._links = links
         self._cache = GraphCache()
 
     def run(
@@ -82,7 +89,7 @@ class SqlCypher:
         database = self._database
         if name == OWN_GRAPH:
             version = None if database.writing else database.generation()
-            return GraphSource(version, partial(project_index, database))
+            return GraphSource(version, partial(project_index, database, self._links))
         key = self._graphs.key(name)
         if key is None:
             raise unknown_graph(name, self._graphs.names())
@@ -186,11 +193,18 @@ class _Edges(NamedTuple):
     relations: NDArray[np.int64]
 
 
-def project_index(database: SqlDatabase) -> PropertyGraph:
-    """Read the index graph. Use it, and read its properties, inside `Database.reading`."""
+def project_index(
+    database: SqlDatabase, links: Callable[[], list[tuple[str, str]]]
+) -> PropertyGraph:
+    """Read the index graph. Use it, and read its properties, inside `Database.reading`.
+
+    ``links`` returns the ids of documents that link to others (`linked_documents`).
+    """
     keys, labels = _read_nodes(database)
-    types = [str(kind) for kind in CypherStatements.edges]
-    edges = [_read_edges(database, sql, keys) for sql in CypherStatements.edges.values()]
+    rows = {str(kind): database.stream(sql) for kind, sql in CypherStatements.edges.items()}
+    rows[QueriedEdgeType.LINKS_TO] = iter([(*map(id_to_int, pair),) for pair in links()])
+    types = sorted(rows)
+    edges = [_read_edges(rows[kind], keys) for kind in types]
     counts = [len(of_type.sources) for of_type in edges]
     starts = [0, *accumulate(counts)][:-1]
     names: dict[int, str] = dict(database.fetch(CypherStatements.relation_names))
@@ -245,10 +259,9 @@ def _read_nodes(database: SqlDatabase) -> tuple[NDArray[np.int64], NDArray[np.in
     return keys[order], codes[order]
 
 
-def _read_edges(database: SqlDatabase, sql: str, keys: NDArray[np.int64]) -> _Edges:
+def _read_edges(rows: Iterator[Row], keys: NDArray[np.int64]) -> _Edges:
     """Return the edges of a type, without those that have an end that is not a node."""
     blocks = [_Edges(*(np.empty(0, type_) for type_ in (np.int32, np.int32, float, np.int64)))]
-    rows = database.stream(sql)
     while block := list(islice(rows, _BLOCK_ROWS)):
         columns = list(zip(*block, strict=True))
         sources, targets = (np.array(column, np.int64) for column in columns[:2])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
 from knotwork._cancellation import checked
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.fields import metadata_fields, page_spans
+from knotwork._stores.fields import document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
@@ -34,9 +34,9 @@ PUT_FIELD = insert_new("document_field", "name", "text", "document")
 PUT_PAGE = insert_new("document_page", "label", "document", "start", '"end"')
 
 
-def field_rows(key: int, metadata: Mapping[str, str]) -> list[tuple[str, str, int]]:
+def field_rows(key: int, document: Document) -> list[tuple[str, str, int]]:
     """Return the field rows of a document, for `PUT_FIELD`."""
-    found = metadata_fields(metadata)
+    found = document_fields(document)
     return [(name, value, key) for name, values in found.items() for value in values]
 
 
@@ -112,7 +112,7 @@ class SqlDocuments(SqlPart):
             database.write(sql.put_document, _document_row(key, document))
             database.write_many(sql.put_section, map(_section_row, sections))
             database.write_many(sql.put_chunk, map(_chunk_row, chunks))
-            database.write_many(sql.put_field, field_rows(key, document.metadata))
+            database.write_many(sql.put_field, field_rows(key, document))
             database.write_many(sql.put_page, page_rows(key, document))
 
     def remove(self, document_ids: Collection[str]) -> None:
@@ -211,6 +211,8 @@ def _document(
         known.pages,
         times=known.times,
         boxes=known.boxes,
+        links=known.links,
+        anchors=known.anchors,
     )
 
 

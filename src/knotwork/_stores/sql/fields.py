@@ -7,7 +7,7 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import reduce
 from operator import and_, or_
 
@@ -17,7 +17,9 @@ from knotwork._stores.fields import (
     BUILT_IN_FIELDS,
     FILE_DATE,
     FORMAT,
+    KNOWN_AS,
     LANGUAGE,
+    LINKS,
     PAGE,
     SHOWN_VALUES,
     TITLE,
@@ -34,7 +36,7 @@ from knotwork._stores.fields import (
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.dialect import Dialect
-from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, id_to_int
+from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, id_to_int, int_to_id
 
 _FEW_SHARE = 0.1
 """Share of the documents below which reading their chunks is faster than reading all chunks."""
@@ -81,6 +83,10 @@ class FieldStatements:
             SELECT f.document FROM {texts} CROSS JOIN document_field f
             WHERE f.text = j.value AND f.name = $2
         """
+        self.by_value = f"""
+            SELECT f.text, f.document FROM {texts} CROSS JOIN document_field f
+            WHERE f.text = j.value AND f.name = $2 ORDER BY f.text, f.document
+        """
         self.document_count = "SELECT count(*) FROM document"
         self.documents = "SELECT id FROM document"
         self.titles = "SELECT title, id FROM document WHERE title <> ''"
@@ -108,7 +114,7 @@ class FieldStatements:
 
 @reports_damage
 class SqlFields:
-    """The `FieldStore` of stores in SQL databases."""
+    """The `FieldStore` and the `LinkStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
@@ -148,6 +154,26 @@ class SqlFields:
         """Return the ids of the entities that these chunks mention."""
         with self._database.reading():
             return self._keys(self._sql.mentioned, chunks)
+
+    def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents that are known under each of these names."""
+        return self._by_value(KNOWN_AS, names)
+
+    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents with a link to each of these targets."""
+        return self._by_value(LINKS, targets)
+
+    def linked(self) -> list[tuple[str, str]]:
+        """Return the id of each document that has links with each of its targets, ascending."""
+        rows = self._database.rows(self._sql.values_and_documents, (LINKS,))
+        return sorted((int_to_id(key), target) for target, key in rows)
+
+    def _by_value(self, name: str, values: Collection[str]) -> dict[str, list[str]]:
+        bound = self._database.dialect.bind_texts(dict.fromkeys(values))
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for value, key in self._database.rows(self._sql.by_value, (bound, name)):
+            found[value].append(int_to_id(key))
+        return dict(found)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
         """Return True if a filter has no condition on pages, and so selects whole documents."""

@@ -17,10 +17,12 @@ from knotwork._cancellation import checked
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.id_sets import IdSet
 from knotwork.records import (
+    Anchor,
     Block,
     BlockKind,
     BoxedSpan,
     Document,
+    Link,
     Page,
     ReadingStatus,
     Span,
@@ -142,35 +144,35 @@ class Outline(NamedTuple):
     pages: tuple[Page, ...]
     times: tuple[TimedSpan, ...]
     boxes: tuple[BoxedSpan, ...]
+    links: tuple[Link, ...]
+    anchors: tuple[Anchor, ...]
 
 
 def pack_outline(document: Document) -> bytes:
-    """Compress the blocks, pages, times and boxes of a document."""
+    """Compress what a document has beside its text."""
     parts = [
         _block_rows(document.blocks),
         [[page.label, page.start] for page in document.pages],
         [[*timed.span, timed.start_s, timed.end_s] for timed in document.times],
         [[*boxed.span, *boxed[1:]] for boxed in document.boxes],
+        [[*link.span, *link[1:]] for link in document.links],
+        document.anchors,
     ]
     return pack_text(json.dumps({"parts": parts}, ensure_ascii=False))
 
 
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
-    """Return the blocks, pages, times and boxes that `pack_outline` compressed.
-
-    Earlier versions packed headings instead of blocks, pages, and maybe frames, times and boxes.
-    """
-    packed = json.loads(unpack_text(data))
-    if isinstance(packed, dict):
-        blocks, pages, times, boxes = packed["parts"]
-    else:
-        blocks, (_, pages, _, times, boxes) = [], (*packed, [], [], [])[:5]
+    """Return what `pack_outline` compressed; indexes from before links have four parts."""
+    parts = json.loads(unpack_text(data))["parts"]
+    blocks, pages, times, boxes, links, anchors = (*parts, [], [])[:6]
     return Outline(
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
         tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),
         tuple(BoxedSpan(Span(start, end), *edges) for start, end, *edges in boxes),
+        tuple(Link(Span(start, end), *leading) for start, end, *leading in links),
+        tuple(Anchor(*anchor) for anchor in anchors),
     )
 
 

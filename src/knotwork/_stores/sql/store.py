@@ -6,12 +6,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from knotwork._companions import Companions
 from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
+from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.communities import SqlCommunities
@@ -111,6 +113,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             homonyms=self.homonyms,
             property_graphs=self.property_graphs,
             fields=self.fields,
+            links=self.fields,
             cypher=self.cypher,
             vector_replacement=self,
             contents=self.contents,
@@ -147,7 +150,9 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
 
         with self._creating:
             if self._cypher is None:
-                self._cypher = SqlCypher(self._database, self.property_graphs)
+                self._cypher = SqlCypher(
+                    self._database, self.property_graphs, partial(linked_documents, self)
+                )
         return self._cypher.run(
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )

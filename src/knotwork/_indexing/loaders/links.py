@@ -1,0 +1,159 @@
+"""Find the links of a document: those that its format marks, and those that its text states.
+
+Targets are normalised, so that links to one document are equal, wherever they stand. Whether there
+is such a document is asked when a link is read (`knotwork._stores.links`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from knotwork._indexing.loaders.loader import Content
+from knotwork._stores.fields import fold
+from knotwork._stores.links import numbered_parts
+from knotwork.records import Link, Span
+
+MOST_LINKS = 20_000
+"""Links of a document that are kept."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>\[\]{}|,;，。；、）]{1,200}")
+_ARXIV = re.compile(
+    r"\b(?:arxiv:[ ]?|arxiv\.org/(?:abs|pdf)/)(\d{4}\.\d{4,5}|[a-z-]{2,20}/\d{7})", re.IGNORECASE
+)
+_WIKI = re.compile(r"\[\[([^\[\]|#^]{0,200})(?:#([^\[\]|]{1,200}))?(?:\|[^\[\]]{0,300})?\]\]")
+_NUMBER = r"(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Z](?:\.\d{1,3}){1,5})"
+_SECTION = re.compile(
+    rf"\b(?:sections?|clauses?|chapters?|articles?|appendix|annex|sec\.|§)\s?({_NUMBER})(?![\w%])"
+    rf"|(?:第\s?({_NUMBER})\s?[章节条款])|(?:附录\s?([A-Z]|\d{{1,2}}))",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"\[(\d{1,3}(?:\s?[,，–-]\s?\d{1,3}){0,9})\]")
+_ENTRY = re.compile(r"^\s{0,8}(?:[-*] )?\[(\d{1,3})\]\s", re.MULTILINE)
+_FROM_IDENTIFIER = {
+    "doi.org": "doi:",
+    "dx.doi.org": "doi:",
+    "arxiv.org": "arxiv:",
+}
+
+
+class Target(NamedTuple):
+    """The target of a link, and the part of it that the link names, as `Link` has them."""
+
+    target: str
+    part: str = ""
+
+
+def read_target(uri: str, href: str) -> Target | None:
+    """Return where a link of the document ``uri`` leads; None if that is no text."""
+    given = href.strip()
+    if wiki := _WIKI.fullmatch(given):
+        name = fold(unquote(wiki[1])).removesuffix(".md")
+        part = (wiki[2] or "").rpartition("#")[2].strip()
+        return Target(f"[[{name}]]" if name else "", part)
+    if given.startswith("//"):
+        given = f"https:{given}"
+    if _SCHEME.match(given):
+        return _web_target(given)
+    path, _, part = given.partition("#")
+    path = unquote(path.partition("?")[0]).replace("\\", "/")
+    if not path:
+        return Target("", unquote(part)) if part else None
+    folder = "" if path.startswith("/") else posixpath.dirname(uri)
+    whole = posixpath.normpath(posixpath.join(folder, path))
+    return Target("" if whole == uri else whole, unquote(part))
+
+
+def _web_target(url: str) -> Target | None:
+    scheme, _, rest = url.partition(":")
+    if scheme.lower() not in ("http", "https"):
+        return Target(fold(url)) if scheme.lower() in ("doi", "arxiv", "message_id") else None
+    if found := _identifier(url):
+        return Target(found)
+    return Target(url) if len(rest) > len("//") else None
+
+
+def _identifier(text: str) -> str:
+    """Return the first DOI or arXiv id in a text, as a target; "" without one."""
+    if arxiv := _ARXIV.search(text):
+        return f"arxiv:{arxiv[1].lower()}"
+    doi = _DOI.search(text)
+    return f"doi:{_trimmed(doi[0]).lower()}" if doi else ""
+
+
+def _trimmed(doi: str) -> str:
+    doi = doi.rstrip(".:)'”’")
+    return f"{doi})" if doi.count("(") > doi.count(")") else doi
+
+
+def find_links(uri: str, content: Content) -> tuple[Link, ...]:
+    """Return the links of a document in the order of its text, those that its format marks first
+    where two overlap.
+    """
+    targets = ((link.span, read_target(uri, link.target)) for link in content.links)
+    found = [Link(span, *target) for span, target in targets if target]
+    written = [*_identifiers(content.text), *_sections(content), *_references(content.text)]
+    kept: list[Link] = []
+    order = {id(link): rank for rank, link in enumerate((*found, *written))}
+    for link in sorted((*found, *written), key=lambda link: (link.span.start, order[id(link)])):
+        if not kept or kept[-1].span.end <= link.span.start:
+            kept.append(link)
+    return tuple(kept[:MOST_LINKS])
+
+
+def _identifiers(text: str) -> Iterator[Link]:
+    for found in _ARXIV.finditer(text):
+        yield Link(Span(*found.span()), f"arxiv:{found[1].lower()}")
+    for found in _DOI.finditer(text):
+        doi = _trimmed(found[0])
+        yield Link(Span(found.start(), found.start() + len(doi)), f"doi:{doi.lower()}")
+
+
+def _sections(content: Content) -> Iterator[Link]:
+    """Yield what the text says of numbered parts of its own, such as "see section 3.2"."""
+    numbers = numbered_parts(content.text, content.blocks) if _SECTION.search(content.text) else {}
+    starts = set(numbers.values())
+    for found in _SECTION.finditer(content.text) if numbers else ():
+        number = next(filter(None, found.groups())).upper()
+        if number in numbers and not starts & {found.start(), found.start(1)}:
+            yield Link(Span(*found.span()), "", number)
+
+
+def _references(text: str) -> Iterator[Link]:
+    """Yield the marks of numbered references that a list of references explains, such as "[12]".
+
+    A reference with a DOI or arXiv id leads to that document, others to their place in the list.
+    """
+    entries = _entries(text)
+    if not entries:
+        return
+    first = min(span.start for span in entries.values())
+    targets = {number: _identifier(text[slice(*span)]) for number, span in entries.items()}
+    for found in _REFERENCE.finditer(text, 0, first):
+        for number in _numbers(found[1]):
+            if number in entries:
+                target = targets[number]
+                yield Link(Span(*found.span()), target, "" if target else f"[{number}]")
+                break
+
+
+def _numbers(listed: str) -> Iterable[int]:
+    return map(int, re.findall(r"\d+", listed))
+
+
+def _entries(text: str) -> dict[int, Span]:
+    """Return where each entry of the last list of references is, by its number."""
+    marks = list(_ENTRY.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    entries: dict[int, Span] = {}
+    for mark, end in zip(marks, ends, strict=True):
+        number = int(mark[1])
+        if number == 1:
+            entries = {}
+        if number == len(entries) + 1:
+            entries[number] = Span(mark.start(), min(end, mark.start() + 1_000))
+    return entries if len(entries) > 1 else {}
