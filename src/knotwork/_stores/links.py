@@ -18,9 +18,8 @@ from knotwork.records import Block, BlockKind, Document, DocumentLink, Link, con
 _PAGE_SUFFIXES = (".md", ".html", ".htm", ".rst", ".txt", ".adoc", ".org", ".markdown", ".xhtml")
 """Suffixes that a link may leave out, or have instead of that of the file."""
 _INDEX_NAMES = ("index.html", "index.md", "README.md", "_index.md", "index.htm", "readme.md")
-_NO_DOCUMENTS = frozenset(
-    (".css", ".exe", ".gif", ".gz", ".ico", ".jpeg", ".jpg", ".js", ".mp3", ".mp4", ".png", ".svg")
-    + (".tar", ".webp", ".whl", ".zip")
+_NO_DOCUMENTS = re.compile(
+    r"\.(?:css|exe|gif|gz|ico|jpe?g|js|mp[34]|png|svg|tar|tgz|webp|whl|zip)", re.IGNORECASE
 )
 """Suffixes of files that a link may lead to and that nobody indexes."""
 _NAMED = re.compile(r"(?:doi|arxiv|message_id):")
@@ -88,8 +87,8 @@ def _uris(store: Store) -> dict[str, str]:
 
 
 def _is_outside(target: str) -> bool:
-    suffix = posixpath.splitext(target)[1].lower()
-    return "://" in target or bool(_NAMED.match(target)) or suffix in _NO_DOCUMENTS
+    suffix = posixpath.splitext(target)[1]
+    return "://" in target or bool(_NAMED.match(target) or _NO_DOCUMENTS.fullmatch(suffix))
 
 
 def _resolved(document: Document, link: Link, target: Document | None) -> DocumentLink:

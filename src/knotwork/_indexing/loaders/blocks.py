@@ -432,7 +432,7 @@ class BlockWriter:
     def _found_links(self) -> Iterator[Link]:
         """Yield the links whose words were written, each behind the link before."""
         text, end = self.text if self._links else "", 0
-        for position, words, target in self._links:
+        for position, words, target in dict.fromkeys(self._links):  # a loader may read text twice
             place = text.find(words, max(position, end), position + _LINK_ROOM)
             if place >= 0:
                 end = place + len(words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -33,6 +34,7 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"\[(\d{1,3}(?:\s?[,，–-]\s?\d{1,3}){0,9})\]")
+_LONGEST_ENTRY = 1_000
 _ENTRY = re.compile(r"^\s{0,8}(?:[-*] )?\[(\d{1,3})\]\s", re.MULTILINE)
 _FROM_IDENTIFIER = {
     "doi.org": "doi:",
@@ -148,12 +150,12 @@ def _numbers(listed: str) -> Iterable[int]:
 def _entries(text: str) -> dict[int, Span]:
     """Return where each entry of the last list of references is, by its number."""
     marks = list(_ENTRY.finditer(text))
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
     entries: dict[int, Span] = {}
-    for mark, end in zip(marks, ends, strict=True):
+    for mark, following in zip_longest(marks, marks[1:]):
         number = int(mark[1])
         if number == 1:
             entries = {}
         if number == len(entries) + 1:
-            entries[number] = Span(mark.start(), min(end, mark.start() + 1_000))
+            end = following.start() if following else len(text)
+            entries[number] = Span(mark.start(), min(end, mark.start() + _LONGEST_ENTRY))
     return entries if len(entries) > 1 else {}

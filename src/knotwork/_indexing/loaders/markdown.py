@@ -29,6 +29,7 @@ from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 
@@ -155,7 +156,13 @@ class _Walk:
         self._parser.inline.parse(markup, self._parser, self._references, tokens)
         runs: list[tuple[str, bool]] = []
         bold = 0
+        linked: tuple[str, int] | None = None
         for token in tokens:
+            if token.type == "link_open":
+                linked = str(token.attrs["href"]), len(runs)
+            elif token.type == "link_close" and linked is not None:
+                words = "".join(part for part, _ in runs[linked[1] :])
+                self._writer.link(words, linked[0])
             bold += (token.type == "strong_open") - (token.type == "strong_close")
             if token.type == "hardbreak" or (
                 token.type == "html_inline" and _BREAK.match(token.content)
@@ -202,7 +209,28 @@ def _make_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.use(deflist_plugin).use(footnote_plugin).disable("footnote_inline")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.inline.ruler.before("image", "wikilink", _read_wikilink)
     return parser
+
+
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
+_SIZE = re.compile(r"[\dx]+")
+
+
+def _read_wikilink(state: StateInline, silent: bool) -> bool:
+    """Read a link of Obsidian and Logseq, such as ``[[Note#Heading|text]]``."""
+    found = _WIKILINK.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        target, shown = found[1].strip(), (found[2] or "").strip()
+        if not shown or _SIZE.fullmatch(shown):
+            shown = target.replace("#^", "#").replace("#", " > ").removesuffix(".md")
+        state.push("link_open", "a", 1).attrs = {"href": f"[[{target}]]"}
+        state.push("text", "", 0).content = "" if _NO_CAPTION.fullmatch(target) else shown
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
 
 
 _log = logging.getLogger("knotwork.indexing")
