@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_entities import mentions_by_sentence, stated_entities
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, sentence_coverage
 from knotwork._retrieval.evidence_builder import make_evidence, rank
+from knotwork._retrieval.linked_chunks import find_linked_chunks
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
@@ -191,9 +193,15 @@ def build_bridges(
     if _stands_in_one_sentence(question.terms, sources, covered):
         return Bridges({}, {}, sources)
     activations, entities = find_activations(question, seeds, sources, features, store, weights)
+    linked = _activate_links(question, seeds, sources, features, store, weights)
+    activations |= {key: reached.activations for key, reached in linked.items()}
+    entities |= {key: reached.entity for key, reached in linked.items()}
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
     strongest = strongest[: weights.bridge.entities]
-    about = store.graph.about(strongest, fan=weights.bridge.targets)
+    about = {
+        **store.graph.about(strongest, fan=weights.bridge.targets),
+        **{key: [Scored(reached.chunk_id, 1.0)] for key, reached in linked.items()},
+    }
     shares = {entity: _shares(about.get(entity, ()), weights) for entity in strongest}
     targets = _best_targets(strongest, activations, about, shares, weights)
     features.fetch(targets)
@@ -222,6 +230,41 @@ def build_bridges(
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
+
+
+class _Linked(NamedTuple):
+    """A chunk that links lead to, with the sentences that have them, strongest first."""
+
+    chunk_id: str
+    entity: Entity
+    activations: list[Activation]
+
+
+def _activate_links(
+    question: Question,
+    seeds: Mapping[str, float],
+    sources: Mapping[str, Chunk],
+    features: ChunkFeatures,
+    store: Store,
+    weights: Weights,
+) -> dict[str, _Linked]:
+    """Return what the links of ``sources`` lead to, as if each target were an entity of its own."""
+    if not weights.bridge.links:
+        return {}
+    found: dict[str, _Linked] = {}
+    linked = find_linked_chunks(sources, store)
+    best_seed = max(seeds.values(), default=0.0) or 1.0
+    relevances = _sentence_relevances(question, sources, features) if linked else {}
+    for key, links in linked.items():
+        for link in links:
+            value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
+            entity = Entity("", link.words, "", "", 1)
+            reached = found.setdefault(link.chunk_id, _Linked(link.chunk_id, entity, []))
+            activation = Activation(weights.bridge.links * value, key, link.sentence)
+            reached.activations.append(activation)
+    for reached in found.values():
+        reached.activations.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
+    return {f"link to {key}": reached for key, reached in found.items()}
 
 
 def _stands_in_one_sentence(

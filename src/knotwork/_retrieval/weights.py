@@ -88,6 +88,8 @@ class BridgeWeights:
     counts all entities equally."""
     same_document: float = 0.25
     """Worth of a bridge within one document: that two of its chunks share an entity says little."""
+    links: float = 1.0
+    """Worth of a link that an author put into a sentence, beside that of a rare entity."""
     support: float = 0.2
     """Share of its best outgoing path that a source gains."""
 

@@ -30,16 +30,24 @@ _PAGE = re.compile(r"page=(\d+)")
 
 def resolve_links(store: Store, documents: Iterable[Document]) -> list[DocumentLink]:
     """Return the links of these documents, in the order of their texts, with where they lead."""
-    given = [(document, link) for document in documents for link in document.links]
-    found = _find_documents(store, {(document.uri, link.target) for document, link in given})
-    known = {document.id: document for document, _ in given}
-    missing = {target for target in found.values() if target} - known.keys()
-    known |= store.documents.documents(sorted(missing))
-    resolved: list[DocumentLink] = []
-    for document, link in given:
-        target = known.get(found.get((document.uri, link.target), ""))
-        resolved.append(_resolved(document, link, target))
-    return resolved
+    given = list(documents)
+    targets = target_documents(store, given)
+    return [
+        _resolved(document, link, targets.get((document.uri, link.target)))
+        for document in given
+        for link in document.links
+    ]
+
+
+def target_documents(
+    store: Store, documents: Iterable[Document]
+) -> dict[tuple[str, str], Document]:
+    """Return what the links of these documents lead to, by the uri and the target of each link."""
+    known = {document.id: document for document in documents}
+    asked = {(held.uri, link.target) for held in known.values() for link in held.links}
+    found = {pair: key for pair, key in _find_documents(store, asked).items() if key}
+    known |= store.documents.documents(sorted(set(found.values()) - known.keys()))
+    return {pair: known[key] for pair, key in found.items() if key in known}
 
 
 def links_to(store: Store, document: Document) -> list[DocumentLink]:
