@@ -350,7 +350,7 @@ def test_what_stays_is_what_was_there(lines, data):
             *(Block(BlockKind.SECTION, s, text[slice(*s)], level=1) for s in sorted(chosen)),
             *(Block(BlockKind.LIST, Span(s.start, spans[-1].end), lead="x") for s in chosen),
         ),
-        links=tuple(data.draw(st.lists(st.sampled_from(spans), unique=True))),
+        link_lines=tuple(data.draw(st.lists(st.sampled_from(spans), unique=True))),
     )
     keys = data.draw(st.lists(st.sampled_from([0, *edge_line_keys(content)])))
 

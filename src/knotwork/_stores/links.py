@@ -25,6 +25,7 @@ _NO_DOCUMENTS = re.compile(
 _NAMED = re.compile(r"(?:doi|arxiv|message_id):")
 _NUMBERED_LINE = re.compile(r"^[ \t]{0,12}(?:[-*] )?(\d{1,3}(?:\.\d{1,3})+)\.?(?=\s)", re.MULTILINE)
 _NO_SLUG = re.compile(r"[^\w\- ]")
+_MOST_SPACE = 100
 _PAGE = re.compile(r"page=(\d+)")
 
 
@@ -224,7 +225,8 @@ def place_of_part(document: Document, part: str) -> int | None:
     """Return where a part of a document begins: an anchor, a heading, a number or a page."""
     for anchor in document.anchors:
         if anchor.name == part:
-            return anchor.start
+            ahead = document.text[anchor.start : anchor.start + _MOST_SPACE]
+            return anchor.start + len(ahead) - len(ahead.lstrip())
     slug, name = _slug(part), fold(part)
     for block in document.blocks:
         if block.kind is BlockKind.SECTION and (

@@ -51,6 +51,7 @@ BULLET = "-"
 _LINE_END_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n)")
 _LINK_ROOM = 50_000
 """Characters within which the words of a link are looked for."""
+_SPACE = re.compile(r"\s")
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _BAR = re.compile(r"(?<!\\)\|")
 _LED = (BlockKind.LIST, BlockKind.TABLE, BlockKind.CODE)
@@ -431,7 +432,7 @@ class BlockWriter:
 
     def _found_links(self) -> Iterator[Link]:
         """Yield the links whose words were written, each behind the link before."""
-        text, end = self.text if self._links else "", 0
+        text, end = _SPACE.sub(" ", self.text) if self._links else "", 0
         for position, words, target in dict.fromkeys(self._links):  # a loader may read text twice
             place = text.find(words, max(position, end), position + _LINK_ROOM)
             if place >= 0:

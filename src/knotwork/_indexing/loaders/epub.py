@@ -46,7 +46,8 @@ class EpubLoader(FormatLoader, name="epub"):
                     continue
                 names.discard(path)  # a spine may name a document once
                 page = Source(f"{source.uri}/{path}", archive.read(path))
-                add_html(writer, decode_text(page))
+                writer.anchor(path)
+                add_html(writer, decode_text(page), place=path)
             return writer.content(
                 MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata(package)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import inf
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
@@ -97,12 +99,16 @@ def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has n
     return etree.fromstring(clean_text(text).encode("utf-8"), parser)
 
 
-def add_html(writer: BlockWriter, text: str) -> None:
-    """Append the blocks of a page, or of a part of one, to a writer."""
+def add_html(writer: BlockWriter, text: str, *, place: str = "") -> None:
+    """Append the blocks of a page, or of a part of one, to a writer.
+
+    ``place`` is the path of a page in a book whose pages are one document: links between them lead
+    to parts of it.
+    """
     root = parse_html(text)
     if root is not None:
         body = root.find(".//{*}body")
-        _Walk(writer).walk(root if body is None else body)
+        _Walk(writer, place).walk(root if body is None else body)
 
 
 _KINDS = {
@@ -113,6 +119,7 @@ _KINDS = {
     "blockquote": BlockKind.QUOTE,
     "figure": BlockKind.FIGURE,
 }
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHOLE = (*_HEADINGS, "dt", "pre")
 """Elements whose text is one block, whatever blocks are in them."""
@@ -144,8 +151,10 @@ class _Terms:
 
 
 class _Walk:
-    def __init__(self, writer: BlockWriter) -> None:
+    def __init__(self, writer: BlockWriter, place: str = "") -> None:
         self._writer = writer
+        self._place = place
+        self._linked = 0  # the part of the running text where the open link begins
         self._running: list[tuple[str, bool]] = []
         self._bold = 0
         self._links = 0
@@ -175,15 +184,12 @@ class _Walk:
                     self._add_table(element)
                     skipped = element
                 else:
-                    self._bold += name in _BOLD
-                    self._links += _is_link(element, name)
                     self._begin(element, name)
+                    self._name_place(element, name)
                 if element is skipped:
                     events.skip_subtree()
             else:
                 if element is not skipped:
-                    self._bold -= name in _BOLD
-                    self._links -= _is_link(element, name)
                     self._finish(element, name)
                 if element is not root and element.tail:
                     self._run(element.tail)
@@ -191,6 +197,10 @@ class _Walk:
         self._end_terms()
 
     def _begin(self, element: Any, name: str) -> None:  # noqa: ANN401
+        self._bold += name in _BOLD
+        if _is_link(element, name):
+            self._links += 1
+            self._linked = len(self._running)
         if name == "br":
             self._running.append(("\n", False))
         elif name in _BLOCKS and self._whole is not None:
@@ -200,6 +210,21 @@ class _Walk:
             self._begin_block(element, name)
         if element.text:
             self._run(element.text)
+
+    def _name_place(self, element: Any, name: str) -> None:  # noqa: ANN401
+        """Record the name of an element that links may lead to."""
+        if anchor := element.get("id") or (element.get("name") if name == "a" else None):
+            self._writer.anchor(f"{self._place}#{anchor}" if self._place else anchor)
+
+    def _link(self, element: Any, words: str) -> None:  # noqa: ANN401
+        href = element.get("href").strip()
+        if self._place and href and not _SCHEME.match(href):
+            path, _, part = href.partition("#")
+            path = posixpath.join(posixpath.dirname(self._place), unquote(path))
+            inside = posixpath.normpath(path) if href[0] != "#" else self._place
+            href = f"#{inside}#{part}" if part else f"#{inside}"
+        if any(map(str.isalnum, words)):
+            self._writer.link(words, href)
 
     def _begin_block(self, element: Any, name: str) -> None:  # noqa: ANN401
         if name in _WHOLE:
@@ -230,6 +255,10 @@ class _Walk:
         terms.is_defined = True
 
     def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
+        self._bold -= name in _BOLD
+        if _is_link(element, name):
+            self._links -= 1
+            self._link(element, "".join(text for text, _ in self._running[self._linked :]))
         if element is self._whole:
             self._end_whole()
         elif name in _BLOCKS and self._whole is None:
@@ -332,6 +361,11 @@ class _Walk:
         self._is_linked = True
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
+        for inner in table.iter():
+            name = _name_of(inner)
+            self._name_place(inner, name)
+            if _is_link(inner, name):
+                self._link(inner, _text_of(inner))
         caption = " ".join(filter(None, map(_text_of, table.iter("{*}caption"))))
         rows = [_cells(row) for row in table.iter("{*}tr")]
         with self._writer.block(BlockKind.BOX, caption) if caption else nullcontext():
