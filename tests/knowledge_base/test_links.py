@@ -1,0 +1,160 @@
+"""Links of documents lead to documents and their parts, in whatever order these come and go."""
+
+import random
+
+import pytest
+
+import knotwork
+from knotwork.errors import UnknownName
+from knotwork.records import Document
+
+PAGES = {
+    "notes/Lantern Array.md": (
+        "# Lantern Array\n\nThe array is run by [[Jane Doe|our keeper]]. See "
+        "[the setup](../guide/setup.md#power-supply) and section 2.1, and [[Missing Note]].\n\n"
+        "## 2.1 Costs\n\nIt costs 4. ^price\n\nAs [the site](https://example.org/x) says."
+    ),
+    "People/Jane Doe.md": (
+        "# Keeper\n\nShe reads [[Lantern Array#2.1 Costs]] and [[lantern array#^price]]."
+    ),
+    "guide/setup.md": "# Setup\n\n## Power supply\n\nUse 12 volts. See [none](nowhere.md).",
+    "site/page.html": (
+        "<h1 id=top>Page</h1><p>Read <a href='other.html#deep'>the other page</a> or "
+        "<a href='/site/other'>its start</a>.</p>"
+    ),
+    "site/other.html": "<h1>Other</h1><p>First.</p><table><tr><td id=deep>Deep</td></tr></table>",
+}
+
+
+@pytest.fixture
+def pages(tmp_path):
+    for name, text in PAGES.items():
+        place = tmp_path / "docs" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def kb(pages):
+    with knotwork.open(pages / "index.knot", embedding_model="none") as kb:
+        kb.index(pages / "docs")
+        yield kb
+
+
+def led(kb, uri, direction="out"):
+    """Return the words of each link, the document that it leads to, and the section there."""
+    links = kb.graph.links(f"docs/{uri}", direction=direction)
+    return [(link.words, link.document.removeprefix("docs/"), link.section) for link in links]
+
+
+def test_links_lead_to_documents_and_their_parts(kb):
+    assert led(kb, "notes/Lantern Array.md") == [
+        ("our keeper", "People/Jane Doe.md", ""),
+        ("the setup", "guide/setup.md", "Power supply"),
+        ("section 2.1", "notes/Lantern Array.md", "2.1 Costs"),
+        ("Missing Note", "", ""),
+        ("the site", "", ""),
+    ]
+    assert led(kb, "People/Jane Doe.md") == [
+        ("Lantern Array > 2.1 Costs", "notes/Lantern Array.md", "2.1 Costs"),
+        ("lantern array > price", "notes/Lantern Array.md", "2.1 Costs"),
+    ]
+    assert led(kb, "site/page.html") == [
+        ("the other page", "site/other.html", "Other"),
+        ("its start", "site/other.html", ""),
+    ]
+
+
+def test_a_part_of_a_document_is_where_it_begins(kb):
+    link = kb.graph.links("docs/site/page.html", direction="out")[0]
+    (document,) = kb.store.documents.documents([Document(link.document, "").id]).values()
+    assert document.text[link.start :] == "Deep"
+
+
+def test_links_to_a_document_are_those_of_others(kb):
+    assert led(kb, "notes/Lantern Array.md", "in") == [
+        ("Lantern Array > 2.1 Costs", "notes/Lantern Array.md", "2.1 Costs"),
+        ("lantern array > price", "notes/Lantern Array.md", "2.1 Costs"),
+    ]
+    assert [link.source for link in kb.graph.links("docs/site/other.html", direction="in")] == [
+        "docs/site/page.html",
+        "docs/site/page.html",
+    ]
+
+
+def test_dead_links_are_those_to_documents_that_are_not_there(kb):
+    assert [(link.words, link.target) for link in kb.graph.dead_links()] == [
+        ("none", "docs/guide/nowhere.md"),
+        ("Missing Note", "[[missing note]]"),
+    ]
+
+
+def test_links_follow_a_document_that_moves(kb, pages):
+    old = pages / "docs" / "People" / "Jane Doe.md"
+    new = pages / "docs" / "Staff" / "Jane Doe.md"
+    new.parent.mkdir()
+    old.rename(new)
+    kb.index(pages / "docs")
+    assert led(kb, "notes/Lantern Array.md")[0] == ("our keeper", "Staff/Jane Doe.md", "")
+    new.unlink()
+    kb.index(pages / "docs")
+    assert led(kb, "notes/Lantern Array.md")[0] == ("our keeper", "", "")
+    assert "[[jane doe]]" in {link.target for link in kb.graph.dead_links()}
+
+
+def test_links_of_documents_are_edges_in_cypher(kb):
+    found = kb.graph.cypher(
+        "MATCH (a:Document)-[:LINKS_TO]->(b:Document) RETURN a.uri, b.uri ORDER BY a.uri, b.uri"
+    )
+    assert [tuple(uri.removeprefix("docs/") for uri in row) for row in found.rows] == [
+        ("People/Jane Doe.md", "notes/Lantern Array.md"),
+        ("notes/Lantern Array.md", "People/Jane Doe.md"),
+        ("notes/Lantern Array.md", "guide/setup.md"),
+        ("site/page.html", "site/other.html"),
+    ]
+
+
+def test_a_filter_hides_what_links_lead_to(kb):
+    asked = "How many volts does the Lantern Array need?"
+    hits = kb.search(asked, filters="path = 'notes' or path = 'People'").hits
+    assert {hit.chunk.document_title for hit in hits} <= {"Lantern Array", "Keeper"}
+
+
+def test_an_unknown_document_is_an_error(kb):
+    with pytest.raises(UnknownName, match=r"Did you mean `docs/guide/setup.md`"):
+        kb.graph.links("docs/guide/setup")
+
+
+def test_a_linked_passage_answers(kb):
+    hits = kb.search("How many volts does the Lantern Array need?", k=3).hits
+    assert "Setup" in {hit.chunk.document_title for hit in hits}
+
+
+def test_equal_names_mean_the_nearest_document(tmp_path):
+    for name, text in {
+        "a/start.md": "Read [[plan]] and [[b/plan]].",
+        "a/x/plan.md": "Near.",
+        "b/plan.md": "Far.",
+        "b/deep/er/note.md": "Read [[plan]].",
+    }.items():
+        place = tmp_path / "docs" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index(tmp_path / "docs")
+        assert [found for _, found, _ in led(kb, "a/start.md")] == ["a/x/plan.md", "b/plan.md"]
+        assert [found for _, found, _ in led(kb, "b/deep/er/note.md")] == ["b/plan.md"]
+
+
+def test_the_order_of_documents_does_not_matter(pages):
+    uris = sorted(PAGES)
+    found = []
+    for seed in range(3):
+        random.Random(seed).shuffle(uris)
+        with knotwork.open("memory:", embedding_model="none") as kb:
+            for uri in uris:
+                kb.index(pages / "docs" / uri)
+            entries = sorted(entry.uri for entry in kb.documents())
+            found.append([(uri, kb.graph.links(uri)) for uri in entries])
+    assert found[0] == found[1] == found[2]
