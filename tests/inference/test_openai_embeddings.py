@@ -142,7 +142,7 @@ def test_tries_end():
         pytest.raises(ModelUnavailable, match="500: <html>broken"),
     ):
         connect(server, waits=slept).embed(["a"])
-    assert len(server.requests) == 3
+    assert [request["input"] for request in server.requests] == [["a"]] * 3 + [["dimension"]]
     assert slept == [0.5, 1.0]
 
 
@@ -167,7 +167,7 @@ def test_a_refusal_is_final_and_says_why(status, fix):
         ):
             connect(server, key=environ_key).embed(["a"])
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
-    assert len(server.requests) == 1
+    assert len(server.requests) == (2 if status == 400 else 1)  # whether it refuses all texts
     assert KEY not in str(caught.value)
     assert KEY not in repr(caught.value.__dict__)
     assert fix in caught.value.fix
@@ -204,7 +204,6 @@ VECTOR = [1.0, 2.0]
         [],
         {"data": None},
         {"data": []},
-        {"data": [{"embedding": VECTOR}]},
         {"data": [{"embedding": VECTOR}] * 3},
         {"data": ["x", "y"]},
         {"data": [{"index": 0, "embedding": VECTOR}] * 2},
@@ -227,18 +226,21 @@ VECTOR = [1.0, 2.0]
 def test_garbage_is_tried_again_and_then_told(body):
     with serve(reply(200, body)) as server, pytest.raises(ModelUnavailable):
         connect(server).embed(["a", "b"])
-    assert len(server.requests) == 3
+    assert [request["input"] for request in server.requests[:3]].count(["a", "b"]) >= 1
+    assert len(server.requests) <= 12
 
 
-def test_one_bad_batch_fails_the_whole():
+def test_one_bad_text_has_no_vector():
     def answer(payload: dict) -> Reply:
         if "bad" in payload["input"]:
             return reply(400, {"error": {"message": "bad text"}})(payload)
         return embed_as_lists(payload)
 
     texts = ["good"] * 5 + ["bad"] + ["good"] * 5
-    with serve(answer) as server, pytest.raises(ModelError, match="bad text"):
-        connect(server, batch_tokens=1, concurrency=2).embed(texts)
+    with serve(answer) as server:
+        rows = connect(server, batch_tokens=1, concurrency=2).embed(texts)
+    assert np.flatnonzero(~rows.any(axis=1)).tolist() == [5]
+    assert np.allclose(rows[6], rows[0])
 
 
 def test_a_server_that_breaks_off_may_recover():

@@ -16,6 +16,8 @@ from knotwork._indexing.embedding import (
     UNREAD_FIX,
     UNREAD_NOTE,
     holds_vectors,
+    refused_chunks,
+    refused_notes,
 )
 from knotwork._indexing.resolution.resolver import read_same_names
 from knotwork._inference.call_cache import CallCache
@@ -87,10 +89,12 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
     check = (full and parts.full_check) or parts.self_check
     faults = check() if check is not None else []
     unread = _count_unread(store)
-    vectors = store.vectors("chunk").count()
+    refused = sum(refused_chunks(store).values())
+    vectors = store.vectors("chunk").count() + refused
     missing = chunks - unread - vectors if holds_vectors(store) else 0
     is_mixed = missing > 0 and len({e.settings for e in store.ledger.entries() if not e.error}) > 1
-    faults += _find_mismatches(store, chunks, vectors if is_mixed else chunks - unread)
+    embedded = vectors if is_mixed else chunks - unread
+    faults += _find_mismatches(store, chunks, embedded - refused)
     checks = [
         Check("Index", ok=True, detail=detail),
         *_check_protection(store.url),
@@ -104,6 +108,7 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
         note = UNREAD_NOTE.format(count=unread, chunks=chunks, embedder=embedder)
         checks.append(Check("Languages", ok=True, detail=note, fix=UNREAD_FIX))
     checks += _check_links(store)
+    checks += [Check("Vectors", ok=True, detail=note) for note in refused_notes(store)]
     checks += check_readings(store)
     checks += check_aliases(store)
     if not holds_vectors(store):

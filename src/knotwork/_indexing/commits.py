@@ -36,6 +36,7 @@ from knotwork._indexing.embedding import (
     Embedding,
     check_not_switching,
     known_vectors,
+    note_refused,
     stamp_embedder,
 )
 from knotwork._indexing.file_reading import read_files
@@ -312,6 +313,7 @@ def _put_vectors(
         for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
         if key != NO_VECTORS
     ]
+    note_refused(store, ((i, found) for i, _, found in keyed))
     store.vectors("chunk").put(
         (i, key, found.chunk[np.newaxis]) for i, key, found in checked(keyed)
     )

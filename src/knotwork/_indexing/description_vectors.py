@@ -51,7 +51,7 @@ def embed_descriptions(
             known |= dict(zip(missing, (row[np.newaxis] for row in rows), strict=True))
             embedded += len(missing)
         new = {e: key for e, key in keys.items() if not _is_same(held.get(e), known[key])}
-        gone = [entity for entity in batch if entity not in keys]
+        gone = [e for e in batch if e not in keys or not known[keys[e]].any()]
         with store.transaction():
             described = readings.descriptions(new) if readings is not None else {}
             index.put((e, key, known[key]) for e, key in new.items() if e in described)

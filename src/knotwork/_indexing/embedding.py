@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 
-from knotwork._inference.embedder import Embedder, PassageText, PassageVectors, embedding_key
+import numpy as np
+
+from knotwork._inference.embedder import (
+    Embedder,
+    PassageText,
+    PassageVectors,
+    embedding_key,
+    normalise_rows,
+)
 from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._text.languages import is_read
@@ -31,10 +40,17 @@ CALL_S = 1.0
 NO_VECTORS = ""
 """The content key of a chunk without vectors."""
 
+REFUSED_META = "chunks_without_vectors"
+"""The ids of chunks whose text the embedder could not take, separated by spaces."""
+
 REEMBED_COMMAND = "knotwork embed"
 UNREAD_NOTE = (
     "{count:,} of {chunks:,} chunks have no vectors, because `{embedder}` does not read their "
     "language. Full text and the knowledge graph find them."
+)
+REFUSED_NOTE = (
+    "{count} no vector, because the embedding model could not take the text: {documents}. "
+    f"Full text and the knowledge graph still find it. To try again: {REEMBED_COMMAND}"
 )
 UNFINISHED_NOTE = (
     "This index is being switched to the vectors of `{into}`. Until that is finished, it is "
@@ -116,10 +132,10 @@ class Embedding:
         return is_read(text, self.languages)
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> list[PassageVectors]:
-        """Return the vectors of chunks, in order."""
+        """Return the vectors of chunks, in order; zeros for a chunk that cannot be embedded."""
         vectors = self._model.embed_passages([PassageText.of(chunk) for chunk in chunks])
         self.embedded += len(chunks)
-        return vectors
+        return list(map(_usable, vectors))
 
     def stream_chunks(
         self, chunks: Sequence[Chunk], *, at_once: int = EMBEDDING_CHUNKS
@@ -147,15 +163,67 @@ class Embedding:
             return
         for vectors in stream([PassageText.of(chunk) for chunk in chunks]):
             self.embedded += 1
-            yield [vectors]
+            yield [_usable(vectors)]
 
     def embed_names(self, names: Sequence[str]) -> FloatMatrix:
-        """Return a matrix with a unit row for each name."""
+        """Return a matrix with a unit row for each name; zeros if it cannot be embedded."""
         started_s = self.clock()
         rows = self._model.embed(names)
+        rows = np.where(np.isfinite(rows).all(axis=1)[:, None], rows, np.float32(0))
         self.names_s += self.clock() - started_s
         self.embedded += len(names)
         return rows
+
+
+def _usable(vectors: PassageVectors) -> PassageVectors:
+    """Return vectors of which those of a sentence without one are those of its passage."""
+    chunk, sentences = vectors.chunk, vectors.sentences
+    if np.isfinite(chunk).all() and chunk.any() and np.isfinite(sentences).all():
+        is_bare = ~sentences.any(axis=1)
+        if not is_bare.any():
+            return vectors
+    chunk = normalise_rows(chunk[np.newaxis])
+    sentences = normalise_rows(sentences) * chunk.any()
+    return PassageVectors(chunk[0], np.where(sentences.any(axis=1)[:, None], sentences, chunk))
+
+
+def note_refused(store: Store, vectors: Iterable[tuple[str, PassageVectors]]) -> None:
+    """Store which chunks, by id, have no vector. Call this in the transaction that puts them."""
+    found = {chunk for chunk, rows in vectors if not rows.chunk.any()}
+    if found:
+        found.update(store.meta().get(REFUSED_META, "").split())
+        store.set_meta({REFUSED_META: " ".join(sorted(found))})
+
+
+def refused_chunks(store: Store) -> dict[str, int]:
+    """Return the number of chunks by document id whose text the embedder could not take.
+
+    They still lack a vector: another run may have embedded or removed some.
+    """
+    counts = Counter[str]()
+    ids = store.meta().get(REFUSED_META, "").split()
+    chunks = store.documents.chunks(ids) if ids else {}
+    for key in chunks.keys() - store.vectors("chunk").get(ids).keys():
+        counts[chunks[key].document_id] += 1
+    return counts
+
+
+def refused_notes(store: Store, document_id: str = "") -> list[str]:
+    """Return a note on the chunks of an index, or of one document, that `refused_chunks` counts."""
+    counts = refused_chunks(store)
+    if document_id:
+        counts = {key: count for key, count in counts.items() if key == document_id}
+    uris = sorted(document.uri for document in store.documents.documents(counts).values())
+    if not uris:
+        return []
+    count, more = sum(counts.values()), len(uris) - _SHOWN_DOCUMENTS
+    shown = ", ".join(f"`{uri}`" for uri in uris[:_SHOWN_DOCUMENTS])
+    documents = f"{shown} and {more:,} more documents" if more > 0 else shown
+    counted = "1 chunk has" if count == 1 else f"{count:,} chunks have"
+    return [REFUSED_NOTE.format(count=counted, documents=documents)]
+
+
+_SHOWN_DOCUMENTS = 3
 
 
 def known_vectors(

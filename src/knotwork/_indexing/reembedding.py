@@ -30,6 +30,9 @@ from knotwork._indexing.embedding import (
     UNREAD_NOTE,
     Embedding,
     known_vectors,
+    note_refused,
+    refused_chunks,
+    refused_notes,
     stamp_embedder,
     stored_embedder,
 )
@@ -314,10 +317,10 @@ class Reembedding:
         return replace(report, notes=tuple(self._notes(report))) if finished else report
 
     def _notes(self, report: EmbedReport) -> Iterator[str]:
-        if report.without_vectors and self._embedding.languages:
-            yield UNREAD_NOTE.format(
-                count=report.without_vectors, chunks=report.chunks, embedder=report.embedder
-            )
+        unread = report.without_vectors - sum(refused_chunks(self._store).values())
+        yield from refused_notes(self._store)
+        if unread and self._embedding.languages:
+            yield UNREAD_NOTE.format(count=unread, chunks=report.chunks, embedder=report.embedder)
         lost = self._store.texts(QUESTIONS).count() - self._questions_known
         if self._staged and lost > 0:
             yield LOST_QUESTIONS_NOTE.format(count=lost)
@@ -443,6 +446,7 @@ class VectorBatch:
         now = self._store.documents.chunks(self._keys.keys())
         kept = [c.id for c in self._chunks if c.id in self._keys and now.get(c.id) == c]
         found = [(i, self._keys[i], self._vectors[self._keys[i]]) for i in kept]
+        note_refused(self._store, ((i, rows) for i, _, rows in found))
         self._put("chunk", [(i, key, rows.chunk[np.newaxis]) for i, key, rows in found])
         self._put(
             "sentence", [(i, key, rows.sentences) for i, key, rows in found if len(rows.sentences)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knotwork._indexing.embedding import refused_chunks
 from knotwork._indexing.loaders.pdf_pictures import UNREAD_PAGES
 from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.recognition import is_available
@@ -12,12 +13,14 @@ from knotwork.records import AnyOf, Comparison, Condition
 def documents_read_in_part(store: Store, *, has_model: bool) -> frozenset[str]:
     """Return the ids of documents of which more can be read now.
 
-    These have a chunk without a usable reply, if there is a model, and scanned pages or pictures
+    These have a chunk without a usable reply, if there is a model, a chunk that the embedder did
+    not take, and scanned pages or pictures
     that were not read, if their text can be recognised.
     """
     quarantined = _quarantined(store) if has_model else frozenset()
+    refused = frozenset(refused_chunks(store))
     unrecognised = _with_unread_pictures(store) if is_available() else frozenset()
-    return quarantined | unrecognised
+    return quarantined | refused | unrecognised
 
 
 def _quarantined(store: Store) -> frozenset[str]:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.embedding import UNREAD_FIX, UNREAD_NOTE, Embedding
+from knotwork._indexing.embedding import (
+    UNREAD_FIX,
+    UNREAD_NOTE,
+    Embedding,
+    refused_chunks,
+    refused_notes,
+)
 from knotwork._indexing.loaders.unread import pictures_note, unread_notes, unread_pictures
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared
@@ -189,7 +195,8 @@ class Tally:
         seconds["store"] -= embedding.names_s
         chunks = store.documents.chunk_count()
         bare = chunks - store.vectors("chunk").count() if embedding else 0
-        outdated = _count_outdated(store, stages.tiers) if bare else 0
+        unread = bare - sum(refused_chunks(store).values()) if bare else 0
+        outdated = _count_outdated(store, stages.tiers) if unread else 0
         return IndexReport(
             added=self.outcomes[EventKind.ADDED],
             changed=self.outcomes[EventKind.CHANGED],
@@ -214,7 +221,8 @@ class Tally:
             seconds=seconds,
             without_vectors=bare,
             notes=(
-                *_notes(embedding, chunks, bare, outdated),
+                *_notes(embedding, chunks, unread, outdated),
+                *(refused_notes(store) if bare else ()),
                 *_unsupported(store, tables=self.tables),
                 *stages.notes,
                 *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),

@@ -51,6 +51,7 @@ class Embedder(Protocol):
     """Turns text into unit vectors.
 
     ``name`` identifies the model and its settings: equal names mean comparable vectors.
+    A text that it cannot embed, unlike others, has a row of zeros or of what is not finite.
     Construction is cheap: a model is loaded, or a server contacted, on first use. An embedder may
     also have ``languages``, the codes of the languages it was trained for; if missing or empty, it
     serves all. An embedder with a model in this process may also have ``is_loaded``, False until
@@ -73,10 +74,11 @@ class Embedder(Protocol):
 
 
 def normalise_rows(rows: FloatMatrix) -> FloatMatrix:
-    """Return the rows scaled to length 1, as float32; a row of zeros stays zero."""
+    """Return the rows scaled to length 1, as float32; a row without a direction is zero."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+    is_usable = (lengths > 0) & np.isfinite(lengths)
     scaled: FloatMatrix = np.divide(
-        rows, lengths, out=np.zeros(rows.shape, dtype=np.float32), where=lengths > 0
+        rows, lengths, out=np.zeros(rows.shape, dtype=np.float32), where=is_usable
     )
     return scaled
 

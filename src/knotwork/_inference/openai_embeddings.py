@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +24,8 @@ from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVector
 from knotwork._inference.embedding_prefixes import NO_PREFIXES, Prefixes
 from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ModelError, ModelUnavailable
+
+_log = logging.getLogger("knotwork.inference")
 
 MOST_TEXTS = 2_048
 """Most texts in one request: the limit of OpenAI's API."""
@@ -92,6 +97,11 @@ def limits_of(base_url: str, model: str) -> EmbeddingLimits:
         return _known.setdefault((base_url, model), EmbeddingLimits())
 
 
+_NOT_OF_TEXTS = frozenset({401, 402, 403, 404, 429})
+"""Statuses that no other text would change."""
+_FEWEST_CHARACTERS = 64
+"""A text that is refused is not shortened further."""
+
 BATCH_TOKENS = 8_192
 _PATH = "/embeddings"
 _PROBE = "dimension"
@@ -108,8 +118,10 @@ class OpenAIEmbedder:
     without them goes on without them. ``extra_body`` is added to each request.
     ``dimension`` 0 accepts the model's own length; any other is requested and checked. Without
     ``embeds_sentences``, each sentence gets the vector of its passage, which saves tokens but makes
-    the sentences of a passage indistinguishable. Raises ModelUnavailable if the server is still
-    unavailable after all attempts, ModelError if it refuses a request or its response is invalid.
+    the sentences of a passage indistinguishable. A text that the server cannot take, though it
+    takes others, is shortened; if that does not help, its row is zero. Raises ModelUnavailable if
+    the server is still unavailable after all attempts, ModelError if it refuses all requests or its
+    responses are invalid.
     """
 
     def __init__(  # noqa: PLR0913  each is an independent option of a server
@@ -138,6 +150,7 @@ class OpenAIEmbedder:
         self._concurrency = concurrency
         self._embeds_sentences = embeds_sentences
         self._retries = retries or RetryPolicy()
+        self._refused = 0
         self._lock = threading.Lock()
         size = f"/{dimension}" if dimension else ""
         without = "" if embeds_sentences else WITHOUT_SENTENCES
@@ -205,21 +218,70 @@ class OpenAIEmbedder:
         if len(texts) > self._limits.texts:  # learned after this batch was made
             return np.concatenate([self._embed_batch(part) for part in self._batches_of(texts)])
         try:
-            return self._request(texts)
+            rows = self._request(texts, self._retries)
         except ModelError as error:
             limit = stated_limit(error, sent=len(texts))
             if limit is None:
-                raise
+                self._check_server(error)
+                return self._embed_apart(texts)
             if limit:
                 self._limits.lower(limit)
             size = limit or (len(texts) + 1) // 2
             parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+            refused = self._refused
             rows = np.concatenate([self._embed_batch(part) for part in parts])
-            # Not before: a single text may be what the server refuses.
-            self._limits.lower(size)
+            if self._refused == refused:  # it was the number of texts, not one of them
+                self._limits.lower(size)
             return rows
+        for place in np.flatnonzero(~rows.any(axis=1)):
+            rows[place] = self._embed_alone(texts[place])
+        return rows
 
-    def _request(self, texts: Sequence[str]) -> FloatMatrix:
+    def _check_server(self, error: ModelError) -> None:
+        """Raise the error of a request, unless the server takes another text."""
+        try:
+            if error.status not in _NOT_OF_TEXTS:
+                self._request([_PROBE], replace(self._retries, attempts=1))
+                return
+        except ModelError:
+            pass
+        raise error
+
+    def _embed_apart(self, texts: Sequence[str]) -> FloatMatrix:
+        """Return the rows of texts of which the server cannot take some, in ever smaller parts."""
+        if len(texts) == 1:
+            return self._embed_alone(texts[0])[np.newaxis]
+        middle = len(texts) // 2
+        rows = []
+        for part in (texts[:middle], texts[middle:]):
+            try:
+                found = self._request(part, replace(self._retries, attempts=1))
+            except ModelError:
+                found = self._embed_apart(part)
+            rows.append(found)
+        return np.concatenate(rows)
+
+    def _embed_alone(self, text: str) -> FloatMatrix:
+        """Return the row of one text, shortened until the server takes it; else zeros.
+
+        Raises the error if the server takes no other text either.
+        """
+        self._refused += 1
+        attempts, length = min(self._retries.attempts, 2), len(text)
+        while True:
+            try:
+                return self._request([text[:length]], replace(self._retries, attempts=attempts))[0]
+            except ModelError as failed:
+                error = failed
+            if length <= _FEWEST_CHARACTERS:
+                break
+            attempts, length = 1, length // 2
+        self._check_server(error)
+        _log.warning("a text of %d characters gets no vector: %s", len(text), error.message)
+        return np.zeros(self.dimension, dtype=np.float32)
+
+    def _request(self, texts: Sequence[str], retries: RetryPolicy) -> FloatMatrix:
+        """Return unit rows of texts, of which some are zero if their vectors cannot be used."""
         payload: dict[str, object] = {
             "model": self._model,
             # Servers refuse an empty text, and UTF-8 has no lone surrogates.
@@ -234,13 +296,14 @@ class OpenAIEmbedder:
         payload |= self._extra_body
 
         def request() -> FloatMatrix:
-            return parse_embeddings(self._server.exchange(_PATH, payload), count=len(texts))
+            answer = self._server.exchange(_PATH, payload)
+            return parse_embeddings(answer, count=len(texts), dimension=self._dimension)
 
         try:
-            rows = self._retries.call(request)
+            rows = retries.call(request)
         except ModelError as error:
             if "encoding_format" in payload and self._limits.refuses_format(error):
-                return self._request(texts)
+                return self._request(texts, retries)
             if self._asked_dimension and _DIMENSIONS.search(error.message):
                 error.fix = _DIMENSION_FIX
             raise
@@ -289,25 +352,35 @@ def estimate_tokens(text: str) -> int:
     return 1 + len(text.encode("utf-8", "replace")) // 3
 
 
-def parse_embeddings(answer: object, *, count: int) -> FloatMatrix:
+def parse_embeddings(answer: object, *, count: int, dimension: int = 0) -> FloatMatrix:
     """Return the vectors of a server's response, in the order of the request and unscaled.
 
-    Raises ModelUnavailable for an invalid response, which a server under load may send.
+    A vector that is invalid, or has another length than ``dimension`` (0: than most), is a row of
+    zeros. Raises ModelUnavailable for an invalid response, or one without a valid vector, which a
+    server under load may send.
     """
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or len(data) != count:
         found = f"{len(data)} items" if isinstance(data, list) else type(answer).__name__
         raise ModelUnavailable(f"The server returned {found}, not {count} vectors.")
     rows: list[FloatMatrix | None] = [None] * count
+    reasons = []
     for position, item in enumerate(data):
         index = item.get("index", position) if isinstance(item, dict) else None
+        index = 0 if count == 1 else index
         if not isinstance(index, int) or not 0 <= index < count or rows[index] is not None:
             raise ModelUnavailable(f"The server's vector {position} has no valid index.")
-        rows[index] = _parse_vector(item.get("embedding"), position)
-    found_rows = [row for row in rows if row is not None]
-    if len({len(row) for row in found_rows}) != 1:
-        raise ModelUnavailable("The server's vectors have different lengths.")
-    return np.stack(found_rows)
+        try:
+            rows[index] = _parse_vector(item.get("embedding"), position)
+        except ModelUnavailable as error:
+            reasons.append(error)
+            rows[index] = np.zeros(0, dtype=np.float32)
+    lengths = Counter(len(row) for row in rows if row is not None and len(row))
+    if not lengths:
+        raise reasons[0]
+    length = dimension if dimension in lengths else lengths.most_common(1)[0][0]
+    zeros = np.zeros(length, dtype=np.float32)
+    return np.stack([row if row is not None and len(row) == length else zeros for row in rows])
 
 
 def _parse_vector(value: object, position: int) -> FloatMatrix:

@@ -71,7 +71,7 @@ class Communities:
             about,
             store=self._store,
             evidence=self._retrievers.search(AskRequest(about)),
-            embedder=self._retrievers.models.embedder,
+            embedder=self._retrievers.models.query_embedder,
             within=None if level is None else ids_of_level(self._store, level),
             most=limit,
         )

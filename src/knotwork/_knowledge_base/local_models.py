@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from knotwork._config import Settings
 from knotwork._indexing.embedding import EMBEDDER_META, stored_embedder
@@ -15,7 +16,10 @@ from knotwork._inference.model_registry import (
     open_reranker,
 )
 from knotwork._stores.base import Store
-from knotwork.errors import MissingExtra
+from knotwork.errors import MissingExtra, ModelError
+
+REST_S = 30.0
+"""Seconds for which an embedder that failed is not asked."""
 
 
 class LocalModels:
@@ -41,6 +45,8 @@ class LocalModels:
         self._reranker = reranker
         self._reader: AnswerReader | None = None
         self._has_reader = False
+        self._failure: ModelError | None = None
+        self._rests_until_s = 0.0
         self._lock = threading.RLock()
 
     @property
@@ -62,8 +68,18 @@ class LocalModels:
 
     @property
     def query_embedder(self) -> Embedder | None:
-        """The embedder for questions; None if the index has no vectors."""
-        return self.embedder if self._store.meta().get(EMBEDDER_META) else None
+        """The embedder for questions; None if the index has no vectors, or while it rests."""
+        has_vectors = self._store.meta().get(EMBEDDER_META)
+        return self.embedder if has_vectors and not self.embedder_failure else None
+
+    @property
+    def embedder_failure(self) -> ModelError | None:
+        """The error for which the embedder is not asked at present; None if it is."""
+        return self._failure if time.monotonic() < self._rests_until_s else None
+
+    def rest_embedder(self, failure: ModelError | None) -> None:
+        """Do not ask the embedder for a while: each question would wait for its attempts."""
+        self._failure, self._rests_until_s = failure, time.monotonic() + REST_S
 
     @property
     def reranker(self) -> Reranker | None:

@@ -22,6 +22,7 @@ from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
 from knotwork._synthesis.ask_request import AskRequest
+from knotwork.errors import BudgetExceeded, KnotworkError, ModelError, RetrievalError
 from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ STATED_NOTE = (
 NO_VECTORS_NOTE = (
     "Searched by full text and the knowledge graph only: the embedder of this index, `{stored}`, "
     "is not available."
+)
+FAILED_EMBEDDER_NOTE = (
+    "Searched by full text and the knowledge graph only, because the embedding model failed: "
+    "{failure}"
 )
 NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
 
@@ -179,7 +184,8 @@ class Retrievers:
         )
 
         stored, into, has_vectors, auto = self._state_of(part)
-        embedder = self.models.embedder if stored else None
+        embedder = self.models.query_embedder if stored else None
+        failure = self.models.embedder_failure
         notes: tuple[str, ...] = ()
         if embedder is not None and into == embedder.name != stored:
             embedder = None  # the vectors of the index cannot be compared with its own yet
@@ -187,6 +193,8 @@ class Retrievers:
             check_embedder(self.store, embedder.name)
         elif embedder is None and stored and not into and has_vectors:
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
+            if failure:
+                notes = (FAILED_EMBEDDER_NOTE.format(failure=failure.message),)
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
@@ -310,13 +318,34 @@ class ScopedSearcher:
         wanted = min(tokens // LEAST_PASSAGE_TOKENS, MOST_PROMPT_HITS)
         return replace(self, further=max(wanted - usual.k, 0))
 
+    def _retrieve(self, query: Query) -> tuple[Evidence, tuple[str, ...]]:
+        """Return what the retriever finds, by full text and graph if the embedder fails."""
+        models = self.retrievers.models
+        try:
+            return self._ask_retriever(query)
+        except RetrievalError as error:
+            raise models.embedder_failure or error from None
+        except ModelError as error:
+            if models.query_embedder is None or isinstance(error, BudgetExceeded):
+                raise
+            models.rest_embedder(error)
+            try:
+                return self._ask_retriever(query)
+            except KnotworkError:
+                models.rest_embedder(None)  # it was not at fault, or is needed
+                raise error from None
+
+    def _ask_retriever(self, query: Query) -> tuple[Evidence, tuple[str, ...]]:
+        name = self.request.retriever or self.retrievers.settings.retrieval.retriever
+        retriever, notes = self.retrievers.get(name, self.scope.part)
+        return retriever.retrieve(query), notes
+
     def search(self, text: str) -> Evidence:
         """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
         request, scope, usual = self.request, self.scope, self.retrievers.settings.retrieval
         k = usual.k if request.k is None else request.k
         query = Query(text, k, scope.filter, request.min_score)
-        retriever, notes = self.retrievers.get(request.retriever or usual.retriever, scope.part)
-        found = retriever.retrieve(replace(query, k=k + self.further))
+        found, notes = self._retrieve(replace(query, k=k + self.further))
         hits = found.hits
         if request.min_score is not None:
             hits = tuple(hit for hit in hits if hit.score >= request.min_score)
@@ -326,7 +355,7 @@ class ScopedSearcher:
         if self.hit_query is not None:
             from knotwork._retrieval.queries.hit_queries import run_over_hits
 
-            embedder = self.retrievers.models.embedder if found.embedder else None
+            embedder = self.retrievers.models.query_embedder if found.embedder else None
             found = run_over_hits(found, self.hit_query, store=scope.part.store, embedder=embedder)
         is_question = text == scope.question
         if not self.with_tables or (scope.filter and not is_question):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.question import can_embed
+from knotwork._retrieval.question import can_embed, question_vectors
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.terms import content_terms
@@ -118,7 +118,7 @@ def _read_lists(
     texts, vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
     lists = [texts.search(topic, k=_CANDIDATES, where=within)]
     if embedder is not None and can_embed(embedder, question) and has_report_vectors(store):
-        vector = embedder.embed([question])[0]
+        vector = question_vectors(embedder, [question])[0]
         lists.append(vectors.search(vector, k=_CANDIDATES, where=within))
     if evidence is not None:
         lists.append(_votes(evidence, held, within))

@@ -28,7 +28,7 @@ from knotwork._retrieval.passage_reader import (
     merge_hits,
     replace_hits,
 )
-from knotwork._retrieval.question import can_embed
+from knotwork._retrieval.question import can_embed, question_vectors
 from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion, WrappingRetriever
 from knotwork._stores.base import FloatMatrix
 from knotwork._text.terms import content_terms
@@ -481,7 +481,7 @@ class SummariesRetriever(WrappingRetriever):
         embedder = self._embedder
         if not evidence.hits or embedder is None or not can_embed(embedder, query.text):
             return []
-        vector = embedder.embed([query.text])[0]
+        vector = question_vectors(embedder, [query.text])[0]
         passages = PassageReader(self._store)
         first_hits: dict[str, Hit] = {}
         for hit in evidence.hits:

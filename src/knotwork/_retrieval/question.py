@@ -20,6 +20,7 @@ from knotwork._stores.base import FloatMatrix, Scored, Store
 from knotwork._text.languages import is_read
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import content_terms, terms
+from knotwork.errors import ModelError
 from knotwork.records import Entity, Span
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def read_question(
     if can_embed(embedder, text):
         assert embedder is not None
         remainder = _without_names(text, links, weights)
-        both = embedder.embed([text, remainder] if remainder != text else [text])
+        both = question_vectors(embedder, [text, remainder] if remainder != text else [text])
         vector, rest = both[0], both[-1]
     return Question(
         text=text,
@@ -129,6 +130,14 @@ def read_question(
         chunk_count=chunk_count,
         corrections=corrections,
     )
+
+
+def question_vectors(embedder: Embedder, texts: Sequence[str]) -> FloatMatrix:
+    """Return a unit row for each text. Raises ModelError if it has no vector for one."""
+    rows = embedder.embed(texts)
+    if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
+        raise ModelError(f"`{embedder.name}` has no vector for the question.")
+    return rows
 
 
 def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float64], float]:

@@ -227,6 +227,7 @@ class VectorIndex(Protocol):
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
         """Add (id, content key, matrix) triples; an id that exists is replaced.
 
+        A matrix of zeros, that of a text without a vector, is left out.
         Raises DimensionMismatch if a row has another length than the rows of the index.
         """
 

@@ -11,7 +11,7 @@ from knotwork._cli.terminal import count_of
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork._stores.base import Store
+    from knotwork._stores.base import LedgerEntry, Store
 
 
 @command(
@@ -23,11 +23,24 @@ if TYPE_CHECKING:
 def documents_command(session: Session, *, fields: bool) -> None:
     """List the documents of the index, what of them was not read, and the skipped files."""
     from knotwork._cli.progress import describe_failure
+    from knotwork._indexing.embedding import refused_chunks, refused_notes
 
     if fields:
         _list_fields(session)
         return
-    indexed, skipped = _entries(session.open().store)
+    store = session.open().store
+    refused = {key: refused_notes(store, key) for key in refused_chunks(store)}
+    entries = list(store.ledger.entries())
+    indexed = [
+        _describe(store, entry, refused.get(entry.document_id, []))
+        for entry in entries
+        if not entry.error or entry.chunks
+    ]
+    skipped = [
+        {"uri": entry.uri, "reason": entry.error_reason, "message": entry.error}
+        for entry in entries
+        if entry.error
+    ]
     if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(
@@ -46,23 +59,14 @@ def documents_command(session: Session, *, fields: bool) -> None:
     session.terminal.note(counts, style="dim")
 
 
-def _entries(store: Store) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the indexed documents and the skipped files."""
+def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, Any]:
+    """Return what is listed of a document; ``notes`` are further ones on what lacks in it."""
     from knotwork._indexing.loaders.unread import document_notes
 
-    indexed: list[dict[str, Any]] = []
-    skipped: list[dict[str, Any]] = []
-    for entry in store.ledger.entries():
-        if entry.error:
-            skipped.append({"uri": entry.uri, "reason": entry.error_reason, "message": entry.error})
-        if not entry.error or entry.chunks:
-            title, unread = "", []
-            if document := store.documents.documents([entry.document_id]).get(entry.document_id):
-                title = document.title
-                unread = document_notes(entry.uri, document.metadata)
-            shown = fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": unread}
-            indexed.append(shown)
-    return indexed, skipped
+    document = store.documents.documents([entry.document_id]).get(entry.document_id)
+    own = document_notes(entry.uri, document.metadata) if document else []
+    title = document.title if document else ""
+    return fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": [*own, *notes]}
 
 
 def _list_fields(session: Session) -> None:

@@ -98,7 +98,8 @@ class EmbeddedVectors:
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
                 dimension = rows.shape[1]
-                new[id_to_int(identifier)] = (key, rows.astype(self._stored).tobytes())
+                if rows.any():
+                    new[id_to_int(identifier)] = (key, rows.astype(self._stored).tobytes())
             if dimension is None or not new:
                 return
             if table is None:

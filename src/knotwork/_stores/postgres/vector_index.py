@@ -111,7 +111,8 @@ class PostgresVectors:
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
                 dimension = rows.shape[1]
-                new[id_to_int(identifier)] = (key, rows)
+                if rows.any():
+                    new[id_to_int(identifier)] = (key, rows)
             if dimension is None or not new:
                 return
             if table is None or table.dimension != dimension:
