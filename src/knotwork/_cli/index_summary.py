@@ -159,9 +159,20 @@ def print_run_estimate(terminal: Terminal, run: RunEstimate) -> None:
 
 
 def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
-    """Print the calls, tokens and cost of the language model, unless none was called."""
-    if not report.usage:
-        return
+    """Print the calls, tokens and cost of the language model, and what it left undone."""
+    if report.usage:
+        _print_usage(terminal, report)
+    _print_enrichment(terminal, report)
+    quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0) - report.unanswered
+    if quarantined > 0:
+        terminal.note(
+            f"No usable reply for {count_of(quarantined, 'chunk')}: these have only what the rules "
+            "found. For the reasons, run knotwork doctor. To ask again, add --retry.",
+            style="yellow",
+        )
+
+
+def _print_usage(terminal: Terminal, report: IndexReport) -> None:
     total = sum(report.usage.values(), TokenUsage())
     reused = f", {count_of(total.reused, 'cached reply', 'cached replies')}" if total.reused else ""
     calls = f"{count_of(total.calls, 'call')}{reused}"
@@ -174,14 +185,6 @@ def print_model_usage(terminal: Terminal, report: IndexReport) -> None:
     for stage, used in report.usage.items():
         tokens = f"{used.input_tokens:,} in, {used.output_tokens:,} out"
         terminal.say(f"{stage:<10} {count_of(used.calls, 'call')}, {tokens}", indent=2)
-    _print_enrichment(terminal, report)
-    quarantined = report.readings.get(ReadingStatus.QUARANTINED, 0)
-    if quarantined:
-        terminal.note(
-            f"No usable reply for {count_of(quarantined, 'chunk')}: these have only what the rules "
-            "found. For the reasons, run knotwork doctor. To ask again, add --retry.",
-            style="yellow",
-        )
 
 
 def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:

@@ -257,7 +257,10 @@ def check_readings(store: Store) -> list[Check]:
         "only what the rules found."
     )
     if set(counts) == {ReadingStatus.QUARANTINED}:
-        fix = f"No reply of the model could be used: use a larger one for llm.extract. {fix}"
+        if any(reading.raw for reading in quarantined):
+            fix = f"No reply of the model could be used: use a larger one for llm.extract. {fix}"
+        else:
+            fix = f"The model did not answer: see the reasons and the check of the model. {fix}"
         return [Check("Readings", ok=False, detail=detail, fix=fix)]
     return [Check("Readings", ok=True, detail=detail, fix=fix)]
 

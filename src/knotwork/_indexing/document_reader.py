@@ -12,6 +12,7 @@ from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
+from knotwork.errors import ModelUnavailable
 from knotwork.records import ChunkReading, ReadingStatus
 
 READ_AHEAD_CHUNKS = 512
@@ -32,6 +33,11 @@ class _Open:
     outcomes: list[ChunkOutcome] = field(default_factory=list)
 
 
+UNANSWERED_NOTE = (
+    "The model did not answer for {chunks} only what the rules found. The next run asks again."
+)
+
+
 class DocumentReader:
     """Reads documents in the order in which they were added; use from one thread.
 
@@ -50,6 +56,9 @@ class DocumentReader:
         self.open_chunks = 0
         self.read_chunks = 0
         """Chunks that were read, of documents that are not read in full."""
+        self.answered = 0
+        self.absences: list[str] = []
+        """Why the server did not answer, for each chunk that waits for it; of all documents."""
 
     def begin(self, prepared: Prepared) -> None:
         """Add a document to the queue."""
@@ -78,8 +87,29 @@ class DocumentReader:
             oldest.futures.popleft()
             oldest.outcomes.append(outcome)
             self.read_chunks += 1
+            if outcome.absence:
+                self.absences.append(outcome.absence)
+            else:
+                self.answered += 1
             self._patience.note(outcome.absence)
         return None if oldest.futures else self._finish()
+
+    def check_answered(self) -> None:
+        """Raise ModelUnavailable if no chunk had an answer, in a run too short for `step` to."""
+        if self.absences and not self.answered:
+            count = len(self.absences)
+            raise ModelUnavailable(
+                f"The model did not answer for {count} chunk{'s' * (count > 1)}: {self.absences[0]}"
+            )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A message for the user if the server did not answer for some chunks."""
+        count = len(self.absences)
+        if not count:
+            return ()
+        chunks = "1 chunk, which has" if count == 1 else f"{count:,} chunks, which have"
+        return (UNANSWERED_NOTE.format(chunks=chunks),)
 
     def close(self, *, give_up: bool = False) -> list[Prepared]:
         """Drop waiting chunks, and return the documents that were read in full.

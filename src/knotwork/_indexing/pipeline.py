@@ -155,7 +155,7 @@ class _Run:
         self.writer = pipeline.engine.open_writer(self.store, stages.embedding, stages.tiers)
         self.reader: DocumentReader | None = None
         if stages.model_extractor:
-            self.reader = DocumentReader(stages.model_extractor, stages.tiers)
+            self.reader = tally.reader = DocumentReader(stages.model_extractor, stages.tiers)
 
     def events(
         self,
@@ -177,6 +177,8 @@ class _Run:
         if covers is not None:
             present = {item.uri for group in (sources, failures) for item in group}
             yield from self._remove_gone(present, covers)
+        if self.reader:
+            self.reader.check_answered()
         event = self.tally.event(EventKind.FINISHED)
         yield replace(event, chunks_known=0, chunks_expected=0, report=self.report())
 

@@ -108,8 +108,9 @@ class IndexReport:
     ``total_*`` fields count the index afterwards. ``embedded`` texts went through the embedder,
     ``reused`` ones kept their vectors. ``without_vectors`` counts the chunks of the index without
     one, if there is an embedder. ``readings`` counts the chunks that a model read in this run, by
-    status, ``left_out`` what a strict schema left out, and ``usage`` the tokens by stage; ``money``
-    is None if the price of a model is unknown. ``prompts`` are the user's own.
+    status, ``unanswered`` those of them for which no server answered, ``left_out`` what a strict
+    schema left out, and ``usage`` the tokens by stage; ``money`` is None if the price of a model is
+    unknown. ``prompts`` are the user's own.
     ``enrichment`` is the work done after all documents. ``seconds`` are by stage. ``notes`` are for
     the user.
     """
@@ -124,6 +125,7 @@ class IndexReport:
     mentions: int = 0
     relations: int = 0
     readings: Mapping[ReadingStatus, int] = field(default_factory=dict)
+    unanswered: int = 0
     left_out: LeftOut | None = None
     prompts: OwnPrompts = BUILT_IN
     usage: Mapping[str, TokenUsage] = field(default_factory=dict)

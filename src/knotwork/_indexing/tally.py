@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from knotwork._indexing.changes import Tiers
+from knotwork._indexing.document_reader import DocumentReader
 from knotwork._indexing.embedding import (
     UNREAD_FIX,
     UNREAD_NOTE,
@@ -130,6 +131,7 @@ class Tally:
     readings: Counter[ReadingStatus] = field(default_factory=Counter)
     left_out: LeftOut = field(default_factory=LeftOut)
     models: ModelRun | None = None
+    reader: DocumentReader | None = None
     removed: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     outcomes: Counter[EventKind] = field(default_factory=Counter)
@@ -208,6 +210,7 @@ class Tally:
             mentions=self.mentions,
             relations=self.relations,
             readings=dict(self.readings),
+            unanswered=len(self.reader.absences) if self.reader else 0,
             left_out=self.left_out or None,
             prompts=self.models.prompts if self.models else BUILT_IN,
             usage=self.models.meter.by_stage() if self.models else {},
@@ -230,6 +233,7 @@ class Tally:
                 *self.unread,
                 *filter(None, [pictures_note(self.unread_pictures)]),
                 *(stages.describer.notes if stages.describer else ()),
+                *(self.reader.notes if self.reader else ()),
                 *(self.models.notes if self.models else ()),
             ),
             interrupted=interrupted,

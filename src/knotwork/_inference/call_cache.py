@@ -46,7 +46,7 @@ from knotwork._inference.chat import (
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY, Row
-from knotwork.errors import KnotworkError, StoreReadOnly, Unparsable
+from knotwork.errors import KnotworkError, ModelUnavailable, StoreReadOnly, Unparsable
 
 T = TypeVar("T")
 
@@ -291,7 +291,11 @@ class CachedChatModel:
                 if known is not None:
                     return known
                 self._breaker.check(request.stage)
-                reply = self._model.complete(request)
+                try:
+                    reply = self._model.complete(request)
+                except ModelUnavailable as error:
+                    self._breaker.miss(request.stage, error)
+                    raise
                 reply = replace(reply, usage=reply.usage.with_a_call())
                 made.append(keep(key, request, reply))
                 return reply

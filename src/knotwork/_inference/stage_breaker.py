@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from knotwork.errors import Unparsable
+from knotwork.errors import ModelUnavailable, Unparsable
 
 MOST_IN_A_ROW = 12
 _WINDOW = 40
@@ -46,6 +46,8 @@ class StageBreaker:
         self._now = now
         self._stages: dict[str, _Stage] = {}
         self._warning = ""
+        self._missed = Counter[str]()
+        self._miss = ""
         self._lock = threading.Lock()
 
     def check(self, stage: str) -> None:
@@ -78,13 +80,21 @@ class StageBreaker:
             if found.in_a_row >= MOST_IN_A_ROW or unusable >= _MOST_IN_WINDOW:
                 found.stopped_at = self._now()
 
+    def miss(self, stage: str, error: ModelUnavailable) -> None:
+        """Count a request without an answer for the notes."""
+        with self._lock:
+            self._missed[stage] += 1
+            self._miss = self._miss or str(error)
+
     def warn(self, warning: str) -> None:
         """Keep the first warning that came with a reply for the notes."""
         self._warning = self._warning or warning
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each stage that was stopped, with what to do, and the first warning."""
+        """A sentence for each stage that was stopped, with what to do, one on requests without an
+        answer, and the first warning.
+        """
         with self._lock:
             stopped = [name for name, stage in self._stages.items() if stage.stopped_at is not None]
         sentences = (
@@ -92,4 +102,6 @@ class StageBreaker:
             f"were unusable; rules did the rest. {STOPPED_FIX}"
             for name in sorted(stopped)
         )
-        return (*sentences, self._warning) if self._warning else tuple(sentences)
+        missed = ", ".join(f"{stage} ({count:,})" for stage, count in self._missed.items())
+        miss = missed and f"The model did not answer in these steps: {missed}. {self._miss}"
+        return (*sentences, *filter(None, (miss, self._warning)))

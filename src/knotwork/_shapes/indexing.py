@@ -44,9 +44,10 @@ def describe_report(report: IndexReport) -> dict[str, Any]:
         }
     if report.prompts:
         described["prompts"] = describe_prompts(report.prompts)
-    if report.usage:
+    if report.usage or report.readings:
         described["model"] = {
             "readings": {str(status): count for status, count in report.readings.items()},
+            "unanswered": report.unanswered,
             "usage": describe_model_usage(report.usage),
             "money": describe_money(report.money),
             "made": _describe_enrichment(report.enrichment),

@@ -188,7 +188,7 @@ def extract_chunk(
         return ChunkOutcome(
             job.base,
             ReadingStatus.QUARANTINED,
-            reason=error.message,
+            reason=str(error),
             unavailable=isinstance(error, ModelUnavailable),
         )
 
