@@ -121,16 +121,44 @@ def bare_text(text: str) -> str:
 
 
 _OPEN, _CLOSE, _BETWEEN = "[【［", "]】］", r"\s,，、;；\-–"
-_MARK_WORD = r"(?:passages?|sources?|段落?|来源|第)"
+_MARK_WORD = (
+    r"(?:passages?|sources?|citations?|cite|refs?|references?|documents?|docs?|chunks?"
+    r"|段落?|来源|出处|引用|文档|资料|片段|参考|材料|文献|第)"
+)
+_NUMBER_LIST = rf"M?\d(?:M?\d|[{_BETWEEN}^]|{_MARK_WORD}\s*+[:：#]?+)*+"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹①②③④⑤⑥⑦⑧⑨⑩"
+_CIRCLE = _RAISED.index("①")
+_CIRCLED = tuple(_RAISED[_CIRCLE:])
+_MAY_BE_RAISED = re.compile(r"(?:[^\W\d_]{3}|[\u3400-\u9fff]|[^\w\s])$")
+"""What is before a raised mark: a word or a sign, not a number or a unit such as "km"."""
+_BRACKETS = re.escape(_OPEN + _CLOSE)
+_WRAPPER = r"[(（]\s*+(?:see|cf\.|见|参见)?\s*+"
+_LISTED = rf"[{_BRACKETS}{_BETWEEN}:：#\d^]|{_MARK_WORD}|and|和|与|及"
 _REPLY_MARK = re.compile(
-    rf"(?<![ \t])[ \t]*+[{re.escape(_OPEN)}]\s*(?:{_MARK_WORD}\s*)?"
-    rf"(M?\d(?:M?\d|[{_BETWEEN}]|{_MARK_WORD})*)段?[{re.escape(_CLOSE)}]",
+    rf"(?<![ \t])[ \t]*+(?:"
+    rf"\[\[\^?(?P<double>{_NUMBER_LIST})\]\]"
+    rf"|(?<!\[)[{re.escape(_OPEN)}]\s*+\^?(?:{_MARK_WORD}\s*+[:：#]?\s*+)?(?P<plain>{_NUMBER_LIST})"
+    rf"(?:(?::\d+)?†[^{re.escape(_CLOSE)}\n]*+)?[{re.escape(_CLOSE)}]"
+    rf"|{_WRAPPER}(?:{_MARK_WORD}|(?=[{re.escape(_OPEN)}]))(?P<named>(?:{_LISTED})*+)[)）]"
+    rf"|[(（](?P<counted>\d{{1,2}})[)）]"
+    rf"|<(?P<tag>sup|cite|ref)>\s*+(?P<tagged>(?:{_LISTED})*+)</(?P=tag)>"
+    rf"|(?P<raised>[{_RAISED}]))",
     re.IGNORECASE,
 )
+"""The marks of this prompt, and those that models learned elsewhere, as 【1†source】, [^1], [[1]],
+(Source 1), <sup>1</sup> and ¹. Of these, `ReplyReader` reads only what cannot mean another thing.
+"""
 _MAY_END = re.compile(r"(?:[.!?…。！？｡；]|\n)[\"'”’»)\]}」』）】*_]*\s*$")
 _UNFINISHED = re.compile(
-    rf"(?<![ \t])[ \t]*+(?:[{re.escape(_OPEN)}][^{re.escape(_OPEN + _CLOSE)}\n]*)?$"
+    rf"(?<![ \t])[ \t]*+(?:[{re.escape(_OPEN)}]{{1,2}}[^{_BRACKETS}\n]*+"
+    r"|[(（][^()（）.!?。！？\n]*+|<[^<>\n]{0,5}+(?:>[^<>\n]{0,40}+(?:</?[a-z]{0,5}+)?)?)?$"
 )
+_WRAPPED = re.compile(
+    rf"(?:{_WRAPPER}(?:{_MARK_WORD}|(?=[{re.escape(_OPEN)}]))|<(?:sup|cite|ref)>|\[(?=\[))"
+    rf"(?:{_LISTED})*+(?:[a-z]{{1,10}}|</?[a-z]*+)?$",
+    re.IGNORECASE,
+)
+"""The beginning of a mark that may hold another one, as (Source [1])."""
 _NUMBERS = re.compile(r"(M?)(\d+)(?:\s*[-–]\s*M?(\d+))?", re.IGNORECASE)
 _LONGEST_RANGE = 20
 _SEARCHED_CHARACTERS = 200
@@ -225,6 +253,7 @@ class ReplyReader:
         self._numbers: dict[tuple[str, Span], int] = {}
         self._seen: set[str] = set()
         self._before_mark = ""
+        self._counts = False
         self.cited: list[SelectedSentence] = []
         self.remembered: list[int] = []
         self.unknown_numbers: list[int] = []
@@ -273,11 +302,18 @@ class ReplyReader:
         if self._open.fences == 1:
             shown, self._pending = self._say(self._pending), ""
             return shown
+        is_short = len(self._pending) <= _LONGEST_MARK
+        wrapped = _WRAPPED.search(self._pending) if is_short else None
+        if wrapped and not _REPLY_MARK.match(self._pending, wrapped.start()):
+            return ""
         if match := _REPLY_MARK.search(self._pending):
             shown = self._say(self._pending[: match.start()])
-            self._mark(match)
+            if self._is_mark(match):
+                self._mark(match)
+            else:
+                shown += self._say(match[0])
             self._pending = self._pending[match.end() :]
-        held = None if len(self._pending) > _LONGEST_MARK else _UNFINISHED.search(self._pending)
+        held = _UNFINISHED.search(self._pending) if is_short else None
         cut = held.start() if held else len(self._pending)
         shown += self._say(self._pending[:cut])
         self._pending = self._pending[cut:]
@@ -313,8 +349,29 @@ class ReplyReader:
         spans = split_sentences(before + text)
         return len(spans) > 1 and spans[-1].start >= len(before)
 
+    def _is_mark(self, match: re.Match[str]) -> bool:
+        """Return True for a mark of this prompt, and for one of another kind that is certainly one.
+
+        It names passages, is not in their text, and is neither an exponent nor the number of an
+        item.
+        """
+        if match["plain"]:
+            return True
+        numbers, written = _numbers_of(match), match[0].strip()
+        if not numbers or not self._passages.keys() >= set(numbers):
+            return False
+        if any(written in passage.chunk.text for passage in self._passages.values()):
+            return False
+        before = self._open.text.rstrip(" \t")
+        if match["counted"] or match["raised"] in _CIRCLED:
+            self._counts |= not any(map(str.isalnum, before)) or before.endswith(("\n", ":", "："))
+            return not self._counts
+        if match["raised"]:
+            return bool(_MAY_BE_RAISED.search(before[-3:])) and before == self._open.text
+        return True
+
     def _mark(self, match: re.Match[str]) -> None:
-        found = list(_read_numbers(match[1]))
+        found = _numbers_of(match)
         self.unknown_numbers += [number for number in found if number not in self._passages]
         valid = [number for number in found if number in self._passages]
         if not valid or not self._open.text.strip():  # a mark without a statement cites nothing
@@ -360,7 +417,7 @@ class ReplyReader:
         bare = said.text.strip()
         if not bare:
             return said.text
-        if _TAG.fullmatch(bare):  # the model repeats the frame of its prompt
+        if _TAG.fullmatch(bare) or self._is_chatter(bare):  # or the model repeats its prompt
             return ""
         if is_row(bare) and said.marks:
             said.marks = [(said.end, said.numbers)]
@@ -371,7 +428,7 @@ class ReplyReader:
             return ""
         self._seen.add(key)
         if is_statement:
-            stated = self._check.read_row(bare, columns) if columns else bare
+            stated = self._check.read_row(bare, columns) if columns else _LEAD.sub("", bare)
             finding = self._check.find_fault(stated, said.numbers)
             if finding or not said.numbers:
                 self._cite_another(said, stated, is_wrong=finding is not None)
@@ -380,6 +437,13 @@ class ReplyReader:
                 return ""
             self.statements.append(bool(said.marks))
         return self._cite(said)
+
+    def _is_chatter(self, bare: str) -> bool:
+        """Return True for politeness to the user that the passages do not say."""
+        if not _CHATTER.fullmatch(bare.strip("*_ ")):
+            return False
+        said = bare_text(bare)
+        return not any(said in bare_text(p.chunk.text) for p in self._passages.values())
 
     def _cite_another(self, said: _OpenStatement, stated: str, *, is_wrong: bool) -> None:
         """Cite the passage that says a statement, if one does, instead of none or a wrong one."""
@@ -426,6 +490,16 @@ class ReplyReader:
             self._numbers[key] = len(self._numbers) + 1
             self.cited.append(support)
         return f"[{self._numbers[key]}]"
+
+
+def _numbers_of(match: re.Match[str]) -> list[int]:
+    """Return the numbers of passages in a mark."""
+    kinds = ("plain", "double", "named", "counted", "tagged", "raised")
+    text = next(filter(None, map(match.group, kinds)), "")
+    if match["raised"]:
+        place = _RAISED.index(text)
+        return [place if place < _CIRCLE else place - _CIRCLE + 1]
+    return list(_read_numbers(text))
 
 
 def _read_numbers(text: str) -> Iterator[int]:
@@ -540,6 +614,37 @@ def _quotes(text: str) -> Iterator[str]:
             yield quote
 
 
+_REST = r"[^.!?。！？\n\d]{0,120}"
+_CHATTER = re.compile(
+    rf"(?:(?:i (?:really )?)?(?:hope|trust) (?:this|that|it|these)\b{_REST}"
+    rf"|(?:please )?(?:let me know|feel free|(?:do not|don['’]t) hesitate)\b{_REST}"
+    rf"|if (?:you|there)\b{_REST}(?:let me know|feel free|ask|happy to help|glad to help"
+    rf"|(?:do not|don['’]t) hesitate){_REST}"
+    rf"|(?:(?:i['’]?(?:m| am|d be| would be|ll be| will be)|always) )?"
+    rf"(?:happy|glad|here) to (?:help|assist)\b{_REST}"
+    r"|(?:is there|do you have|would you like|need)\b[^.!?\n\d]{0,120}\?"
+    r"|(?:sure(?: thing)?|certainly|of course|absolutely|gladly|okay|ok|alright)"
+    rf"(?:[,!.—– -]+here(?:['’]s| is| are)\b{_REST})?"
+    rf"|(?:great|good|excellent|interesting) question\b{_REST}"
+    rf"|(?:thanks|thank you)\b{_REST}|you['’]?(?:re| are) welcome|good luck\b{_REST}"
+    rf"|(?:我)?(?:衷心)?希望(?:这|以上|上述|本|我的|能|可以|对|回答){_REST}"
+    rf"|(?:如果?|若|假如)(?:您|你|还|有|仍|需){_REST}(?:告诉我|告知|提问|联系|询问|提出|补充|解答|问我|帮){_REST}"
+    rf"|(?:请|欢迎|您可以|你可以)?随时(?:告诉|提问|联系|询问|问){_REST}|欢迎(?:继续|随时|再次){_REST}"
+    rf"|(?:还有|需要|是否)(?:什么|其他|我|别的|需要){_REST}[吗呢么]"
+    r"|(?:好的|当然(?:可以)?|没问题|不客气|没关系)(?:[，,](?:以下|下面|这是|我来)[^。！？\n\d]{0,60})?"
+    rf"|很?(?:高兴|乐意|荣幸)(?:能)?(?:为|帮|回答){_REST}|(?:谢谢|感谢)(?:您|你){_REST}|祝(?:您|你){_REST})"
+    r"[\s.!?:。！？：~～…\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]*",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"(?:(?:sure|certainly|of course|absolutely)[,!] )?"
+    r"(?:(?:based on|according to|as (?:stated|mentioned|described) in|from) (?:the |these |this )?"
+    r"(?:given |provided |above |retrieved |supplied |following )?(?:passages?|sources?|documents?"
+    r"|context|information|text|excerpts?)(?: (?:provided|given|above|you provided))?,? )?"
+    r"|(?:好的[，,]|当然[，,])(?:(?:根据|基于|按照|从)[^，,]{0,20}[，,])?|(?:根据|基于|按照|从)(?:您|你)?(?:所)?(?:提供|上述|以上|给出|给定|现有)?的?"
+    r"(?:资料|段落|文档|文本|内容|信息|材料|上下文|片段)(?:中?可知|可知|来看|显示)?[，,]",
+    re.IGNORECASE,
+)
 _TAG = re.compile(r"</?[a-z][a-z_]{1,30}>")
 _MOST_REPEATED = 4
 """Times that the words of a statement are said on average, from which it only repeats them."""
