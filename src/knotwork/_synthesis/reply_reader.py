@@ -304,7 +304,7 @@ class ReplyReader:
             return shown
         is_short = len(self._pending) <= _LONGEST_MARK
         wrapped = _WRAPPED.search(self._pending) if is_short else None
-        if wrapped and not _REPLY_MARK.match(self._pending, wrapped.start()):
+        if wrapped and not _REPLY_MARK.match(wrapped[0]):
             return ""
         if match := _REPLY_MARK.search(self._pending):
             shown = self._say(self._pending[: match.start()])
