@@ -41,7 +41,11 @@ class Communities:
         from knotwork._indexing.communities.index_reports import bring_up_to_date
 
         if rebuild or not self.is_current():
-            bring_up_to_date(self._store, options=self._options(), rebuild=rebuild)
+            try:
+                bring_up_to_date(self._store, options=self._options(), rebuild=rebuild)
+            except StoreReadOnly as error:  # also for those who cannot open it otherwise
+                error.fix = f"Run: knotwork communities --store {shlex.quote(self._store.url)}"
+                raise
 
     def list(
         self, about: str = "", *, level: int | None = None, limit: int = 20

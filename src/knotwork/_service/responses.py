@@ -97,6 +97,13 @@ def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
     }
 
 
+class _ErrorResponse(JSONResponse):
+    """An error, which may quote lone surrogates of the request: UTF-8 has none."""
+
+    def render(self, content: Any) -> bytes:  # noqa: ANN401  as its base class
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def error_response(request: Request, error: KnotworkError) -> JSONResponse:
     """Build the response for an error, in the format of the API that was called."""
     headers = {"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else {}
@@ -110,7 +117,7 @@ def error_response(request: Request, error: KnotworkError) -> JSONResponse:
         content = {"error": describe_openai_error(error)}
     else:
         content = {"error": describe_error(error), "request_id": request_id.get()}
-    return JSONResponse(content, status_code=error.http_status, headers=headers)
+    return _ErrorResponse(content, status_code=error.http_status, headers=headers)
 
 
 def handle_errors(app: FastAPI) -> None:

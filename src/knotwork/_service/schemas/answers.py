@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MOST_PASSAGES = 200
 
@@ -14,7 +15,20 @@ FilterText = Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)]
 Number = Annotated[int, Field(ge=0)]
 
 
-class RequestModel(BaseModel):
+class UnicodeRequest(BaseModel):
+    """A request whose texts can be written as UTF-8."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_texts(cls, data: Any) -> Any:  # noqa: ANN401  what a client sent
+        try:
+            json.dumps(data, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise ValueError("A text has half of a surrogate pair, which is not Unicode") from None
+        return data
+
+
+class RequestModel(UnicodeRequest):
     """The base of request bodies: unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from knotwork._service.schemas.answers import FilterText
+from knotwork._service.schemas.answers import FilterText, UnicodeRequest
 from knotwork._shapes.answers import AnswerShape
 
 
@@ -79,7 +79,7 @@ class KnotworkOptions(BaseModel):
     )
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(UnicodeRequest):
     """A conversation; its last user message is the question."""
 
     model: Annotated[str, Field(max_length=600)] = Field(
@@ -162,7 +162,7 @@ class ModelList(BaseModel):
     data: list[ModelShape]
 
 
-class EmbeddingRequest(BaseModel):
+class EmbeddingRequest(UnicodeRequest):
     """Texts to embed with the embedder of a workspace."""
 
     model: str = Field(max_length=200, description="A workspace.")
