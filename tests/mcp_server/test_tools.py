@@ -191,6 +191,8 @@ def test_communities_that_are_not_there_are_told_to_a_reader(tmp_path, talk):
     result = talk(call(tmp_path / "new.knot", "communities"))
     assert result.is_error
     assert "store_read_only" in result.content[0].text
+    assert "knotwork communities --store" in result.content[0].text  # the user has no Python
+    assert "`read_only`" not in result.content[0].text
 
 
 def test_two_names_are_connected_as_the_knowledge_base_does(sample_index, talk):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from knotwork._config import Settings
 from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskRequest
+from knotwork.errors import StoreReadOnly
 
 if TYPE_CHECKING:
     from knotwork._indexing.communities import CommunityOptions
@@ -43,9 +45,11 @@ class Communities:
         if rebuild or not self.is_current():
             try:
                 bring_up_to_date(self._store, options=self._options(), rebuild=rebuild)
-            except StoreReadOnly as error:  # also for those who cannot open it otherwise
-                error.fix = f"Run: knotwork communities --store {shlex.quote(self._store.url)}"
-                raise
+            except StoreReadOnly as error:
+                raise StoreReadOnly(
+                    f"The communities are not up to date. {error.message}",
+                    fix=f"Run: knotwork communities --store {shlex.quote(self._store.url)}",
+                ) from error
 
     def list(
         self, about: str = "", *, level: int | None = None, limit: int = 20

@@ -67,7 +67,10 @@ def format_paths(found: schemas.PathsResult) -> str:
 def format_communities(found: schemas.CommunitiesResult) -> str:
     """Return the title and the findings of each community report."""
     if not found.communities:
-        return "No matching community."
+        return (
+            "No matching community. An index has its communities after `knotwork communities`, or "
+            "once its server has built them."
+        )
     parts = [
         "\n".join([
             f"{item.title} (level {item.level}, {item.size} entities, {item.resource})",

@@ -208,7 +208,7 @@ class Database(SqlDatabase):
         if self.read_only:
             raise StoreReadOnly(
                 f"The index `{self.url}` was opened for reading only.",
-                fix="Open it without `read_only` to write.",
+                fix="In Python, open it without `read_only`.",
             )
         connection = self.connection()
         with self._translated_errors():

@@ -348,7 +348,7 @@ class PostgresDatabase(SqlDatabase):
         if self.read_only:
             raise StoreReadOnly(
                 f"The index `{self.label}` was opened for reading only.",
-                fix="Open it without `read_only` to write.",
+                fix="In Python, open it without `read_only`.",
             )
         if thread.connection is not None:
             raise StoreError(
