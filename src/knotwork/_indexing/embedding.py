@@ -169,7 +169,7 @@ class Embedding:
         """Return a matrix with a unit row for each name; zeros if it cannot be embedded."""
         started_s = self.clock()
         rows = self._model.embed(names)
-        rows = np.where(np.isfinite(rows).all(axis=1)[:, None], rows, np.float32(0))
+        rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, np.float32(0))
         self.names_s += self.clock() - started_s
         self.embedded += len(names)
         return rows
@@ -184,7 +184,9 @@ def _usable(vectors: PassageVectors) -> PassageVectors:
             return vectors
     chunk = normalise_rows(chunk[np.newaxis])
     sentences = normalise_rows(sentences) * chunk.any()
-    return PassageVectors(chunk[0], np.where(sentences.any(axis=1)[:, None], sentences, chunk))
+    return PassageVectors(
+        chunk[0], np.where(sentences.any(axis=1, keepdims=True), sentences, chunk)
+    )
 
 
 def note_refused(store: Store, vectors: Iterable[tuple[str, PassageVectors]]) -> None:

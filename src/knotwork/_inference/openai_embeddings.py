@@ -233,7 +233,7 @@ class OpenAIEmbedder:
             if self._refused == refused:  # it was the number of texts, not one of them
                 self._limits.lower(size)
             return rows
-        for place in np.flatnonzero(~rows.any(axis=1)):
+        for place in np.flatnonzero(~rows.any(axis=1)).tolist():
             rows[place] = self._embed_alone(texts[place])
         return rows
 
@@ -270,7 +270,8 @@ class OpenAIEmbedder:
         attempts, length = min(self._retries.attempts, 2), len(text)
         while True:
             try:
-                return self._request([text[:length]], replace(self._retries, attempts=attempts))[0]
+                rows = self._request([text[:length]], replace(self._retries, attempts=attempts))
+                return rows.reshape(-1)
             except ModelError as failed:
                 error = failed
             if length <= _FEWEST_CHARACTERS:
