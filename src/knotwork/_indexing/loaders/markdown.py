@@ -22,7 +22,12 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
+from knotwork._indexing.loaders.titles_and_captions import (
+    is_empty_description,
+    is_title_like,
+    item_term,
+    run_in_term,
+)
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
@@ -62,10 +67,6 @@ _UNREAD_MARKS = re.compile(
     rf"|(?<![A-Za-z0-9_])_(?=[{HAN_AND_KANA}])([^_\n]+)_(?![A-Za-z0-9_])"
 )
 """Marks of emphasis beside Chinese: CommonMark wants a space there, which nobody writes."""
-_NO_CAPTION = re.compile(
-    r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*|\S+\.(?:png|jpe?g|gif|svg|webp)",
-    re.IGNORECASE,
-)
 _DEFINES = re.compile(r"\n:[ \t]+(?=\S)")
 _BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
@@ -191,7 +192,7 @@ def _entries(lines: Sequence[str]) -> slice:
 
 def _is_bare_picture(token: Token) -> bool:
     """Return True for a picture whose text says nothing."""
-    return token.type == "image" and _NO_CAPTION.fullmatch(token.content.strip()) is not None
+    return token.type == "image" and is_empty_description(token.content)
 
 
 def _make_parser() -> MarkdownIt:
