@@ -97,6 +97,13 @@ def add_pages(writer: BlockWriter, texts: Mapping[str, str]) -> None:
         _walk(writer, root if body is None else body)
 
 
+def inline_text(markup: str) -> str:
+    """Return the text of a part of a line in HTML, with its white space."""
+    root = parse_html(f"<div>{markup}</div>")
+    clean_page(root)
+    return "".join(root.itertext())
+
+
 def _walk(writer: BlockWriter, part: Any) -> None:  # noqa: ANN401
     clean_page(part)
     _Walk(writer).walk(part)

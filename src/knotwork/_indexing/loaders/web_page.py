@@ -190,9 +190,8 @@ def is_note_reference(link: Any) -> bool:  # noqa: ANN401
 def _is_linked(raised: Any) -> bool:  # noqa: ANN401
     """Return True if raised text is a link to a place of a page, or is all that such a link is."""
     parent = raised.getparent()
-    is_alone = (
-        len(parent) == 1 and not (parent.text or "").strip() and not (raised.tail or "").strip()
-    )
+    is_only = raised.getprevious() is None and raised.getnext() is None
+    is_alone = is_only and not f"{parent.text or ''}{raised.tail or ''}".strip()
     links = [raised[0] if len(raised) else None, parent if is_alone else None]
     return any(
         link is not None and name_of(link) == "a" and "#" in (link.get("href") or "")
