@@ -1,7 +1,9 @@
 """Notes, raised figures, struck out words, embedded files and front matter of Markdown."""
 
 import pytest
-from tests.faults.small_files import ask, index_of, read
+from tests.faults.small_files import ask, read
+
+from knotwork._indexing.loaders.unread import unread_notes
 
 
 def text_of(markdown):
@@ -70,7 +72,7 @@ def test_files_inside_links_are_no_text(link, kind):
     assert text.replace("a chart\n\n", "") == "Above.\n\nBelow."
 
 
-def test_front_matter_that_is_no_yaml_is_read_field_by_field(tmp_path):
+def test_front_matter_that_is_no_yaml_is_read_field_by_field():
     front = """---
 title: Crane: the rules
 author: @ada
@@ -94,10 +96,12 @@ Body.
     }
     assert document.text == "Body."
     broken = '---\ntitle: "Crane" rules\nauthor: Ada\nno field at all\n---\nBody.\n'
-    with index_of(tmp_path, {"a.md": broken}) as kb:
-        (held,) = kb.documents()
-        assert held.title == '"Crane" rules'
-        assert held.metadata["unread"] == "1 front matter line"
+    document = read("a.md", broken)
+    assert document.title == '"Crane" rules'
+    assert document.metadata == {"author": "Ada", "unread": "1 front matter line"}
+    assert unread_notes("a.md", document.metadata) == [
+        "`a.md` has parts that were not read: 1 front matter line."
+    ]
 
 
 def test_prose_between_rules_stays_text():

@@ -117,7 +117,7 @@ def _fraction(element: Any, parts: Sequence[str]) -> str:  # noqa: ANN401
     return f"{_group(above)}/{_group(below)}"
 
 
-def _scripts(base: str, below: str, above: str) -> str:
+def _scripts(base: str, below: str = "", above: str = "") -> str:
     text = _group(base) if above or below else base
     text = f"{text}_{_group(below)}" if below else text
     if above in _DEGREE:
@@ -193,10 +193,10 @@ _WRITERS: dict[str, Callable[[Any, Sequence[str]], str]] = {
     "mfrac": _fraction,
     "msqrt": lambda _, parts: _root(_row(parts), ""),
     "mroot": lambda _, parts: _root(*_first(parts, 2)),
-    "msub": lambda _, parts: _scripts(*_first(parts, 2), ""),
+    "msub": lambda _, parts: _scripts(*_first(parts, 2)),
     "msup": lambda _, parts: _scripts(*_first((parts[0] if parts else "", "", *parts[1:]), 3)),
     "msubsup": lambda _, parts: _scripts(*_first(parts, 3)),
-    "munder": lambda _, parts: _scripts(*_first(parts, 2), ""),
+    "munder": lambda _, parts: _scripts(*_first(parts, 2)),
     "mover": _over,
     "munderover": lambda _, parts: _scripts(*_first(parts, 3)),
     "mmultiscripts": _many_scripts,

@@ -64,7 +64,7 @@ _CONTAINERS = {
 _ENDS_TEXT = ("paragraph_close", "heading_close", "table_close")
 _SPECIAL = re.compile(r"[\\`*_~^\[\]<&!\n]")
 _DATA = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,4},[\w+/=%.-]{40,}")
-"""A file inside a link, which is no text."""
+"""A file inside a link."""
 _RAISED = re.compile(r"(?<=\w)\^([\w+−-]{1,12})\^(?!\w)|(?<=[A-Za-z)])~([\d+−-]{1,4}|[a-z]{1,3})~")
 """Raised and lowered text as Pandoc marks it."""
 _ANCHOR = re.compile(r"[ \t]*\{#[^}]*\}")
@@ -320,7 +320,7 @@ def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str
 
 
 def _read_fields(block: str) -> dict[str, str]:
-    """Return the values of front matter that is no valid YAML, each field read on its own.
+    """Return the values of front matter that is invalid YAML, each field read on its own.
 
     Returns {} if it does not begin with a field, or if too few lines are parts of fields.
     """

@@ -91,7 +91,7 @@ def _label_of(link: Any, name: str) -> str:  # noqa: ANN401
 
 
 def _note_at(target: Any, mark: Any) -> Any:  # noqa: ANN401
-    """Return the note that a place is in, None if there is none that could be moved."""
+    """Return the note that a place is in, None if it is in no note or in a long one."""
     around = set(islice(mark.iterancestors(), _MOST_ABOVE))
     found = None
     for element in (target, *islice(target.iterancestors(), 5)):
