@@ -31,6 +31,8 @@ from knotwork._indexing.loaders.raised import write_raised
         ("E = mc", "2", "", "E = mc^2"),
         ("x", "2", " + y", "x^2 + y"),
         ("x", "n+1", "", "x^(n+1)"),
+        ("x1", "2", "", "x1^2"),
+        ("CO2", "2", "", "CO2 [2]"),
         ("(a + b)", "2", "", "(a + b)^2"),
         ("(since 2019)", "2", "", "(since 2019) [2]"),
         ("2", "n", " states", "2^n states"),

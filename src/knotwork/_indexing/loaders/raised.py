@@ -24,7 +24,7 @@ _NOTE = re.compile(
     r"(?:\d{1,3}|[a-z])(?:\s?[,;–-]\s?(?:\d{1,3}|[a-z]))*[)）.]?|[①-⑳]|\[[^\]]+\]|\(\d{1,3}\)"
 )
 _SIGNED = re.compile(r"[-+−–]\s?[\d.,a-z]+|[\d.,]*\d?[-+−–]")
-_AFTER_OPERATOR = re.compile(r"[=+*/×·^<>≤≥√∙][\s(]*[^\W_]+$")
+_AFTER_OPERATOR = re.compile(r"[=+*/×·^<>≤≥√∙][\s(]*[^\W_]+$|(?<!\w)[a-z]\d+$")
 _BRACKETS = re.compile(r"\([^()]*\)$")
 _SIGN_IN_BRACKETS = re.compile(r"[-+−*/×]")
 _NO_GAP = (*".!?。！？…/",)
