@@ -49,6 +49,11 @@ def test_raised_and_lowered_figures_stay_apart():
     assert "| A | 30 [a] |" in page(table)
 
 
+def test_raised_text_is_known_by_its_style_and_class_and_raised_further():
+    styled = '30<span style="font-size: 60%; vertical-align: super">1</span> H<i class="sub">2</i>O'
+    assert page(f"<p>{styled}, 2<sup>2<sup>3</sup></sup></p>") == "30 [1] H2O, 2^(2^3)"
+
+
 def test_the_fee_is_answered_without_the_mark_of_its_note(tmp_path):
     body = "<p>The winter fee for a berth is 30<sup>1</sup> crowns.</p><p><sup>1</sup> Net.</p>"
     (answer,) = ask(tmp_path, {"fee.html": body}, "What is the winter fee for a berth?")
@@ -90,7 +95,14 @@ _NOTES = {
 
 @pytest.mark.parametrize("writer", _NOTES)
 def test_a_note_is_behind_the_paragraph_with_its_mark(writer):
-    assert page(_NOTES[writer]) == "The fee is 30 [1] crowns.\n\n[1] Without tax.\n\nOther."
+    right = "The fee is 30 [1] crowns.\n\n[1] Without tax.\n\nOther."
+    assert page(_NOTES[writer]) == right
+    assert page(_NOTES[writer].replace('href="#', 'href="https://example.org/fees#')) == right
+
+
+def test_a_heading_has_no_mark_of_a_note():
+    body = '<h2>Fees<sup><a href="#n">1</a></sup></h2><p>30.</p><p id=n>1. In crowns</p>'
+    assert page(body) == "## Fees\n\n[1] In crowns\n\n30."
 
 
 def test_a_note_on_another_page_of_a_book_is_behind_its_mark():
@@ -121,9 +133,9 @@ def test_works_that_a_page_cites_stay_in_their_list():
 
 
 def test_a_link_up_or_to_a_section_moves_nothing():
-    body = """<h2 id="a">One<sup><a href="#b">2</a></sup></h2><p id="p">Text.</p><h2 id="b">Two</h2>
+    body = """<h2 id="a">One</h2><p>See<sup><a href="#b">2</a></sup>.</p><p id="p">Text.</p><h2 id="b">Two</h2>
     <p>More<sup><a href="#p">1</a></sup> text.</p>"""
-    assert page(body) == "## One [2]\n\nText.\n\n## Two\n\nMore [1] text."
+    assert page(body) == "## One\n\nSee [2].\n\nText.\n\n## Two\n\nMore [1] text."
 
 
 def test_asides_of_the_text_are_kept_and_those_of_the_site_are_not():

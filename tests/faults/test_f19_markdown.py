@@ -49,6 +49,10 @@ Last[^a] again[^more].
     )
 
 
+def test_a_heading_has_no_mark_of_a_note():
+    assert text_of("# Fees[^h]\n\n30.\n\n[^h]: In crowns.") == "# Fees\n\n[h] In crowns.\n\n30."
+
+
 def test_a_note_answers(tmp_path):
     note = "The first lock[^1] is at Ulm.\n\nOther.\n\n[^1]: The first lock was built in 1911.\n"
     (answer,) = ask(tmp_path, {"lock.md": note}, "When was the first lock built?")

@@ -166,7 +166,10 @@ class _Walk:
         elif opened.type == "dt_open":
             self._terms, self._is_defined = [self._read(markup)[0]], False
         elif opened.type == "heading_open":
-            self._writer.heading(int(opened.tag[1:]), self._read(markup)[0])
+            title = self._read(markup)[0]
+            for mark in self._marks:
+                title = title.removesuffix(f" [{mark}]")
+            self._writer.heading(int(opened.tag[1:]), title)
         else:
             self._add_paragraph(markup)
 
@@ -293,7 +296,7 @@ def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
     if match is None:
         return text, {}
     is_marked = text.startswith(("---", "+++"))
-    values = _parse_front_matter(match.group(1), is_toml=text.startswith("+"), uri=uri)
+    values = _parse_front_matter(match.group(1), opened=text[:1], uri=uri)
     # Programs that save web pages drop the first line of the front matter.
     is_named = len(values or ()) > 1 and all(map(_FIELD_NAME.fullmatch, values or ()))
     if values is None or not (is_marked or is_named):
@@ -302,18 +305,22 @@ def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
     return (rest if rest.strip() else text), values
 
 
-def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:
-    """Return the values of front matter by dotted names, None if it is invalid."""
+def _parse_front_matter(block: str, *, opened: str, uri: str) -> dict[str, str] | None:
+    """Return the values of front matter by dotted names, None if it is invalid.
+
+    It is ``opened`` by "+" if it is TOML, by "-" if it is YAML, and may be YAML otherwise.
+    """
     import yaml
 
     try:
         # The base loader keeps all values as strings, so that dates stay as they were written.
         values = (
-            tomllib.loads(block) if is_toml else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
+            tomllib.loads(block) if opened == "+" else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
         )
         return _flatten(values or {})
     except (yaml.YAMLError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        if isinstance(error, yaml.YAMLError) and (found := _read_fields(block)):
+        is_yaml = opened == "-" and isinstance(error, yaml.YAMLError)
+        if is_yaml and (found := _read_fields(block)):
             return found
         _log.info("keeping the front matter of %s as text: %s", uri, error)
         return None

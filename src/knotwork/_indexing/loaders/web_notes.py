@@ -14,6 +14,7 @@ from knotwork._indexing.loaders.web_page import (
     classes,
     inner_text,
     is_note_reference,
+    lift_of,
     name_of,
     names,
     replace,
@@ -66,8 +67,9 @@ def attach_notes(roots: Mapping[str, Any]) -> None:
     moved = _Moved()
     for path, href, mark in marks:
         page, _, name = href.partition("#")
-        page = posixpath.join(posixpath.dirname(path), unquote(page)) if page else path
-        target = places.get((posixpath.normpath(page) if page else "", unquote(name)))
+        page = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(page)))
+        # Programs that save pages write the address of the page before the name of a place.
+        target = places.get((page if page in roots and href[0] != "#" else path, unquote(name)))
         label = _label_of(mark.element, name)
         if target is not None and target.order > mark.order and label:
             mark.element.set("role", "doc-noteref")
@@ -81,7 +83,7 @@ def _label_of(link: Any, name: str) -> str:  # noqa: ANN401
     """Return the number or sign of a note if a link is its mark, or ""."""
     raised = link.getparent()
     around = (link, raised, link[0] if len(link) == 1 else link)
-    is_raised = any(name_of(element) == "sup" for element in around)
+    is_raised = any(lift_of(element) == "sup" for element in around)
     is_named = any(_OF_NOTES.search(element.get("class") or "") for element in around)
     is_mark = is_note_reference(link) or is_named or is_raised or _PLACE_OF_NOTE.match(name)
     if not is_mark or any(classes(element) & _CITATIONS for element in around):

@@ -41,7 +41,14 @@ _MEANINGFUL = names("p h1 h2 h3 h4 h5 h6 table ul ol main article")
 _SAYS_SOMETHING = re.compile(r"\d|[.!?。！？]")
 _TYPED = names("text email number date tel url time month week datetime-local search range")
 """Kinds of controls that show their value."""
-_MARKS = names("sup sub math img svg area input select textarea")
+_MARKS = names("math img svg area input select textarea")
+_LIFTS = {
+    "sup": "sup", "super": "sup", "superscript": "sup",
+    "sub": "sub", "subscript": "sub",
+}  # fmt: skip
+"""Elements, values of `vertical-align` and classes of raised and lowered text."""
+_LIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b")
+_HEADINGS = names("h1 h2 h3 h4 h5 h6")
 _NOTE_TYPES = ("noteref", "doc-noteref")
 _MOST_NEAR = 80
 _MOST_RAISED = 60
@@ -160,7 +167,8 @@ def _write_marks(root: Any) -> None:  # noqa: ANN401
 def _shown(element: Any, name: str, near: str) -> str | None:  # noqa: ANN401
     """Return what is written for an element, None if it is its text and elements."""
     is_mark = name == "a" and is_note_reference(element)
-    if name not in _MARKS and not is_mark:
+    lift = "" if name in BLOCKS else lift_of(element)
+    if name not in _MARKS and not is_mark and not lift:
         return None
     gap = " " if near and not near[-1].isspace() else ""
     if name == "math":
@@ -171,14 +179,34 @@ def _shown(element: Any, name: str, near: str) -> str | None:  # noqa: ANN401
     if name in ("input", "select", "textarea"):
         value = _value(element, name)
         return gap + value if value else ""
-    text = inner_text(element, _MOST_RAISED)
+    is_note = is_mark or (lift == "sup" and _is_linked(element))
+    if is_note and name_of(_line_of(element)) in _HEADINGS:
+        return ""  # the note follows
+    text = _raised_text(element)
     after = (element.tail or "")[:1]
-    is_note = is_mark or (name == "sup" and _is_linked(element))
-    return (
-        write_raised(near, text, lowered=name == "sub", is_note=is_note, after=after)
-        if text
-        else None
-    )
+    lowered = lift == "sub"
+    return write_raised(near, text, lowered=lowered, is_note=is_note, after=after) if text else None
+
+
+def lift_of(element: Any) -> str:  # noqa: ANN401
+    """Return "sup" for raised text, "sub" for lowered text, and "" for any other."""
+    styled = _LIFTED.search(element.get("style") or "")
+    found = (name_of(element), styled[1] if styled else "", *sorted(classes(element)))
+    return next((_LIFTS[name] for name in found if name in _LIFTS), "")
+
+
+def _raised_text(element: Any) -> str:  # noqa: ANN401
+    """Return raised text, in which text that is raised further has a caret."""
+    for inner in islice(element.iter("{*}sup"), 1, _MOST_ELEMENTS):
+        is_first = inner.getprevious() is None and not (inner.getparent().text or "").strip()
+        inner.text = inner.text if is_first else f"^{inner.text or ''}"
+    return inner_text(element, _MOST_RAISED)
+
+
+def _line_of(element: Any) -> Any:  # noqa: ANN401
+    """Return the block that an element is in, the element itself if it is too deep."""
+    around = islice(element.iterancestors(), _MOST_ELEMENTS)
+    return next((above for above in around if name_of(above) in BLOCKS), element)
 
 
 def is_note_reference(link: Any) -> bool:  # noqa: ANN401
