@@ -133,7 +133,8 @@ def test_works_that_a_page_cites_stay_in_their_list():
 
 
 def test_a_link_up_or_to_a_section_moves_nothing():
-    body = """<h2 id="a">One</h2><p>See<sup><a href="#b">2</a></sup>.</p><p id="p">Text.</p><h2 id="b">Two</h2>
+    body = """<h2 id="a">One</h2><p>See<sup><a href="#b">2</a></sup>.</p><p id="p">Text.</p>
+    <h2 id="b">Two</h2>
     <p>More<sup><a href="#p">1</a></sup> text.</p>"""
     assert page(body) == "## One\n\nSee [2].\n\nText.\n\n## Two\n\nMore [1] text."
 

@@ -50,7 +50,7 @@ Last[^a] again[^more].
 
 
 def test_a_heading_has_no_mark_of_a_note():
-    assert text_of("# Fees[^h]\n\n30.\n\n[^h]: In crowns.") == "# Fees\n\n[h] In crowns.\n\n30."
+    assert text_of("# Fees[^h]\n\nA.\n\n[^h]: In crowns.") == "# Fees\n\n[h] In crowns.\n\nA."
 
 
 def test_a_note_answers(tmp_path):
