@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -60,7 +61,13 @@ _ENDS_SENTENCE = tuple(".!?。！？:：")
 
 def name_of(element: Any) -> str:  # noqa: ANN401 - an lxml element, which has no public type
     """Return the name of an element without its namespace, "" for other nodes."""
-    name = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+    tag = element.tag
+    return _local_name(tag) if isinstance(tag, str) else ""
+
+
+@lru_cache(maxsize=1_000)
+def _local_name(tag: str) -> str:
+    name = tag.rpartition("}")[2].lower()
     return name.rpartition(":")[2] if name.endswith(":math") else name
 
 
@@ -190,8 +197,9 @@ def _shown(element: Any, name: str, near: str) -> str | None:  # noqa: ANN401
 
 def lift_of(element: Any) -> str:  # noqa: ANN401
     """Return "sup" for raised text, "sub" for lowered text, and "" for any other."""
-    styled = _LIFTED.search(element.get("style") or "")
-    found = (name_of(element), styled[1] if styled else "", *sorted(classes(element)))
+    style = element.get("style")
+    styled = _LIFTED.search(style) if style else None
+    found = (name_of(element), styled[1] if styled else "", *(element.get("class") or "").split())
     return next((_LIFTS[name] for name in found if name in _LIFTS), "")
 
 
