@@ -64,6 +64,21 @@ def _full_width(number: int) -> str:
     return str(number).translate({ord("0") + n: 0xFF10 + n for n in range(10)})
 
 
+_CARDINALS = (
+    "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen "
+    "Sixteen Seventeen Eighteen Nineteen Twenty"
+)
+_ORDINALS = (
+    "First Second Third Fourth Fifth Sixth Seventh Eighth Ninth Tenth Eleventh Twelfth Thirteenth "
+    "Fourteenth Fifteenth Sixteenth Seventeenth Eighteenth Nineteenth Twentieth"
+)
+
+
+def _word_of(number: int, words: str) -> str:
+    found = words.split()
+    return found[number - 1] if 0 < number <= len(found) else str(number)
+
+
 _FORMS: dict[str, Callable[[int], str]] = {
     "none": lambda _: "",
     "lowerLetter": letters,
@@ -73,6 +88,8 @@ _FORMS: dict[str, Callable[[int], str]] = {
     "decimalZero": lambda n: f"{n:02d}",
     "numberInDash": lambda n: f"- {n} -",
     "ordinal": _ordinal,
+    "cardinalText": lambda n: _word_of(n, _CARDINALS),
+    "ordinalText": lambda n: _word_of(n, _ORDINALS),
     "russianLower": lambda n: letters(n, _RUSSIAN),
     "russianUpper": lambda n: letters(n, _RUSSIAN).upper(),
     "ideographTraditional": _cycle("甲乙丙丁戊己庚辛壬癸"),
