@@ -33,11 +33,30 @@ _HTML = (
     *(b"<pre>", b"<script>", b"<meta charset=utf-16>", b"<template>", b"<svg>", b"<math>", b"<p>"),
     *(b"<dt>", b"<dd>", b"<blockquote>", b"<div class=note>", b"<li value=7>", b"<ol start=x>"),
     *(b"&nbsp;", b"&#x202e;", b"<title>", b"<base href=x>", b"<plaintext>", b"<select><option>"),
+    *(
+        b"<sup><a href=#n>1</a></sup>",
+        b"<p id=n>",
+        b"<aside id=n>",
+        b"<li id=n>",
+        b"<sup>",
+        b"</p>",
+    ),
+    *(
+        b"<mfrac>",
+        b"<msup>",
+        b"<mtd>",
+        b"<img alt='a b'>",
+        b"<figure>",
+        b"<thead>",
+        b"<ol reversed>",
+    ),
+    *(b"<span class=sidenote>", b"<input checked type=radio>", b"<div aria-hidden=true>", b"<s>"),
 )
 _MARKDOWN = (
     *(b"# ", b"---\n", b"```\n", b"> ", b"- ", b"1. ", b"|a|b|\n|-|-|\n", b"[x](y)", b"![", b"**"),
     *(b"[^1]: ", b"<div>", b"$$", b"+++\n", b"key: value\n", b"\t", b"    ", b"===\n", b"&lt;"),
     *(b"!!python/object:os.system", b"&a [*a, *a]", b"? ", b"<<: *a"),
+    *(b"[^1]", b"[^2]: [^1]", b"~~", b"<sup>", b"^2^", b"data:image/png;base64,AAAA", b"a: b: c\n"),
 )
 _PDF = (
     *(b"obj", b"endobj", b"stream\n", b"endstream", b"/Length 99999999", b"/Kids [1 0 R]", b"<<"),

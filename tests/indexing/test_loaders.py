@@ -199,18 +199,18 @@ def test_marks_of_emphasis_beside_chinese_are_not_shown(written, read):
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.txt"])
-def test_notes_of_markdown_are_read_and_their_marks_are_not(name):
+def test_notes_of_markdown_are_below_the_text_with_their_mark(name):
     text = (
         "# 报告\n\n## Sales\n\nSales rose[^1] by 10^2^ crowns.\n\n价格未含税[^税]。\n\n"
         "[^1]: Without the north.\n\n    Its books come in May.\n\n[^税]: 含税另计。\n"
     )
     document = load(name, text.encode())
     assert document.text.split("\n\n")[2:] == [
-        "Sales rose by 10^2^ crowns.",
-        "价格未含税。",
-        "Without the north.",
+        "Sales rose [1] by 10^2 crowns.",
+        "[1] Without the north.",
         "Its books come in May.",
-        "含税另计。",
+        "价格未含税 [税]。",
+        "[税] 含税另计。",
     ]
 
 

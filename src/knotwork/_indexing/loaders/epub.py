@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html
+from knotwork._indexing.loaders.html import add_pages
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -37,7 +37,7 @@ class EpubLoader(FormatLoader, name="epub"):
                 raise encrypted_file_error(source)
             package_path = _package_path(source, archive, names)
             package = _parse(archive.read(package_path))
-            writer = BlockWriter(source)
+            pages: dict[str, str] = {}
             for href in _spine(package):
                 path = posixpath.normpath(
                     posixpath.join(posixpath.dirname(package_path), unquote(href))
@@ -46,8 +46,9 @@ class EpubLoader(FormatLoader, name="epub"):
                     continue
                 names.discard(path)  # a spine may name a document once
                 page = Source(f"{source.uri}/{path}", archive.read(path))
-                writer.anchor(path)
-                add_html(writer, decode_text(page), place=path)
+                pages[path] = decode_text(page)
+            writer = BlockWriter(source)
+            add_pages(writer, pages)
             return writer.content(
                 MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata(package)
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.lines import has_items, typed_item, written_mark
+from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -25,42 +27,24 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
+from knotwork._indexing.loaders.web_notes import attach_notes
+from knotwork._indexing.loaders.web_page import BLOCKS, classes, clean_page, name_of, names
 from knotwork._text.sentences import join_lines, without_wide_wraps
 from knotwork.records import BlockKind
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
 
-def _names(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-_LEFT_OUT = _names(
-    "script style noscript template svg math canvas iframe object nav aside head button "
-    "select input textarea audio video dialog"
-)
-_BLOCKS = _names(
-    "address article blockquote body center dd details div dl dt fieldset figcaption figure "
-    "footer form header hr html legend li main ol p pre section summary table tbody td tfoot "
-    "th thead tr ul caption h1 h2 h3 h4 h5 h6"
-)
-_FURNITURE = _names(
-    "navheader navfooter docnav toc headerlink sphinxsidebar related breadcrumb breadcrumbs navbar "
-    "nav-links edit-this-page edit-link edit-page skip-link footer-nav pagination prev-next-area"
-)
-"""Classes and ids that documentation generators give to navigation."""
-_FURNITURE_IDS = _FURNITURE | _names("banner footer navigation table-of-contents")
-_BOXES = _names(
+_BOXES = names(
     "sidebar example table figure equation note tip warning caution important admonition "
     "admonitionblock literal-block-wrapper"
 )
 """Classes of DocBook and Sphinx for boxes that may have a title."""
-_BOX_TITLES = _names("title admonition-title caption-text")
+_BOX_TITLES = names("title admonition-title caption-text")
 _LONGEST_TITLE = 500
 """A longer title of a box is text, as its end tag is missing."""
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；]['\"”’」』)）]*$")
-_BOLD = _names("b strong")
-_HIDDEN_ROLES = _names("navigation banner search contentinfo menu complementary")
+_BOLD = names("b strong")
 _MIN_MAIN_LENGTH = 200
 _META = {
     "author": "author", "date": "date", "dc.date": "date", "article:published_time": "date",
@@ -79,8 +63,9 @@ class HtmlLoader(FormatLoader, name="html"):
         if root is None:
             return Content("", "text/html")
         writer = BlockWriter(source)
-        _Walk(writer).walk(_main_part(root))
         metadata = _metadata(root)
+        attach_notes({"": root})
+        _walk(writer, _main_part(root))
         open_graph_title = metadata.pop("og:title", "")
         head_title = root.find(".//head/title")
         title = _text_of(head_title) if head_title is not None else ""
@@ -99,16 +84,36 @@ def parse_html(text: str) -> Any:  # noqa: ANN401 - an lxml element, which has n
     return etree.fromstring(clean_text(text).encode("utf-8"), parser)
 
 
-def add_html(writer: BlockWriter, text: str, *, place: str = "") -> None:
-    """Append the blocks of a page, or of a part of one, to a writer.
+def add_html(writer: BlockWriter, text: str) -> None:
+    """Append the blocks of a page, or of a part of one, to a writer."""
+    add_pages(writer, {"": text})
 
-    ``place`` is the path of a page in a book whose pages are one document: links between them lead
-    to parts of it.
+
+def add_pages(writer: BlockWriter, texts: Mapping[str, str]) -> None:
+    """Append the blocks of pages by their paths, whose notes may be on each other.
+
+    Links between pages lead to parts of the document that they make.
     """
-    root = parse_html(text)
-    if root is not None:
+    parsed = ((path, parse_html(text)) for path, text in texts.items())
+    roots = {path: root for path, root in parsed if root is not None}
+    attach_notes(roots)
+    for path, root in roots.items():
         body = root.find(".//{*}body")
-        _Walk(writer, place).walk(root if body is None else body)
+        if path:
+            writer.anchor(path)
+        _walk(writer, root if body is None else body, path)
+
+
+def inline_text(markup: str) -> str:
+    """Return the text of a part of a line in HTML, with its white space."""
+    root = parse_html(f"<div>{markup}</div>")
+    clean_page(root)
+    return "".join(root.itertext())
+
+
+def _walk(writer: BlockWriter, part: Any, place: str = "") -> None:  # noqa: ANN401
+    clean_page(part)
+    _Walk(writer, place).walk(part)
 
 
 _KINDS = {
@@ -120,17 +125,29 @@ _KINDS = {
     "figure": BlockKind.FIGURE,
 }
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_LISTS = ("ol", "ul", "menu")
+_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([a-zA-Z-]{1,30})")
+_FORMS = {
+    "a": "lowerLetter", "lower-alpha": "lowerLetter", "lower-latin": "lowerLetter",
+    "A": "upperLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
+    "i": "lowerRoman", "lower-roman": "lowerRoman", "I": "upperRoman", "upper-roman": "upperRoman",
+    "decimal-leading-zero": "decimalZero", "cjk-decimal": "ideographDigital",
+    "cjk-ideographic": "chineseCounting", "simp-chinese-informal": "chineseCounting",
+    "trad-chinese-informal": "chineseCounting",
+}  # fmt: skip
+"""Numbers of lists in HTML and CSS, as Office Open XML names them."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHOLE = (*_HEADINGS, "dt", "pre")
 """Elements whose text is one block, whatever blocks are in them."""
-_NOT_IN_TERM = _names("dt dl ul ol pre table")
-_NOT_IN_HEADING = _BLOCKS - {"div"}
+_NOT_IN_TERM = names("dt dl ul ol pre table")
+_NOT_IN_HEADING = BLOCKS - {"div"}
 """Elements that cannot follow text in a term or heading, so that its end tag is missing."""
 _LANGUAGE = re.compile(
     r"(?:language-|lang-|highlight-(?:source-)?|brush:\s*|sourceCode\s+)([\w+#-]{1,20})"
 )
-_NO_LANGUAGE = _names("default none text plaintext plain highlighter-rouge")
+_NO_LANGUAGE = names("default none text plaintext plain highlighter-rouge")
 _CODE_DEPTH = 3
+_MOST_HEADERS = 5
 _MOST_BESIDE_CODE = 2
 """Elements in one around a listing that may name its language: the listing and a button."""
 
@@ -140,6 +157,27 @@ class _Opened(NamedTuple):
 
     element: Any
     block: OpenBlock
+
+
+class _Numbers(NamedTuple):
+    """How the items of a list are counted; one without numbers has no ``form``."""
+
+    form: str = ""
+    next: int = 1
+    step: int = 1
+
+    @classmethod
+    def of(cls, element: Any, name: str) -> _Numbers:  # noqa: ANN401
+        """Read the attributes of a list."""
+        styled = _LIST_STYLE.search(element.get("style") or "")
+        style = styled[1].lower() if styled else element.get("type") or ""
+        if name != "ol" or style == "none":
+            return cls()
+        form = _FORMS.get(style, "decimal")
+        if element.get("reversed") is None:
+            return cls(form, _integer(element.get("start"), 1))
+        items = sum(name_of(item) == "li" for item in element)
+        return cls(form, _integer(element.get("start"), items), -1)
 
 
 @dataclass(slots=True)
@@ -161,23 +199,22 @@ class _Walk:
         self._is_linked = True
         self._whole: Any = None  # the open element of `_WHOLE`
         self._terms = [_Terms()]
+        self._lists: list[_Numbers] = []
         self._open: list[_Opened] = []
         self._marks_headers = False
 
     def walk(self, root: Any) -> None:  # noqa: ANN401
         from lxml import etree
 
-        self._marks_headers = any(map(_has_header, root.iter("{*}table")))
+        self._marks_headers = any(map(_count_headers, root.iter("{*}table")))
         events = etree.iterwalk(root, events=("start", "end"))
         skipped = None
         for event, element in events:
-            name = _name_of(element)
+            name = name_of(element)
             if event == "start":
                 if self._is_cut_by(name):
                     self._end_whole()
-                if element is not root and (
-                    _is_left_out(element, name) or _is_generic_title(element)
-                ):
+                if element is not root and _is_generic_title(element):
                     skipped = element
                 elif name == "table" and self._whole is None and not _is_layout(element):
                     self._flush()
@@ -203,9 +240,9 @@ class _Walk:
             self._linked = len(self._running)
         if name == "br":
             self._running.append(("\n", False))
-        elif name in _BLOCKS and self._whole is not None:
+        elif name in BLOCKS and self._whole is not None:
             self._break_line()
-        elif name in _BLOCKS:
+        elif name in BLOCKS:
             self._flush()
             self._begin_block(element, name)
         if element.text:
@@ -236,14 +273,25 @@ class _Walk:
         elif name == "dd":
             self._begin_description(element)
         elif name in _KINDS:
-            number = _count(element.get("start")) if name == "ol" else -1
-            if name == "li":
-                number = _count(element.get("value"), -1)
-            begun = self._writer.begin(_KINDS[name], number=number)
+            mark, written = self._number(element, name)
+            begun = self._writer.begin(_KINDS[name], mark=mark)
             self._open.append(_Opened(element, begun))
-        elif name not in _WHOLE and _classes(element) & _BOXES:
-            kind = BlockKind.FIGURE if "figure" in _classes(element) else BlockKind.BOX
+            self._running += [(written, False)] if written else []
+        elif name not in _WHOLE and classes(element) & _BOXES:
+            kind = BlockKind.FIGURE if "figure" in classes(element) else BlockKind.BOX
             self._open.append(_Opened(element, self._writer.begin(kind)))
+
+    def _number(self, element: Any, name: str) -> tuple[str, str]:  # noqa: ANN401
+        """Return the mark of an item and what else of its number begins its text; count lists."""
+        if name in _LISTS:
+            self._lists.append(_Numbers.of(element, name))
+        if name != "li" or not self._lists or not self._lists[-1].form:
+            return "", ""
+        numbers = self._lists[-1]
+        number = _integer(element.get("value"), numbers.next)
+        self._lists[-1] = numbers._replace(next=number + numbers.step)
+        mark = f"{written_number(number, numbers.form)}."
+        return (mark, "") if mark[:-1].isdecimal() else ("", f"{mark} ")
 
     def _begin_description(self, element: Any) -> None:  # noqa: ANN401
         """Begin the description of the terms before it, which are its first line."""
@@ -261,16 +309,18 @@ class _Walk:
             self._link(element, "".join(text for text, _ in self._running[self._linked :]))
         if element is self._whole:
             self._end_whole()
-        elif name in _BLOCKS and self._whole is None:
+        elif name in BLOCKS and self._whole is None:
             self._flush()
-        elif name in _BLOCKS and not (element.tail or "").startswith("\n"):
+        elif name in BLOCKS and not (element.tail or "").startswith("\n"):
             self._break_line()
         if name == "dl" and len(self._terms) > 1:
             self._end_terms()
             self._terms.pop()
+        if name in _LISTS and self._lists:
+            self._lists.pop()
         if self._open and self._open[-1].element is element:
             self._writer.end(self._open.pop().block)
-        elif self._open and (name == "figcaption" or _classes(element) & _BOX_TITLES):
+        elif self._open and (name == "figcaption" or classes(element) & _BOX_TITLES):
             block = self._open[-1].block
             if block.kind in (BlockKind.BOX, BlockKind.FIGURE) and not block.label:
                 block.label = _text_of(element, _LONGEST_TITLE)
@@ -282,14 +332,14 @@ class _Walk:
 
     def _is_cut_by(self, name: str) -> bool:
         """Return True if a heading or term has no end tag, so that an element is not part of it."""
-        whole = "" if self._whole is None else _name_of(self._whole)
+        whole = "" if self._whole is None else name_of(self._whole)
         if not whole or whole == "pre" or not any(text.strip() for text, _ in self._running):
             return False
         return name in (_NOT_IN_TERM if whole == "dt" else _NOT_IN_HEADING)
 
     def _end_whole(self) -> None:
         """Append the text of a heading or of code; keep that of a term for its description."""
-        element, name = self._whole, _name_of(self._whole)
+        element, name = self._whole, name_of(self._whole)
         text = "".join(text for text, _ in self._running)
         self._clear()
         self._whole = None
@@ -312,7 +362,7 @@ class _Walk:
         return block.start == block.end == -1 and list(islice(headings, 2)) == [heading]
 
     def _run(self, text: str) -> None:
-        is_kept = self._whole is not None and _name_of(self._whole) == "pre"
+        is_kept = self._whole is not None and name_of(self._whole) == "pre"
         spaced = text if is_kept else re.sub(r"[ \t\n\r\f\v]+", " ", without_wide_wraps(text))
         self._running.append((spaced, self._bold > 0))
         self._is_linked &= self._links > 0 or not any(map(str.isalnum, text))
@@ -362,19 +412,25 @@ class _Walk:
 
     def _add_table(self, table: Any) -> None:  # noqa: ANN401
         for inner in table.iter():
-            name = _name_of(inner)
+            name = name_of(inner)
             self._name_place(inner, name)
             if _is_link(inner, name):
                 self._link(inner, _text_of(inner))
-        caption = " ".join(filter(None, map(_text_of, table.iter("{*}caption"))))
-        rows = [_cells(row) for row in table.iter("{*}tr")]
+        captions = [_text_of(caption) for caption in table.iter("{*}caption")]
+        rows = list(dropwhile(operator.not_, map(_cells, table.iter("{*}tr"))))
+        headers = _count_headers(table)
+        while headers > 1 and len(rows[0]) == 1:
+            captions.append(_text_of(rows.pop(0)[0]))
+            headers -= 1
+        caption = " ".join(filter(None, captions))
+        cells = ([_read_cell(cell) for cell in row] for row in rows)
         with self._writer.block(BlockKind.BOX, caption) if caption else nullcontext():
             self._writer.paragraph(caption)
             self._writer.table(
-                spread_cells([_read_cell(cell) for cell in row] for row in rows),
+                spread_cells(cells, headers=headers),
                 # If other tables of the page mark their header, one without a mark has none.
-                header=_has_header(table) or (False if self._marks_headers else None),
-                keyed=all(_is_keyed(row) for row in rows if row),
+                header=headers > 0 or (False if self._marks_headers else None),
+                keyed=all(map(_is_keyed, filter(None, rows))),
             )
 
 
@@ -387,27 +443,19 @@ def _language(code: Any) -> str:  # noqa: ANN401
     return next(names, "")
 
 
-def _classes(element: Any) -> frozenset[str]:  # noqa: ANN401
-    return frozenset((element.get("class") or "").split())
-
-
 def _is_link(element: Any, name: str) -> bool:  # noqa: ANN401
     return name == "a" and element.get("href") is not None
 
 
 def _is_generic_title(element: Any) -> bool:  # noqa: ANN401
     """Return True for the title of a box that only names its kind, such as "Note"."""
-    return bool(_classes(element) & _BOX_TITLES) and is_generic_title(
+    return bool(classes(element) & _BOX_TITLES) and is_generic_title(
         _text_of(element, _LONGEST_TITLE)
     )
 
 
-def _name_of(element: Any) -> str:  # noqa: ANN401
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
-
-
 def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
-    """Return the text below an element on one line, without the elements that are left out.
+    """Return the text below an element on one line.
 
     Stops, and returns "", once it has more than ``most`` characters and elements.
     """
@@ -417,12 +465,9 @@ def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
     size = 0
     events = etree.iterwalk(element, events=("start", "end"))
     for event, inner in events:
-        name = _name_of(inner)
+        name = name_of(inner)
         if event == "start":
-            if inner is not element and _is_left_out(inner, name):
-                events.skip_subtree()
-                continue
-            parts.append(" " if name in _BLOCKS or name == "br" else "")
+            parts.append(" " if name in BLOCKS or name == "br" else "")
             parts.append(inner.text or "")
         elif inner is not element:
             parts.append(inner.tail or "")
@@ -432,19 +477,33 @@ def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
     return " ".join(without_wide_wraps("".join(parts)).split())
 
 
-def _has_header(table: Any) -> bool:  # noqa: ANN401
-    """Return True if the first row of a table is marked as its header.
+def _count_headers(table: Any) -> int:  # noqa: ANN401
+    """Return the number of rows that are marked as the header of a table.
 
-    It is in a `thead`, or all its cells except an empty corner are `th` elements or bold.
+    They are in a `thead`, or all their cells are `th` elements; in the first row, these may be bold
+    and the corner may be empty. Cells of the header that span rows make these part of it.
     """
-    first = next((row for row in table.iter("{*}tr") if _cells(row)), None)
-    if first is None:
-        return False
-    if _name_of(first.getparent()) == "thead":
+    rows = [row for row in islice(table.iter("{*}tr"), _MOST_HEADERS + 1) if _cells(row)]
+    if not rows or not _is_header(rows[0]):
+        return 0
+    further = takewhile(_is_further_header, rows[1:])
+    spans = [cell for cell in map(_read_cell, _cells(rows[0])) if cell.text]
+    is_grouped = any(cell.columns > 1 for cell in spans)
+    reached = max((cell.rows for cell in spans if is_grouped), default=1)
+    return min(max(1 + sum(1 for _ in further), reached), max(1, len(rows) - 1))
+
+
+def _is_header(row: Any) -> bool:  # noqa: ANN401
+    if name_of(row.getparent()) == "thead":
         return True
-    corner, *others = _cells(first)
+    corner, *others = _cells(row)
     named = others if others and not _text_of(corner) else [corner, *others]
-    return all(_name_of(cell) == "th" or _is_bold(cell) for cell in named)
+    return all(name_of(cell) == "th" or _is_bold(cell) for cell in named)
+
+
+def _is_further_header(row: Any) -> bool:  # noqa: ANN401
+    is_marked = all(name_of(cell) == "th" for cell in row if name_of(cell) in ("td", "th"))
+    return is_marked if name_of(row.getparent()) != "thead" else True
 
 
 def _is_bold(cell: Any) -> bool:  # noqa: ANN401
@@ -453,12 +512,12 @@ def _is_bold(cell: Any) -> bool:  # noqa: ANN401
 
 
 def _cells(row: Any) -> list[Any]:  # noqa: ANN401
-    return [cell for cell in row if _name_of(cell) in ("td", "th")]
+    return [cell for cell in row if name_of(cell) in ("td", "th")]
 
 
 def _is_keyed(row: list[Any]) -> bool:
     """Return True if the first cell of a row is a `th` element and no other cell is."""
-    first, *others = map(_name_of, row)
+    first, *others = map(name_of, row)
     return first == "th" and bool(others) and "th" not in others
 
 
@@ -466,32 +525,21 @@ def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
     return SpanningCell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
 
 
-def _count(value: str | None, default: int = 1) -> int:
-    """Return the value of an attribute that is a positive number, or the default."""
-    return int(value) if value and re.fullmatch(r"[1-9]\d{0,4}", value) else default
+def _integer(value: str | None, default: int) -> int:
+    return int(value) if value and re.fullmatch(r"\s*[-+]?\d{1,9}\s*", value) else default
 
 
-def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
-    """Return True for hidden elements, navigation and elements without text of the page."""
-    if not name or name in _LEFT_OUT or element.get("hidden") is not None:
-        return True
-    if element.get("aria-hidden") == "true" or element.get("role") in _HIDDEN_ROLES:
-        return True
-    if _classes(element) & _FURNITURE or element.get("id") in _FURNITURE_IDS:
-        return True
-    if name in ("header", "footer"):
-        # Only those of the page: the header and footer of an article hold its title and notes.
-        return _name_of(element.getparent()) == "body" and not any(True for _ in element.iter("h1"))
-    style = element.get("style")
-    return bool(style) and "display:none" in style.replace(" ", "").lower()
+def _count(value: str | None) -> int:
+    """Return the value of an attribute that is a positive number, by default 1."""
+    return int(value) if value and re.fullmatch(r"[1-9]\d{0,4}", value) else 1
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401
     """Return True if a table only arranges content: it contains other blocks, or is a note."""
     parent = table.getparent()
-    if parent is not None and "admonitionblock" in _classes(parent):
+    if parent is not None and "admonitionblock" in classes(parent):
         return True
-    inside = (_name_of(element) for element in table.iterdescendants())
+    inside = (name_of(element) for element in table.iterdescendants())
     return any(name in ("table", "h1", "h2", "h3", "h4", "ul", "ol", "pre") for name in inside)
 
 

@@ -10,11 +10,12 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, time
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html
+from knotwork._indexing.loaders.html import add_html, inline_text
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -22,7 +23,13 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term, run_in_term
+from knotwork._indexing.loaders.titles_and_captions import (
+    is_empty_description,
+    is_title_like,
+    item_term,
+    run_in_term,
+)
+from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
@@ -45,8 +52,8 @@ class MarkdownLoader(FormatLoader, name="markdown"):
 
 
 def add_markdown(writer: BlockWriter, text: str) -> None:
-    """Append the blocks of a Markdown text."""
-    _Walk(writer, text).walk()
+    """Append the blocks of a Markdown text; each note is below the text with its mark."""
+    _Walk(writer, _DATA.sub("#", text) if "data:" in text else text).walk()
 
 
 _CONTAINERS = {
@@ -55,7 +62,12 @@ _CONTAINERS = {
     "ordered_list_open": BlockKind.LIST,
     "list_item_open": BlockKind.ITEM,
 }
-_SPECIAL = re.compile(r"[\\`*_~\[\]<&!\n]")
+_ENDS_TEXT = ("paragraph_close", "heading_close", "table_close")
+_SPECIAL = re.compile(r"[\\`*_~^\[\]<&!\n]")
+_DATA = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,4},[\w+/=%.-]{40,}")
+"""A file inside a link."""
+_RAISED = re.compile(r"(?<=\w)\^([\w+−-]{1,12})\^(?!\w)|(?<=[A-Za-z)])~([\d+−-]{1,4}|[a-z]{1,3})~")
+"""Raised and lowered text as Pandoc marks it."""
 _ANCHOR = re.compile(r"[ \t]*\{#[^}]*\}")
 _UNREAD_MARKS = re.compile(
     r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"
@@ -63,11 +75,13 @@ _UNREAD_MARKS = re.compile(
     rf"|(?<![A-Za-z0-9_])_(?=[{HAN_AND_KANA}])([^_\n]+)_(?![A-Za-z0-9_])"
 )
 """Marks of emphasis beside Chinese: CommonMark wants a space there, which nobody writes."""
-_NO_CAPTION = re.compile(
-    r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*|\S+\.(?:png|jpe?g|gif|svg|webp)",
-    re.IGNORECASE,
-)
 _DEFINES = re.compile(r"\n:[ \t]+(?=\S)")
+_BREAKS = {
+    "hardbreak": ("\n\n", "\n\n"),
+    "softbreak": ("\n", "\n"),
+    "s_open": ("", "<s>"),
+    "s_close": ("", "</s>"),
+}
 _BREAK = re.compile(r"<br\b", re.IGNORECASE)
 
 
@@ -78,14 +92,43 @@ class _Walk:
         self._parser = _make_parser()
         self._references: dict[str, Any] = {}
         self._tokens = self._parser.parse(text, self._references)
+        self._notes: dict[str, list[Token]] = {}
+        self._marks: list[str] = []  # of notes that are still to be written
+        self._mark = ""  # that of the note that begins with the next text
+        self._is_in_note = False
         self._open: list[OpenBlock] = []
         self._rows: list[list[str]] = []
         self._terms: list[str] = []
         self._is_defined = False
 
     def walk(self) -> None:
-        before: Token | None = None
+        tokens: list[Token] = []
+        into = tokens
         for token in self._tokens:
+            if token.type == "footnote_reference_open":
+                into = self._notes.setdefault(token.meta["label"], [])
+            elif token.type == "footnote_reference_close":
+                into = tokens
+            else:
+                into.append(token)
+        self._add(tokens)
+        self._marks += self._notes
+        self._add_notes()
+
+    def _add_notes(self) -> None:
+        """Append the notes whose marks were read, once each."""
+        self._is_in_note = True
+        for mark in self._marks:  # to which those of notes on notes are added
+            note = self._notes.pop(mark, ())
+            self._mark = f"[{mark}] " if note else ""
+            self._add(note)
+            self._mark = ""
+        self._marks.clear()
+        self._is_in_note = False
+
+    def _add(self, tokens: Sequence[Token]) -> None:
+        before: Token | None = None
+        for token in tokens:
             if token.type in _CONTAINERS:
                 is_ordered = token.type == "ordered_list_open"
                 number = int(token.attrs.get("start", 1)) if is_ordered else -1
@@ -106,6 +149,8 @@ class _Walk:
                 self._add_inline(token.content, before)
             else:
                 self._read_table(token)
+            if token.type in _ENDS_TEXT and not self._is_in_note:
+                self._add_notes()
             before = token
 
     def _read_table(self, token: Token) -> None:
@@ -122,7 +167,10 @@ class _Walk:
         elif opened.type == "dt_open":
             self._terms, self._is_defined = [self._read(markup)[0]], False
         elif opened.type == "heading_open":
-            self._writer.heading(int(opened.tag[1:]), self._read(markup)[0])
+            title = self._read(markup)[0]
+            for mark in self._marks:
+                title = title.removesuffix(f" [{mark}]")
+            self._writer.heading(int(opened.tag[1:]), title)
         else:
             self._add_paragraph(markup)
 
@@ -150,11 +198,13 @@ class _Walk:
 
     def _read(self, markup: str) -> tuple[str, Sequence[tuple[str, bool]]]:
         """Return inline Markdown as a reader sees it, and its parts, with True if one is bold."""
+        mark, self._mark = self._mark, ""
         if not _SPECIAL.search(markup):
-            return markup, ()
+            return mark + markup, ()
         tokens: list[Token] = []
         self._parser.inline.parse(markup, self._parser, self._references, tokens)
         runs: list[tuple[str, bool]] = []
+        written: list[str] = []  # as HTML
         bold = 0
         linked: tuple[str, int] | None = None
         for token in tokens:
@@ -164,20 +214,36 @@ class _Walk:
                 words = "".join(part for part, _ in runs[linked[1] :])
                 self._writer.link(words, linked[0])
             bold += (token.type == "strong_open") - (token.type == "strong_close")
-            if token.type == "hardbreak" or (
-                token.type == "html_inline" and _BREAK.match(token.content)
-            ):
-                runs.append(("\n\n", bold > 0))
-            elif token.type == "softbreak":
-                runs.append(("\n", bold > 0))
-            elif token.type == "html_inline" or _is_bare_picture(token):
-                continue
-            elif token.content:
-                runs.append((token.content, bold > 0))
-        text = _ANCHOR.sub("", "".join(part for part, _ in runs))
+            if token.type == "footnote_ref":
+                self._marks.append(token.meta["label"])
+            shown, html = _inline(token)
+            runs += [(shown, bold > 0)] if shown else []
+            written.append(html)
+        shown = "".join(part for part, _ in runs)
+        html = "".join(written)
+        # All but plain text is read as a web page is.
+        text = _ANCHOR.sub("", inline_text(html) if html != escape(shown, quote=False) else shown)
         text = _UNREAD_MARKS.sub(lambda found: found[found.lastindex or 0], text).strip()
         parts = (join_wrapped(part, width=self._width) for part in text.split("\n\n"))
-        return "\n".join(filter(None, map(str.strip, parts))), runs
+        return mark + "\n".join(filter(None, map(str.strip, parts))), runs
+
+
+def _inline(token: Token) -> tuple[str, str]:
+    """Return the plain text of a part of a line, and the part in HTML, in which it may be more."""
+    if token.type in _BREAKS:
+        return _BREAKS[token.type]
+    if token.type == "html_inline":
+        return _BREAKS["hardbreak"] if _BREAK.match(token.content) else ("", token.content)
+    if token.type == "footnote_ref":
+        return "", f'<a role="doc-noteref">{escape(token.meta["label"])}</a>'
+    if _is_bare_picture(token):
+        return "", ""
+    html = escape(token.content, quote=False)
+    return token.content, _RAISED.sub(_raised, html) if token.type == "text" else html
+
+
+def _raised(match: re.Match[str]) -> str:
+    return f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"
 
 
 def _entries(lines: Sequence[str]) -> slice:
@@ -198,7 +264,7 @@ def _entries(lines: Sequence[str]) -> slice:
 
 def _is_bare_picture(token: Token) -> bool:
     """Return True for a picture whose text says nothing."""
-    return token.type == "image" and _NO_CAPTION.fullmatch(token.content.strip()) is not None
+    return token.type == "image" and is_empty_description(token.content)
 
 
 def _make_parser() -> MarkdownIt:
@@ -227,7 +293,7 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
         if not shown or _SIZE.fullmatch(shown):
             shown = target.replace("#^", "#").replace("#", " > ").removesuffix(".md")
         state.push("link_open", "a", 1).attrs = {"href": f"[[{target}]]"}
-        state.push("text", "", 0).content = "" if _NO_CAPTION.fullmatch(target) else shown
+        state.push("text", "", 0).content = "" if is_empty_description(target) else shown
         state.push("link_close", "a", -1)
     state.pos = found.end()
     return True
@@ -244,6 +310,7 @@ _YAML = re.compile(
 _TOML = re.compile(
     rf"\A\+\+\+[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
 )
+_FIELD = re.compile(r"^([\w-]{1,40}):(?=\s|$)", re.MULTILINE)
 _FIELD_NAME = re.compile(r"[\w-]{1,40}(?:\.[\w-]{1,40})*")
 
 
@@ -256,8 +323,8 @@ def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
     match = _YAML.match(text) or _TOML.match(text)
     if match is None:
         return text, {}
-    values = _parse_front_matter(match.group(1), is_toml=text.startswith("+"), uri=uri)
     is_marked = text.startswith(("---", "+++"))
+    values = _parse_front_matter(match.group(1), opened=text[:1], uri=uri)
     # Programs that save web pages drop the first line of the front matter.
     is_named = len(values or ()) > 1 and all(map(_FIELD_NAME.fullmatch, values or ()))
     if values is None or not (is_marked or is_named):
@@ -266,19 +333,54 @@ def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
     return (rest if rest.strip() else text), values
 
 
-def _parse_front_matter(block: str, *, is_toml: bool, uri: str) -> dict[str, str] | None:
-    """Return the values of front matter by dotted names, None if it is invalid."""
+def _parse_front_matter(block: str, *, opened: str, uri: str) -> dict[str, str] | None:
+    """Return the values of front matter by dotted names, None if it is invalid.
+
+    It is ``opened`` by "+" if it is TOML, by "-" if it is YAML, and may be YAML otherwise.
+    """
     import yaml
 
     try:
         # The base loader keeps all values as strings, so that dates stay as they were written.
         values = (
-            tomllib.loads(block) if is_toml else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
+            tomllib.loads(block) if opened == "+" else yaml.load(block, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings only
         )
         return _flatten(values or {})
     except (yaml.YAMLError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        is_yaml = opened == "-" and isinstance(error, yaml.YAMLError)
+        if is_yaml and (found := _read_fields(block)):
+            return found
         _log.info("keeping the front matter of %s as text: %s", uri, error)
         return None
+
+
+def _read_fields(block: str) -> dict[str, str]:
+    """Return the values of front matter that is invalid YAML, each field read on its own.
+
+    Returns {} if it does not begin with a field, or if too few lines are parts of fields.
+    """
+    import yaml
+
+    first, *fields = _FIELD.split(block)
+    found: dict[str, str] = {}
+    unread = len(first.strip().splitlines())
+    for name, value in zip(fields[::2], fields[1::2], strict=True):
+        try:
+            found |= _flatten(yaml.load(f"{name}: {value}", Loader=yaml.BaseLoader))  # noqa: S506
+        except (yaml.YAMLError, RecursionError, ValueError):
+            line, *further = value.strip().split("\n")
+            parts = [part for part in further if part.startswith((" ", "\t", "-"))]
+            unread += sum(1 for part in further if part.strip()) - len(parts)
+            items = filter(None, map(_unquoted, (line, *parts)))
+            found |= flat_metadata({name: ", ".join(items)})
+    is_front_matter = not first.strip() and len(fields) // 2 > unread
+    return found | unread_parts({"front matter line": unread}) if is_front_matter else {}
+
+
+def _unquoted(value: str) -> str:
+    text = value.strip().removeprefix("- ").strip()
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if is_quoted else text
 
 
 def _flatten(values: object) -> dict[str, str]:

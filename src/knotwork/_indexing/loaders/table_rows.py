@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 MAX_HEADER_LENGTH = 60
 MAX_SPAN = 50
 """Most columns that a cell may span; a damaged table may declare any number."""
+MAX_REPEATED = 200_000
+"""Most cells that repeat the text of one that spans rows."""
 _NUMBER = re.compile(r"[-+$€£¥(]*\d[\d.,:/%\s-]*\)?")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
@@ -31,29 +34,43 @@ def row_key(row: Sequence[str]) -> str:
     return key.rstrip(":： ") if len(key) <= MAX_HEADER_LENGTH else ""
 
 
-def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
+def spread_cells(
+    rows: Iterable[Iterable[SpanningCell]], *, headers: int = 1
+) -> Iterator[list[str]]:
     """Yield rows with one text for each column, "" after the first column of a wide cell.
 
     The text of a cell that spans rows is repeated in each of them if it is short: it is their key.
+    Several ``headers`` at the top become one row, in which a wide cell is part of the name of each
+    of its columns.
     """
     reaching: dict[int, tuple[str, int]] = {}
-    for row in rows:
+    above: list[list[str]] = []
+    repeated = 0
+    for number, row in enumerate(rows):
+        is_header = number < headers > 1
         texts: list[str] = []
         below: dict[int, tuple[str, int]] = {}
         for cell in row:
             while len(texts) in reaching:
                 texts.append(_extend(reaching, below, len(texts)))
             width = max(1, min(cell.columns, MAX_SPAN))
-            for column in range(len(texts), len(texts) + width):
-                text = cell.text if column == len(texts) else ""
-                if cell.rows > 1:
-                    repeated = text if len(text) <= MAX_HEADER_LENGTH else ""
-                    below[column] = (repeated, cell.rows - 1)
-            texts += [cell.text, *[""] * (width - 1)]
+            added = [cell.text, *[cell.text if is_header else ""] * (width - 1)]
+            for column, text in enumerate(added, len(texts)) if cell.rows > 1 else ():
+                below[column] = text if len(text) <= MAX_HEADER_LENGTH else "", cell.rows - 1
+            texts += added
         for column in range(len(texts), max(reaching, default=-1) + 1):
             texts.append(_extend(reaching, below, column) if column in reaching else "")
-        reaching = below
-        yield texts
+        repeated += len(below)
+        reaching = below if repeated <= MAX_REPEATED else {}
+        if is_header:
+            above.append(texts)
+        if not is_header or number == headers - 1:
+            yield _merged(above) if is_header else texts
+
+
+def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns whose parts are in several rows, each part once."""
+    return [" ".join(dict.fromkeys(filter(None, parts))) for parts in zip_longest(*rows)]
 
 
 def _extend(

@@ -29,6 +29,11 @@ _FIGURE_NAMES = (
 _CAPTION = re.compile(
     rf"(?:(?P<table>{_TABLE_NAMES})|{_FIGURE_NAMES}){_NUMBERED}(?:\s*[.:：—–|-]|\s{{2,}}|\s+(?=\S)|\s*$)"
 )
+_EMPTY_DESCRIPTION = re.compile(
+    r"(?:image|img|picture|figure|photo|screenshot|图片?|图像|截图)?[\s\d_-]*"
+    r"|\S+\.(?:png|jpe?g|gif|svg|webp)|(?:\S{1,40} ){0,2}(?:logo|icon|avatar|spacer|bullet)|\W*",
+    re.IGNORECASE,
+)
 _MAX_CAPTION_LENGTH = 200
 _ENDS_SENTENCE = re.compile(r"[.!?。！？…;；,，][\"'”’)）]*$")
 _SEPARATED = re.compile(r"\s*[:：.。—–](?=\s|$|[\u3400-\u9fff])|\s+-\s")
@@ -43,6 +48,11 @@ _MONOSPACED = re.compile(
 def is_generic_title(text: str) -> bool:
     """Return True for a title that names only the kind of a box, such as "Note" or "Warning"."""
     return _GENERIC_TITLE.fullmatch(text.strip().rstrip(":：!！.")) is not None
+
+
+def is_empty_description(text: str) -> bool:
+    """Return True for a text of a picture that says nothing, such as its file name."""
+    return _EMPTY_DESCRIPTION.fullmatch(text.strip()) is not None
 
 
 def is_caption(text: str) -> bool:
