@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from tests.indexing.office_files import make_xlsx
 
 from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.column_types import type_column
+from knotwork._indexing.loaders.grids import read_grids
 from knotwork._indexing.loaders.loader import clean_text
-from knotwork._indexing.loaders.spreadsheets import read_grid, type_column
 
 CELLS = st.text(max_size=12)
 
@@ -66,8 +67,9 @@ def test_any_column_has_a_type_and_as_many_values(cells):
 
 @given(st.lists(st.lists(CELLS, max_size=5), max_size=8))
 def test_any_grid_keeps_all_rows_with_values(rows):
-    grid = read_grid(rows)
-    kept = [*grid.above, *([grid.header] if grid.header else []), *(row for _, row in grid.rows)]
+    grids = read_grids(enumerate(rows, start=1))
+    kept = [row for grid in grids for row in (*grid.above, *(row for _, row in grid.rows))]
+    kept += [grid.header for grid in grids if grid.header]
     said = [[clean_text(cell).strip() for cell in row] for row in rows]
     assert len(kept) == sum(map(any, said))
 

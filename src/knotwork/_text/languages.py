@@ -32,8 +32,6 @@ _COMMON_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
-WESTERN_LANGUAGES = frozenset(_COMMON_WORDS)
-
 
 def detect_language(text: str) -> str:
     """Return the ISO 639-1 code of the text's main language, or "" if it is unclear.

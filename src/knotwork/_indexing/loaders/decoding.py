@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from itertools import pairwise
 
 from knotwork._indexing.loaders.loader import Source, clean_text
-from knotwork._text.languages import WESTERN_LANGUAGES, detect_language
 from knotwork.errors import LoadError
 
+_PLAIN = re.compile(r"[\t\r\n -~]")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -18,20 +19,44 @@ _BYTE_ORDER_MARKS = (
 )
 _SAMPLE_BYTES = 200_000
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_HAN = re.compile("[\u3400-\u9fff]")
-# The most frequent characters of written Chinese, simplified and traditional: a third of any text.
-_COMMON_HAN = frozenset(
-    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家"
-    "種多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日者意無方成事把三此法最重高"
-    "這個們來為國說時會對過發後裡經麼學現當沒動還進樣開從實與於電長問業產務員關機數據公司工作管理信息"
+_ALPHABETS = (
+    ("cp1252 mac_roman cp850 cp437", "äöüß éèêëàâçîïôûùüœæÿ áéíóúñüªº ãáàâçéêíóôõú àèéìòù åäöøæé"),
+    ("cp1252 mac_roman cp850 cp437", "áðéíóúýþæö ëïéèöüáóíú"),
+    ("cp1250 iso8859_2 cp852", "ąćęłńóśźż áčďéěíňóřšťúůýž áéíóöőúüű čćđšž ăâîșțşţ"),
+    ("cp1257", "ąčęėįšųūž āčēģīķļņšūž äöõüšž"),
+    ("cp1254 cp857", "çğıöşüâî"),
+    ("cp1255 iso8859_8", "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),
+    ("cp1253 iso8859_7", "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώ"),
+    (
+        "cp1251 koi8_r koi8_u cp866 iso8859_5 mac_cyrillic",
+        "абвгдежзийклмнопрстуфхцчшщъыьэюяё",
+    ),
+    (
+        "cp1251 koi8_u iso8859_5 mac_cyrillic",
+        "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя абвгдђежзијклљмнњопрстћуфхцчџш",
+    ),
+    ("cp1256 iso8859_6", "ابتثجحخدذرزسشصضطظعغفقكلمنهويىةءآأؤإئپچژگ،؛؟ًٌٍَُِّْ"),
 )
+"""Single-byte encodings with the letters of languages that are written in them."""
+_LATIN = 5
+"""How many of them are Latin; their words have plain letters as well."""
+_SYMBOLS = "\u00a0€£¥§°©®™«»“”„‘’‚–—…•·²³½¼±×№¡¿İ"
+_GLUED = re.compile(
+    r"(?<=[^\W\d_])[^\w\s\x00-\x7f’·](?=[^\W\d_])|(?<=[^\W\d_m])[²³§£¥±×]|[£¥§°©®»](?=[^\W\d_]{2})"
+    r"|[ςםןףץך](?=[^\W\d_])"
+)
+"""Symbols in words, and final letters within words: with another encoding, they are letters."""
+_WORD = re.compile(r"[^\W\d_]+")
+_HALF_WIDTH = re.compile("[\uff61-\uff9f]")
+_ALPHABET_BYTES = 20_000
+_FEWEST_FITTING = 0.95
 
 
 def decode_text(source: Source, *, declared: str = "") -> str:
     """Return the text of a file, cleaned by `clean_text`.
 
     Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, the
-    Chinese encodings, Windows-1252 and the guess of charset-normalizer.
+    single-byte encodings of alphabets, and the guess of charset-normalizer.
 
     Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
@@ -39,7 +64,7 @@ def decode_text(source: Source, *, declared: str = "") -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _checked(source, data.decode(encoding, "replace"))
-    for encoding in filter(None, (declared, _utf16_without_mark(data))):
+    for encoding in filter(None, (declared, _utf16_without_mark(data), _iso_2022(data))):
         text = _try_decode(data, encoding)
         if text is not None:
             return _checked(source, text)
@@ -48,7 +73,7 @@ def decode_text(source: Source, *, declared: str = "") -> str:
         return _checked(source, text)
     if data.count(0) > len(data) // 100:
         raise _binary(source)
-    text = _chinese(data) or _guess(data)
+    text = _alphabetic(data) or _guess(data)
     if text is None:
         raise LoadError(
             "encoding",
@@ -95,44 +120,68 @@ def _utf_8(data: bytes) -> str | None:
     return text if proper > 20 * stray else None
 
 
+def _iso_2022(data: bytes) -> str:
+    return "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
+
+
 def _utf16_without_mark(data: bytes) -> str:
-    """Return the variant of UTF-16 if nearly all zero bytes are on one side of the pairs, or ""."""
+    """Return the variant of UTF-16 that yields ordinary characters, "" if neither does.
+
+    Its line ends, spaces and digits have a zero byte, which other text files never have.
+    """
     sample = data[:_SAMPLE_BYTES]
-    even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if len(data) % 2 or 5 * max(even, odd) < len(sample) or 50 * min(even, odd) > len(sample):
+    if len(data) % 2 or 200 * sample.count(0) < len(sample):
         return ""
-    return "utf-16-be" if even > odd else "utf-16-le"
+    plain: dict[str, int] = {}
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = _try_decode(sample, encoding) or _try_decode(sample[:-2], encoding) or "\x00"
+        ordinary = sum(character.isprintable() or character in "\t\r\n" for character in text)
+        is_split = sum(map(sample.count, b"\n ,;")) > 2 * sum(map(text.count, "\n ,;"))
+        if 50 * ordinary >= 49 * len(text) and not is_split:
+            plain[encoding] = len(_PLAIN.findall(text))
+    return max(plain, key=lambda encoding: plain[encoding], default="")
 
 
-def _chinese(data: bytes) -> str | None:
-    """Decode as GB 18030 or Big5, whichever yields more common characters; None if neither fits."""
-    best, best_share = None, 0.15
-    for encoding in ("gb18030", "big5hkscs"):
-        text = _try_decode(data, encoding) or _try_decode(data[:-1], encoding)
-        if text is None:
-            continue
-        han = _HAN.findall(text[:_SAMPLE_BYTES])
-        share = sum(character in _COMMON_HAN for character in han) / max(1, len(han))
-        # Some letters of Western encodings decode to a rare Han character.
-        if share > best_share and 2 * len(han) > len(
-            re.findall(r"[a-zA-Z]{2,}", text[:_SAMPLE_BYTES])
-        ):
-            best, best_share = text, share
-    return best
+def _alphabetic(data: bytes) -> str | None:
+    """Decode as the single-byte encoding that yields the letters of one language, if one does.
+
+    The wrong encoding of a script has other letters, symbols in words, or capitals within words.
+    """
+    sample = data[:_ALPHABET_BYTES]
+    best, best_fit = "", (_FEWEST_FITTING, -len(sample))
+    for place, (encodings, alphabets) in enumerate(_ALPHABETS):
+        for encoding in encodings.split():
+            text = _try_decode(sample, encoding)
+            if text is None:
+                continue
+            words = [word for word in _WORD.findall(text) if not word.isascii()]
+            mixed = sum(any(map(str.isascii, word)) for word in words)
+            strange = len(words) - mixed if place < _LATIN else mixed
+            if 3 * strange > len(words):
+                continue
+            odd = [character for character in text if character > "\x7f"]
+            wrong = len(_GLUED.findall(text)) + sum(
+                one.islower() and other.isupper() for word in words for one, other in pairwise(word)
+            )
+            fitting = max(
+                sum(x in _SYMBOLS or x.lower() in alphabet for x in odd)
+                for alphabet in alphabets.split()
+            )
+            fit = (fitting - wrong) / max(1, len(odd)), -sum(map(str.isupper, odd))
+            if fit > best_fit:
+                best, best_fit = encoding, fit
+    return data.decode(best, "replace") if best else None
 
 
 def _guess(data: bytes) -> str | None:
-    """Decode one of the many single-byte encodings, which differ in a few letters only.
-
-    Western encodings come first: if the result has the frequent words of a Western language, no
-    other encoding can be right.
-    """
+    """Decode as charset-normalizer guesses."""
     from charset_normalizer import from_bytes
 
-    western = _try_decode(data, "cp1252") or _try_decode(data, "latin-1")
-    if western is not None and detect_language(western) in WESTERN_LANGUAGES:
-        return western
-    best = from_bytes(data[:_SAMPLE_BYTES]).best()
-    if best is None:
+    matches = from_bytes(data[:_SAMPLE_BYTES])
+    if not matches:
         return None
+    # Bytes of other encodings decode to half-width kana, which few files have.
+    best = min(
+        matches, key=lambda match: len(_HALF_WIDTH.findall(str(match))) * 4 > len(str(match))
+    )
     return _try_decode(data, best.encoding) or data.decode(best.encoding, "replace")

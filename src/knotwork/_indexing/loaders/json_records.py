@@ -17,6 +17,7 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, lead_in_sentence
 from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.grids import read_grids
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -27,7 +28,7 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.spreadsheets import add_grid, read_grid
+from knotwork._indexing.loaders.spreadsheets import add_grids
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError
@@ -161,8 +162,8 @@ class _Records:
             self._writer.paragraph(f"{path}:")
         if not is_list:
             rows = ([_scalar(record[key]) for key in values[0]] for record in values)
-            grid = read_grid(rows, self._meter, header=list(values[0]))
-            add_grid(self._writer, grid, name=name)
+            grids = read_grids(enumerate(rows, start=1), self._meter, header=list(values[0]))
+            add_grids(self._writer, grids, name=name)
             return True
         with self._writer.block(BlockKind.LIST):
             for place, text in enumerate(values, start=1):

@@ -14,6 +14,10 @@ from knotwork._indexing.loaders.sound import cut_off_note
 
 UNREAD_PARTS = "unread"
 """The key of the metadata that says which parts are not in the text, as in "2 charts, 1 shape"."""
+_ADVICE = {
+    "uncalculated formula": "Open the workbook in a spreadsheet program and save it.",
+    "hidden sheet": "Unhide sheets that should be read.",
+}
 
 
 def unread_parts(counts: Mapping[str, int]) -> dict[str, str]:
@@ -31,7 +35,8 @@ def unread_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
     if pages := metadata.get(UNREAD_PAGES):
         notes.append(unread_note(uri, pages))
     if parts := metadata.get(UNREAD_PARTS):
-        notes.append(f"`{uri}` has parts that were not read: {parts}.")
+        advice = [text for kind, text in _ADVICE.items() if kind in parts]
+        notes.append(" ".join([f"`{uri}` has parts that were not read: {parts}.", *advice]))
     return [note for note in notes if note]
 
 

@@ -1,0 +1,448 @@
+"""Split the rows of a sheet or a delimited file into tables: titles, header rows and data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from statistics import median
+from typing import NamedTuple
+
+from knotwork._indexing.loaders.column_types import MISSING, ShownCell, number_of
+from knotwork._indexing.loaders.loader import TextMeter, clean_line, clean_text
+from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, names_columns
+from knotwork._indexing.loaders.table_totals import total_rows
+
+LEADING_ROWS = 20
+"""Most rows to search for a header; a title and notes may be above it."""
+_SEEN_ROWS = 30
+_MIN_FILLED = 0.6
+"""Smallest width of a header relative to the rows below, and smallest share of cells it names."""
+_MAX_HEADER_ROWS = 4
+MIN_COLUMNS = 2
+_NOTES_ABOVE = 6
+"""Most rows of names and values above a table that are not a table of their own."""
+_VALUE = re.compile(r"[^\W\d]{0,4}[\s$€£¥(+−-]*\d[\d.,:'’/%()\s-]*[^\d]{0,9}|[12]\d{3}[-/.年]\S+")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_UNIT = re.compile(
+    r"[\[(].{1,12}[\])]|[%‰°$€£¥#]{1,2}|[^\W\d_]{1,4}[²³23]?(?:[/·*]\S{1,6})?|[A-Z]{3}|units?|pcs|pieces"
+)
+_CHINESE_UNITS = ("元", "万元", "亿元", "人", "个", "吨", "米", "千克", "公斤", "件", "台", "天")
+_UNIT_LABEL = re.compile(
+    r"|-|units?|einheit(?:en)?|unités?|单位|單位|[\[(].{1,12}[\])]", re.IGNORECASE
+)
+_NOTE = re.compile(
+    r"(?:\*|\(?\d\)|(?:source|notes?|quelle|hinweis|remarks?|footnotes?|data|as of|stand)\b"
+    r"|注|备注|備註|数据来源|来源|资料来源).*",
+    re.IGNORECASE,
+)
+
+
+class Row(NamedTuple):
+    """The cells of a row with its number in the file, from 1."""
+
+    number: int
+    cells: tuple[str, ...]
+
+
+WideCells = Mapping[int, Sequence[tuple[int, int]]]
+"""The first and last column of merged cells, from 0, by the number of their row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of cells: the rows above the header, the header, and the rows below.
+
+    If no header was found, ``header`` is empty and all rows are in ``rows``. ``apart`` are the
+    numbers of rows that are not data: totals, repeated headers, labels of groups and notes.
+    """
+
+    above: tuple[tuple[str, ...], ...]
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    apart: frozenset[int] = frozenset()
+
+
+def read_grids(
+    rows: Iterable[tuple[int, Sequence[str]]],
+    meter: TextMeter | None = None,
+    *,
+    header: Sequence[str] = (),
+    wide: WideCells = {},  # noqa: B006 - never changed
+) -> list[Grid]:
+    """Return the tables in the numbered rows of a file or sheet, leaving out blank rows.
+
+    ``meter`` counts the characters, and the cells before the last one of a row. All rows are below
+    a known ``header``. ``wide`` are cells over several columns.
+
+    A header is the first row that is about as wide as the rows below it, provided that it has
+    short texts and no numbers; further header rows name parts of its columns, or units. Narrower
+    rows above it are a title and notes. Below a blank row, or beside a blank column, another
+    header begins another table.
+    """
+    filled: list[Row] = []
+    for number, row in rows:
+        if meter is not None:
+            meter.add(sum(map(len, row)) + len(row))
+        cells = tuple(map(_clean_cell, row))
+        if any(cells):
+            filled.append(Row(number, cells))
+    if header:
+        names = tuple(map(clean_line, header))
+        return [Grid((), names, tuple(filled), total_rows(filled))]
+    return [_as_grid(part, wide) for part in _split(filled)]
+
+
+def _clean_cell(cell: str) -> str:
+    if isinstance(cell, ShownCell):
+        return cell
+    if not cell.isascii() or "\x00" in cell:
+        cell = clean_text(cell)
+    if "\n" in cell or "\r" in cell:
+        return _joined_lines(cell)
+    return " ".join(cell.split())
+
+
+def _joined_lines(cell: str) -> str:
+    """Return the lines of a cell as one; the items of a list are separated by semicolons."""
+    lines = [" ".join(line.split()) for line in cell.splitlines() if line.strip()]
+    items = [re.sub(r"^[-*•·–]\s+", "", line) for line in lines]
+    is_list = len(lines) > 2 or items != lines
+    if not is_list or any(line[-1] in ",;:.!?-。，；：" or line[0] in "([" for line in lines[:-1]):
+        return " ".join(lines)
+    return "; ".join(items)
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(map(bool, row))
+
+
+class _Part(NamedTuple):
+    """The rows of a table: its header is not above ``start``, and ``left`` is its first column."""
+
+    rows: list[Row]
+    start: int = 0
+    left: int = 0
+
+
+def _as_grid(part: _Part, wide: WideCells) -> Grid:
+    rows, start, left = part
+    if left:
+        wide = {
+            n: [(first - left, last - left) for first, last in cells] for n, cells in wide.items()
+        }
+    place = _find_header(rows[start:])
+    if place is None:
+        return Grid((), (), tuple(rows))
+    place += start
+    top, names = _read_header(rows, place, wide)
+    end = place + len(names) - (place - top)
+    header = tuple(_joined_names(column) for column in zip(*names, strict=True))
+    body = rows[end:]
+    above = tuple(row.cells for row in rows[:top])
+    return Grid(
+        above, header, tuple(body), _rows_apart(body, [r.cells for r in rows[top:end]], wide)
+    )
+
+
+def _rows_apart(
+    body: Sequence[Row], headers: Sequence[tuple[str, ...]], wide: WideCells
+) -> frozenset[int]:
+    """Return the numbers of rows that are not data."""
+    apart = {row.number for row in body if row.cells in headers}
+    if body and median(_filled(row.cells) for row in body) >= MIN_COLUMNS:
+        single = {row.number for row in body if _filled(row.cells) == 1 and row.cells[0]}
+        end = len(body)
+        for place in range(len(body) - 1, 0, -1):
+            row = body[place]
+            if row.number not in single:
+                break
+            if row.number > body[place - 1].number + 1 or _NOTE.fullmatch(row.cells[0]):
+                end = place
+        apart |= {row.number for row in body[end:]}
+        labels = single - {row.number for row in body[end - 1 :]}
+        if len(labels) < 2 or len(headers[-1]) <= MIN_COLUMNS:  # one may lack its values
+            labels = {number for number in labels if number in wide}
+        apart |= labels
+    return frozenset(apart | total_rows([row for row in body if row.number not in apart]))
+
+
+def _split(filled: Sequence[Row]) -> Iterator[_Part]:
+    """Yield each table with the titles and notes above it."""
+    current: list[Row] = []
+    waiting: list[Row] = []
+    start = 0
+    for run in _runs(filled):
+        sides = _sides(run)
+        if len(sides) > 1:
+            if current:
+                yield _Part(current, start)
+            for left, side in sides.items():
+                yield _Part([*waiting, *side], 0, left)
+                waiting = []
+            current, waiting, start = [], [], 0
+        elif all(_filled(row.cells) == 1 for row in run):
+            waiting += run
+        elif _begins_table(current, waiting, run):
+            if _are_notes(current[start:], run):
+                start = len(current) + len(waiting)
+                current += [*waiting, *run]
+            else:
+                yield _Part(current, start)
+                current, start = [*waiting, *run], 0
+            waiting = []
+        else:
+            current += [*waiting, *run]
+            waiting = []
+    current += waiting
+    if current:
+        yield _Part(current, start)
+
+
+def _runs(filled: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows between blank rows."""
+    run: list[Row] = []
+    for row in filled:
+        if run and row.number > run[-1].number + 1:
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def _begins_table(current: Sequence[Row], waiting: Sequence[Row], run: Sequence[Row]) -> bool:
+    """Return True if the rows below a blank one are another table than the ``current`` ones."""
+    titles = [row for row in run[:3] if _filled(row.cells) == 1]
+    rows = run[len(titles) :]
+    if not current or len(rows) < 2 or not _is_name_row(rows[0].cells):
+        return False
+    if _heads_values(rows[0].cells, rows[1:]):
+        return all(row.cells != rows[0].cells for row in current[:LEADING_ROWS])
+    place = _find_header(current)
+    if place is None or place == len(current) - 1:
+        return False
+    has_labels = any(_filled(row.cells) == 1 for row in current[place + 1 :])
+    return _is_wider(rows, current) or bool((titles or waiting) and not has_labels)
+
+
+def _are_notes(current: Sequence[Row], run: Sequence[Row]) -> bool:
+    """Return True for a row, or for a few names with values above a wider table."""
+    is_narrow = max(_filled(row.cells) for row in current) <= MIN_COLUMNS
+    return len(current) == 1 or (
+        len(current) <= _NOTES_ABOVE and is_narrow and _is_wider(run, current)
+    )
+
+
+def _is_wider(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+    width = max(map(len, map(_trimmed, (row.cells for row in others))))
+    return all(len(_trimmed(row.cells)) > width for row in rows[:_SEEN_ROWS])
+
+
+def _sides(run: Sequence[Row]) -> dict[int, list[Row]]:
+    """Return the tables that blank columns separate, by their first columns."""
+    width = max(len(row.cells) for row in run)
+    used = [False] * width
+    for row in run:
+        for place, cell in enumerate(row.cells):
+            used[place] = used[place] or bool(cell)
+    if all(used):
+        return {0: list(run)}
+    starts = [place for place in range(width) if used[place] and not (place and used[place - 1])]
+    sides: dict[int, list[Row]] = {}
+    heads: list[Row] = []
+    for start, following in zip(starts, [*starts[1:], width], strict=True):
+        cut = (Row(row.number, _trimmed(row.cells[start:following])) for row in run)
+        side = [row for row in cut if any(row.cells)]
+        head = _find_header(side)
+        if head is None or len(side[head].cells) < MIN_COLUMNS:
+            return {0: list(run)}
+        sides[start] = side
+        heads.append(side[head])
+    is_apart = (
+        len({tuple(row.number for row in side) for side in sides.values()}) > 1
+        or any(set(one.cells) & set(other.cells) - {""} for one, other in pairwise(heads))
+        or all(_filled(side[0].cells) == 1 or _has_key(side) for side in sides.values())
+    )
+    return sides if len(sides) > 1 and is_apart else {0: list(run)}
+
+
+def _has_key(side: Sequence[Row]) -> bool:
+    """Return True if the first cells are texts, and all others below the header are values."""
+    body = side[1 : 1 + _SEEN_ROWS]
+    return all(
+        not _is_value(row.cells[0]) and all(map(_is_value, filter(None, row.cells[1:])))
+        for row in body
+    )
+
+
+def _trimmed(cells: Sequence[str]) -> tuple[str, ...]:
+    end = max((place for place, cell in enumerate(cells, start=1) if cell), default=0)
+    return tuple(cells[:end])
+
+
+def _is_value(cell: str) -> bool:
+    return isinstance(cell, ShownCell) or bool(_VALUE.fullmatch(cell))
+
+
+def _is_name_row(row: Sequence[str]) -> bool:
+    return _filled(row) >= MIN_COLUMNS and all(map(_may_name, filter(None, row)))
+
+
+def _heads_values(row: Sequence[str], below: Sequence[Row]) -> bool:
+    """Return True if some text of a row stands above a column of numbers or dates."""
+    for place, cell in enumerate(row):
+        if not cell or number_of(cell) is not None:
+            continue
+        column = [other.cells[place] for other in below[:_SEEN_ROWS] if place < len(other.cells)]
+        present = [other for other in column if other.lower() not in MISSING]
+        if (
+            present
+            and all(map(_is_value, present))
+            and _shape(cell) not in set(map(_shape, present))
+        ):
+            return True
+    return False
+
+
+def _shape(cell: str) -> str:
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", cell))
+
+
+def _find_header(rows: Sequence[Row]) -> int | None:
+    for place, (_, row) in enumerate(rows[:LEADING_ROWS]):
+        below = rows[place + 1 : place + 1 + _SEEN_ROWS]
+        if not below:
+            return None
+        if _filled(row) >= MIN_COLUMNS and _is_above(row, [cells for _, cells in below]):
+            is_header = (
+                names_columns(row)
+                or _may_name_columns(row, below)
+                or (place > 0 and _is_group_row(rows[place - 1], rows[place], below, {}))
+            )
+            return _wider_header(rows, place) if is_header else None
+    return None
+
+
+def _wider_header(rows: Sequence[Row], place: int) -> int:
+    """Return the place of the header, given that of a row that may be a name and a value."""
+    row = rows[place].cells
+    for later in range(place + 1, min(place + _NOTES_ABOVE, len(rows) - 1)):
+        cells, below = rows[later].cells, rows[later + 1 :]
+        if (
+            _filled(cells) > _filled(row)
+            and _is_name_row(cells)
+            and _heads_values(cells, below)
+            and not _is_group_row(rows[later - 1], rows[later], below, {})
+        ):
+            return later
+    return place
+
+
+def _is_above(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Return True if a row is about as wide as the rows below, and covers most of their cells."""
+    usual = median(map(_filled, below))
+    filled = [place for cells in below for place, cell in enumerate(cells) if cell]
+    named = sum(place < len(row) and bool(row[place]) for place in filled)
+    return _filled(row) >= _MIN_FILLED * usual and named >= _MIN_FILLED * len(filled)
+
+
+def _may_name_columns(row: Sequence[str], below: Sequence[Row]) -> bool:
+    """Return True for short texts without digits, even repeated ones, above numbers."""
+    words = [cell for cell in row if cell]
+    if any(any(c.isdigit() for c in cell) or len(cell) > MAX_HEADER_LENGTH for cell in words):
+        return False
+    digits = [any(c.isdigit() for c in cell) for _, r in below for cell in r if cell]
+    return sum(digits) * 4 >= len(digits) > 0
+
+
+def _read_header(
+    rows: Sequence[Row], place: int, wide: WideCells
+) -> tuple[int, list[tuple[str, ...]]]:
+    """Return the place of the first header row, and the names in each header row by column."""
+    top = bottom = place
+    while top > 0 and _is_group_row(rows[top - 1], rows[top], rows[place + 1 :], wide):
+        top -= 1
+    while bottom - top + 1 < _MAX_HEADER_ROWS and bottom + 2 < len(rows):
+        lower, below = rows[bottom + 1], rows[bottom + 2 :]
+        is_group = _is_group_row(rows[bottom], lower, below, wide)
+        if not is_group and not (bottom == place and _is_unit_row(rows[bottom], lower, below)):
+            break
+        bottom += 1
+    header = rows[top : bottom + 1]
+    width = max(len(row.cells) for row in header)
+    names = [[*row.cells, *[""] * (width - len(row.cells))] for row in header]
+    for place_, upper in enumerate(names[:-1]):
+        lower_cells = [
+            any(other[column] for other in names[place_ + 1 :]) for column in range(width)
+        ]
+        merged = wide.get(header[place_].number)
+        for column in range(1, width):
+            is_within = (
+                any(first < column <= last for first, last in merged)
+                if merged
+                else lower_cells[column] and lower_cells[column - 1]
+            )
+            if not upper[column] and is_within:
+                upper[column] = upper[column - 1]
+    return top, [tuple(row) for row in names]
+
+
+def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells) -> bool:
+    """Return True if the cells of a row name groups of the columns that the next row names."""
+    width = max(len(upper.cells), len(lower.cells))
+    above = [*upper.cells, *[""] * (width - len(upper.cells))]
+    parts = [*lower.cells, *[""] * (width - len(lower.cells))]
+    named = [place for place in range(width) if parts[place] and parts[place] != above[place]]
+    merged = wide.get(upper.number, ())
+    if len(named) < MIN_COLUMNS or not any(above) or not all(map(_may_name, filter(None, parts))):
+        return False
+    if any(first == 0 and last >= width - 1 for first, last in merged):
+        return False  # a title
+    if any(parts[place] for first, last in merged for place in range(first + 1, last + 1)):
+        return True
+    if not any(map(_YEAR.fullmatch, parts)) and not _heads_values(parts, below):
+        return False
+    key = next(
+        (
+            place
+            for place, cells in enumerate(zip_longest(above, parts, *(r.cells for r in below[:9])))
+            if any(cells)
+        ),
+        0,
+    )
+    is_wide = all(
+        place + 1 < width and not above[place + 1] for place in range(width) if above[place]
+    )
+    is_split = bool(above[key] and parts[key] and above[key] != parts[key]) and not is_wide
+    gaps = [place for place in named if not above[place]]
+    has_groups = _filled(above) >= MIN_COLUMNS or not above[key]
+    return bool(gaps) and has_groups and not is_split
+
+
+def _may_name(cell: str) -> bool:
+    """Return True for a short text, or a year."""
+    is_short = len(cell) <= MAX_HEADER_LENGTH and cell.lower() not in MISSING
+    return is_short and (number_of(cell) is None or bool(_YEAR.fullmatch(cell)))
+
+
+def _is_unit_row(header: Row, lower: Row, below: Sequence[Row]) -> bool:
+    """Return True if a row has the units of the columns with numbers, and nothing else."""
+    label, *units = lower.cells
+    if not any(units) or not header.cells[0] or not _UNIT_LABEL.fullmatch(label):
+        return False
+    return all(map(_UNIT.fullmatch, filter(None, units))) and _heads_values(lower.cells, below)
+
+
+def _joined_names(names: Sequence[str]) -> str:
+    """Return the name of a column by its header rows; a unit is put in brackets."""
+    parts = list(dict.fromkeys(filter(None, names)))
+    last = parts[-1] if len(parts) > 1 else ""
+    if (
+        _UNIT.fullmatch(last)
+        and last == last.lower()
+        and (last.isascii() or last in _CHINESE_UNITS)
+    ):
+        parts[-1] = parts[-1] if parts[-1][0] in "[(" else f"({parts[-1]})"
+    return " ".join(parts)
