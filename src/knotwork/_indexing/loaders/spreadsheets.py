@@ -29,8 +29,9 @@ from knotwork._indexing.loaders.loader import (
     clean_text,
     flat_metadata,
 )
+from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, names_columns
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, readable_name
+from knotwork._indexing.loaders.titles_and_captions import is_title_like
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.dates import parse_date
 from knotwork._text.spreadsheet_cells import restore_cell
