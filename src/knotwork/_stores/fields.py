@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 
 from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import DayRange, read_day_range
+from knotwork._text.visible import visible_text
 from knotwork.errors import UnknownName
 from knotwork.records import Document, Filter
 from knotwork.records._filters import Comparison, Condition, conditions
@@ -280,7 +281,7 @@ def _read(value: str) -> _Value:
 
 
 def _fold(value: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", visible_text(value)).casefold().split())
 
 
 def _matches_pattern(text: str, pattern: str) -> bool:

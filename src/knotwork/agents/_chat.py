@@ -36,6 +36,7 @@ from knotwork.agents._fact_model import ask_for_facts
 from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
 from knotwork.agents._offers import MemoryOffer, OpenOffers
 from knotwork.agents._statements import MessageParts, may_state, read_offered, split_message
+from knotwork._text.visible import visible_text
 from knotwork.errors import ModelError, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence, MemoryCitation
 
@@ -396,6 +397,7 @@ class Conversation:
 
     def _resolve(self, text: str) -> str:
         """Return a statement with its pronoun replaced by the name it refers to."""
+        text = visible_text(text)
         if find_pronoun(text) is None:
             return text
         return resolve_pronoun(text, read_turns(self.turns, self._names), self._names)
