@@ -33,6 +33,11 @@ _INVISIBLE = re.compile(
 )
 
 
+# NFC takes quadratic time for many marks on one letter.
+_STACKED = re.compile(r"(?<![^\w\s\x00-\x7f])[^\w\s\x00-\x7f]{64,}")
+_MOST_MARKS = 30
+
+
 def visible_text(text: str) -> str:
     """Return a text in composed form (NFC) without characters that change nothing that is seen.
 
@@ -42,4 +47,14 @@ def visible_text(text: str) -> str:
         return text
     if _SUSPECT.search(text):
         text = _INVISIBLE.sub("", text)
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", _STACKED.sub(_limit_marks, text))
+
+
+def _limit_marks(match: re.Match[str]) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in match[0]:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
