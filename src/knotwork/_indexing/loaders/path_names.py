@@ -20,7 +20,8 @@ _FILE_TYPE = re.compile(r"\.[A-Za-z][A-Za-z\d]{0,7}$")
 _SAYS_NOTHING = frozenset(
     re.findall(
         r"\w+",
-        "final draft copy rev version file files doc docs img dsc dscn dscf pxl vid mov photo "
+        "final draft copy rev whatsapp video audio voice version file files doc docs img dsc dscn "
+        "dscf pxl vid mov photo "
         "picture scan scanned screenshot screen shot download downloads export output data temp "
         "tmp unnamed default info status todo profile content contents assets src inbox "
         "attachment attachments kopie entwurf bild foto scan dokument notiz notizen kontakt "
@@ -56,7 +57,7 @@ def names_in_path(uri: str) -> tuple[str, str]:
 
 
 def is_telling(name: str) -> bool:
-    """Return True if a name has a word that tells a document from others."""
+    """Return True if a name has a word that distinguishes a document."""
     return any(_telling_words(name))
 
 
