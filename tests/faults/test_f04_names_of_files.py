@@ -30,7 +30,7 @@ STATUS = "## Status\nThe array waits for parts.\n\n## Next\nOrder the mast.\n"
         ("notes/LanternArray2026.md", STATUS, "Lantern Array 2026"),
         ("notes/Tidewell/lease.txt", "The berth is let.", "lease (Tidewell)"),
         ("notes/Invoice 8841 Tidewell.txt", "Total: 300\nDue: 3 May\n", "Invoice 8841 Tidewell"),
-        ("notes/invoice_8841.txt", "ACME\n\nThe total is 300.", "ACME (invoice 8841)"),
+        ("notes/bill_tidewell.txt", "ACME\n\nThe total is 300.", "ACME (bill tidewell)"),
     ],
 )
 def test_a_name_that_reads_as_words_is_the_title(name, text, title):

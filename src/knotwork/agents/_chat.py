@@ -31,12 +31,12 @@ from knotwork._synthesis.questions.follow_ups import (
 from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
+from knotwork._text.visible import visible_text
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
 from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
 from knotwork.agents._offers import MemoryOffer, OpenOffers
 from knotwork.agents._statements import MessageParts, may_state, read_offered, split_message
-from knotwork._text.visible import visible_text
 from knotwork.errors import ModelError, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence, MemoryCitation
 

@@ -77,6 +77,11 @@ def is_given(uri: str) -> bool:
     return is_telling(readable_name(name)) and (" " in name or _is_own_name(readable_name(name)))
 
 
+def has_rare_word(name: str) -> bool:
+    """Return True if a word of the name is not among common English words."""
+    return any(word.lower() not in common_words() for word in _telling_words(name))
+
+
 def stands_for_folder(name: str) -> bool:
     """Return True for the name of a file that is about its folder, such as "README" or "n1"."""
     return name.casefold() in _WHOLE_FOLDER or not re.search(r"[^\W\d_]{2}", name)

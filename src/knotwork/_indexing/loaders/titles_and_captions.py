@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from knotwork._indexing.loaders.loader import Content
 from knotwork._indexing.loaders.path_names import (
     adds_to,
+    has_rare_word,
     is_general,
     is_given,
     is_telling,
@@ -166,8 +167,9 @@ def choose_title(content: Content, uri: str) -> str:
     added: list[str] = []
     # A slug ("runtime-config-client") beside a title only repeats it in other words.
     is_marked = content.media_type not in _WITHOUT_HEADINGS and _top_heading(content)[0]
-    has_own = bool(_own_title(content) or is_marked) and not is_general(title)
-    for part in (name if is_given(uri) or not has_own else "", *others):
+    has_own = bool(_own_title(content) or is_marked)
+    is_said = is_given(uri) or is_general(title) or (not has_own and has_rare_word(name))
+    for part in (name if is_said else "", *others):
         if len(part) <= MAX_DOCUMENT_TITLE_LENGTH and adds_to(part, text):
             added.append(part)
             text += f"\n{part.casefold()}"
