@@ -16,6 +16,7 @@ TEXTS = [
     ["Ende Dez. 2023 war u. a. Ulm dabei.", "Tel. 0731 555 ist neu."],
     ["Käthe arbeitet bei der Grünwerk GmbH.", "Nguyễn arbeitet in Ulm."],
     ["Sie sagte: „Es ist zu.“", "Dann ging sie."],
+    ["The choices are t or n.", "Leading spaces are ignored."],
     ["M. Dupont habite p. ex. à Lyon.", "Il est parti."],
     ["Mme. Curie et al. ont publié l'art. 5 de la loi.", "Cf. p. 12."],
     ["J. R. R. Tolkien wrote it.", "He lived in Oxford."],

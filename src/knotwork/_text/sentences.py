@@ -28,6 +28,10 @@ _STOP = re.compile(
     r"(?:[“‘«‹][)\]]?(?=\s|\Z))?+(?:[ ](?:''|”|’’))?+(?:\[\d{1,3}\])*+"
 )
 _IS_UNIT = re.compile(r"\d[ \u00a0]?[^\W\d_]{1,4}\Z")
+_LETTER_AFTER = re.compile(r"\.\s[^\W\d_]\.")
+"""After the first letter of "z. B."."""
+_SPACED_BEFORE = re.compile(r"(?<![^\s(])[^\W\d_]\.[ \u00a0][^\W\d_]\Z")
+"""The beginning of "u. a. Ulm"."""
 _INK = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n\s*\n\s*|[\f\v\u2029]\s*")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
@@ -171,8 +175,10 @@ def _full_stop_ends(text: str, stop: int, word: str, start: int) -> bool:
     is_first = word.casefold() in _FIRST_WORDS
     if _IS_UNIT.search(text, max(start, stop - 24), stop):
         return is_first or not _is_abbreviation(before, word)
-    is_letter = len(before) == 1 and before.isalpha() and bool(word)  # "z. B.", "u. a. Ulm"
-    return not (is_letter and not is_first) and not _is_abbreviation(before, word)
+    is_spaced = _SPACED_BEFORE.search(text, max(start, stop - 8), stop) and word and not is_first
+    if is_spaced or (len(before) == 1 and _LETTER_AFTER.match(text, stop)):
+        return False
+    return not _is_abbreviation(before, word)
 
 
 def _wide_stop_ends(text: str, stop: int, after: int, end: int) -> bool:
