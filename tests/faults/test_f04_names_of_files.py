@@ -56,6 +56,7 @@ def test_a_name_that_reads_as_words_is_the_title(name, text, title):
             "The Harbour Office\n\nIt opens at seven.",
             "The Harbour Office",
         ),
+        ("notes/papers/a.md", "# Heron\nA bird.\n", "Heron"),
         ("notes/a.txt", "Bram Ostrand\n\nHe is the head.", "Bram Ostrand"),
     ],
 )

@@ -20,7 +20,8 @@ _FILE_TYPE = re.compile(r"\.[A-Za-z][A-Za-z\d]{0,7}$")
 _SAYS_NOTHING = frozenset(
     re.findall(
         r"\w+",
-        "final draft copy rev whatsapp video audio voice version file files doc docs img dsc dscn "
+        "final draft copy rev documents desktop folder folders archive whatsapp video audio voice "
+        "version file files doc docs img dsc dscn "
         "dscf pxl vid mov photo "
         "picture scan scanned screenshot screen shot download downloads export output data temp "
         "tmp unnamed default info status todo profile content contents assets src inbox "
@@ -51,7 +52,7 @@ def names_in_path(uri: str) -> tuple[str, str]:
     is_clear = is_telling(name)
     for part in reversed(parts[1:-1] if is_clear or scheme else parts[:-1]):
         folder = readable_name(part + "/").rstrip("/ ")
-        if is_telling(folder) and (not is_clear or _is_own_name(folder)):
+        if is_telling(folder) and (not is_clear or is_own_name(folder)):
             return name, folder
     return name, ""
 
@@ -74,7 +75,7 @@ def adds_to(name: str, text: str) -> bool:
 def is_given(uri: str) -> bool:
     """Return True if a person wrote the name: with spaces, or with the capitals of names."""
     name = unquote(re.split(r"[/\\]", uri)[-1])
-    return is_telling(readable_name(name)) and (" " in name or _is_own_name(readable_name(name)))
+    return is_telling(readable_name(name)) and (" " in name or is_own_name(readable_name(name)))
 
 
 def has_rare_word(name: str) -> bool:
@@ -87,7 +88,8 @@ def stands_for_folder(name: str) -> bool:
     return name.casefold() in _WHOLE_FOLDER or not re.search(r"[^\W\d_]{2}", name)
 
 
-def _is_own_name(name: str) -> bool:
+def is_own_name(name: str) -> bool:
+    """Return True if the name is like that of a person, a client or a project."""
     words = _telling_words(name)
     return (
         not name.isascii()

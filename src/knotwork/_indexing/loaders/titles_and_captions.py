@@ -11,6 +11,7 @@ from knotwork._indexing.loaders.path_names import (
     has_rare_word,
     is_general,
     is_given,
+    is_own_name,
     is_telling,
     names_in_path,
     readable_name,
@@ -169,6 +170,8 @@ def choose_title(content: Content, uri: str) -> str:
     is_marked = content.media_type not in _WITHOUT_HEADINGS and _top_heading(content)[0]
     has_own = bool(_own_title(content) or is_marked)
     is_said = is_given(uri) or is_general(title) or (not has_own and has_rare_word(name))
+    if folder in others and not (is_own_name(folder) or is_general(title) or title == name):
+        others.remove(folder)
     for part in (name if is_said else "", *others):
         if len(part) <= MAX_DOCUMENT_TITLE_LENGTH and adds_to(part, text):
             added.append(part)
