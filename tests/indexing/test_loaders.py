@@ -170,7 +170,7 @@ def test_markdown_is_written_by_its_blocks():
     document = load("a.md", MARKDOWN)
     assert document.text == (
         "Intro.\n\n# One thing here\n\n```python\n# not a heading\n```\n\n```\n# nor this\n```\n\n"
-        "## Setext\n\n### Three\n\n#hash is no heading"
+        "## Setext\n\n### Three\n\n#hash is no heading\n\nTags: travel, money"
     )
     assert document.title == "Travel: the rules"
     assert document.metadata == {

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 
@@ -19,7 +19,7 @@ from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.urls import open_store
-from knotwork.errors import StoreReadOnly
+from knotwork.errors import FilterError, StoreReadOnly
 from knotwork.records import (
     ENTITY_EDGES,
     AllOf,
@@ -158,7 +158,10 @@ def test_it_equals_a_fresh_store_of_what_is_allowed(kind, given_sources, wanted)
     always_there(oracle)
     for uri, source in by_uri.items():
         put(oracle, uri, source)
-    expected = oracle.fields.select(wanted)
+    try:
+        expected = oracle.fields.select(wanted)
+    except FilterError:
+        reject()  # an order that no value can have
     with opened(kind) as store, opened(kind) as fresh:
         always_there(store)
         for uri, source in by_uri.items():

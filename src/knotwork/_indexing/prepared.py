@@ -17,6 +17,7 @@ from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.loaders.loader import DescribablePicture
 from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, describe
 from knotwork._indexing.loaders.picture_descriptions import UndescribedDocument
+from knotwork._indexing.visible_documents import visible_document
 from knotwork._stores.base import LedgerEntry
 from knotwork._transform.strict_schema import LeftOut
 from knotwork.errors import KnotworkError
@@ -87,7 +88,7 @@ class Candidate:
 
 
 def document_source(document: Document) -> Candidate:
-    """Return a candidate for a document in memory.
+    """Return a candidate for a document in memory, with a clean text.
 
     Raises TypeError for metadata that is not text, as filters compare the text of a value.
     """
@@ -97,6 +98,7 @@ def document_source(document: Document) -> Candidate:
                 f"The metadata `{key}` of `{document.uri}` is {value!r}, but must be text, such as "
                 f"{str(value)!r}."
             )
+    document = visible_document(document)
     read = partial(_same, document)
     size = len(document.text)
     return Candidate(document.uri, read, size=size, read_here=read if size <= LIGHT_BYTES else None)

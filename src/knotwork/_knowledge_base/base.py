@@ -240,7 +240,8 @@ class KnowledgeBase:
     ) -> IndexReport:
         """Update the index from documents in memory, and return the report.
 
-        A document with a known uri is replaced if it has changed. ``remove_others`` removes all
+        A document with a known uri is replaced if it has changed. Its text is stored in composed
+        form without invisible characters, with its offsets moved. ``remove_others`` removes all
         documents of earlier calls that this one does not include. Raises as `index_events`, and
         TypeError for metadata that is not text.
         """

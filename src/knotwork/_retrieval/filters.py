@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
+from knotwork._stores.fields import DATE, FILE_DATE, field_name
+from knotwork._text.dates import read_day_range, resolve_relative
 from knotwork.errors import FilterError
 from knotwork.records import AllOf, AnyOf, Comparison, Condition, Filter, Not
 
@@ -17,8 +20,26 @@ FilterSpec = str | Mapping[str, Any] | Filter | Sequence[str | Mapping[str, Any]
 def read_filter(given: FilterSpec | None) -> Filter | None:
     """Return the filter that is described, or None for an empty text, mapping or list.
 
-    Raises FilterError.
+    Days such as "yesterday" in it become dates. Raises FilterError.
     """
+    found = _read_filter(given)
+    return None if found is None else _with_dates(found, date.today())  # noqa: DTZ011 - the user's day
+
+
+def _with_dates(found: Filter, today: date) -> Filter:
+    if isinstance(found, Not):
+        return Not(_with_dates(found.part, today))
+    if isinstance(found, AllOf | AnyOf):
+        return type(found)(tuple(_with_dates(part, today) for part in found.parts))
+    is_ordered = found.comparison not in {Comparison.CONTAINS, Comparison.PRESENT, Comparison.EQUAL}
+    if not is_ordered and field_name(found.field) not in {DATE, FILE_DATE}:
+        return found
+    days = [(value, resolve_relative(value, today)) for value in found.values]
+    values = (day if read_day_range(day) else value for value, day in days)
+    return replace(found, values=tuple(values))
+
+
+def _read_filter(given: FilterSpec | None) -> Filter | None:
     if isinstance(given, Condition | AllOf | AnyOf | Not):
         return given
     if not given:
@@ -28,7 +49,7 @@ def read_filter(given: FilterSpec | None) -> Filter | None:
     if isinstance(given, Mapping):
         return map_filter(given)
     if isinstance(given, Sequence):
-        found = [part for part in map(read_filter, given) if part is not None]
+        found = [part for part in map(_read_filter, given) if part is not None]
         if not found:
             return None
         return found[0] if len(found) == 1 else AllOf(tuple(found))

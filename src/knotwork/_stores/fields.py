@@ -21,7 +21,7 @@ import operator
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,7 +29,8 @@ from typing import Any, NamedTuple, Protocol
 
 from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import DayRange, read_day_range
-from knotwork.errors import UnknownName
+from knotwork._text.visible import visible_text
+from knotwork.errors import FilterError, UnknownName
 from knotwork.records import Document, Filter
 from knotwork.records._filters import Comparison, Condition, conditions
 
@@ -240,6 +241,10 @@ def file_day(modified_ns: int) -> str:
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _ANY = "*"
+_VALID = {
+    "date": "Write a date as 2024, 2024-05, 2024-05-03, `today`, `yesterday` or `tomorrow`.",
+    "number": "Write a number, such as 12 or 1.5.",
+}
 _ORDER: dict[Comparison, Callable[[Any, Any], bool]] = {
     Comparison.LESS: operator.lt,
     Comparison.AT_MOST: operator.le,
@@ -253,21 +258,59 @@ class _Value(NamedTuple):
     number: float | None
     days: DayRange | None
 
+    @property
+    def is_text(self) -> bool:
+        return self.number is None and self.days is None
+
+
+_VERSION_FIELD = re.compile(r"(?:^|[\W_])(?:version|release|revision|firmware)(?:$|[\W_])|版本")
+_VERSION = re.compile(
+    r"(?:v(?:er(?:sion|\.)?)? ?)?(\d{1,9}(?:\.\d{1,9})*)(?:[-_. ]?([a-z][^+]*))?(?:\+.*)?"
+)
+_SURE_VERSION = re.compile(r"v ?\d+(?:\.\d+)+.*|\d+(?:\.\d+){2,}(?:[-_.+ ]?[a-z].*)?")
+_Version = tuple[tuple[int, ...], bool, tuple[tuple[int, str], ...]]
+
+
+def holds_versions(field: str, values: Iterable[str]) -> bool:
+    """Return True if a field holds versions, by its name or by values such as 1.9.2 and v1.9.
+
+    In versions, 1.10 is above 1.9; in other numbers, it is below.
+    """
+    return _VERSION_FIELD.search(field) is not None or any(
+        _SURE_VERSION.fullmatch(fold(value)) and not read_day_range(value) for value in values
+    )
+
+
+def _read_version(text: str) -> _Version | None:
+    """Return a key that orders versions, with those before a release (2.0-rc1) below it."""
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        return None
+    numbers = [int(part) for part in match[1].split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    before = re.findall(r"(\d{1,9})|([a-z]+)", match[2] or "")
+    return tuple(numbers), not before, tuple((int(n or 0), word) for n, word in before)
+
 
 class Matcher:
     """Check whether values of a field meet a condition.
 
-    Two values compare as numbers if both are numbers, as dates if both are dates, and else as text,
-    ignoring case, full width and repeated spaces. A date without a day or month is a range of days.
+    Two values compare as versions if the field has ``versions``, as numbers if both are numbers, as
+    dates if both are dates, and else as text, ignoring case, full width and
+    repeated spaces. A date without a day or month is a range of days.
     It equals a range that contains it, and is before or after another only if all its days are.
     Text has an order only if neither side is a number or a date. A ``path`` matches as a whole,
     from any folder on, or as a folder of files.
     """
 
-    def __init__(self, condition: Condition) -> None:
+    def __init__(self, condition: Condition, *, versions: bool = False) -> None:
+        self._versions = versions
         self._comparison = condition.comparison
         self._wanted = [_read(value) for value in condition.values]
-        self._is_path = field_name(condition.field) == PATH
+        self._given = condition.values
+        self._name = field_name(condition.field)
+        self._is_path = self._name == PATH
 
     def matches(self, value: str) -> bool:
         """Return True if the value meets the condition."""
@@ -280,8 +323,43 @@ class Matcher:
         if self._comparison is Comparison.EQUAL:
             if self._is_path:
                 return any(_is_on_path(held.text, wanted.text) for wanted in self._wanted)
-            return any(_is_equal(held, wanted) for wanted in self._wanted)
-        return any(_is_ordered(held, self._comparison, wanted) for wanted in self._wanted)
+            return any(self._is_equal(held, wanted) for wanted in self._wanted)
+        return any(self._is_ordered(held, wanted) for wanted in self._wanted)
+
+    def _is_equal(self, held: _Value, wanted: _Value) -> bool:
+        if pair := self._version_pair(held, wanted):
+            return pair[0] == pair[1]
+        return _is_equal(held, wanted)
+
+    def _is_ordered(self, held: _Value, wanted: _Value) -> bool:
+        if pair := self._version_pair(held, wanted):
+            return _ORDER[self._comparison](*pair)
+        return _is_ordered(held, self._comparison, wanted)
+
+    def _version_pair(self, held: _Value, wanted: _Value) -> tuple[_Version, _Version] | None:
+        if not self._versions:
+            return None
+        pair = _read_version(held.text), _read_version(wanted.text)
+        return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
+
+    def check(self, values: Sequence[str]) -> None:
+        """Raise FilterError for an order that no value of the field can have with the condition.
+
+        The values of the field are numbers or dates, and that of the condition is not.
+        """
+        if self._comparison not in _ORDER or not values:
+            return
+        is_date = self._name in {DATE, FILE_DATE}
+        for value, wanted in zip(self._given, self._wanted, strict=True):
+            if (is_date and wanted.days is None) or (
+                wanted.is_text and not any(_read(held).is_text for held in values)
+            ):
+                kind = "date" if is_date or _read(values[0]).days else "number"
+                raise FilterError(
+                    f"The field `{self._name}` has values such as `{values[0]}`, and `{value}` is "
+                    f"not a {kind}.",
+                    fix=_VALID[kind],
+                )
 
 
 def _is_equal(held: _Value, wanted: _Value) -> bool:
@@ -319,7 +397,7 @@ def _read(value: str) -> _Value:
 
 def fold(value: str) -> str:
     """Return a value as it is compared: without case, full width and repeated spaces."""
-    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", visible_text(value)).casefold().split())
 
 
 def _matches_pattern(text: str, pattern: str) -> bool:

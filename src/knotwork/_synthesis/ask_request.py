@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypedDict
 
+from knotwork._text.visible import visible_text
 from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, MemoryCitation, PropertyValue
 
@@ -124,6 +125,7 @@ class AskRequest:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", read_mode(self.mode))
+        object.__setattr__(self, "question", visible_text(self.question))
 
     @classmethod
     def of(cls, question: str | AskRequest, options: AskOptions) -> AskRequest:

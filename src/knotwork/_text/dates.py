@@ -133,6 +133,8 @@ def resolve_relative(words: str, today: date) -> str:
         "today": today.isoformat(),
         "今天": today.isoformat(),
         "yesterday": (today - timedelta(days=1)).isoformat(),
+        "tomorrow": (today + timedelta(days=1)).isoformat(),
+        "明天": (today + timedelta(days=1)).isoformat(),
         "昨天": (today - timedelta(days=1)).isoformat(),
     }
     return relative.get(text, text)

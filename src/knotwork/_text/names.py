@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._text.visible import visible_text
 from knotwork.records import Span
 
 MAX_WORDS = 8
@@ -148,7 +149,7 @@ def normal_form(name: str) -> str:
         return simplify(name)
     if "&" in name and ";" in name:
         name = unescape(name)  # titles from HTML: "Simon &amp; Simon"
-    name = without_suffix(name)
+    name = without_suffix(visible_text(name))
     tokens = _tokens(name)
     if not tokens:
         return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

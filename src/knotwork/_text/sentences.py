@@ -23,10 +23,19 @@ LONGEST_WIDE_SENTENCE = 240
 
 _WIDE = "\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\U00020000-\U0002ffff"
 _STOP = re.compile(
-    r"[.!?…。！？｡；؟।۔]++[\"'”’»)\]}」』）】〕］｝]*+(?:[ ](?:''|”|’’))?+(?:\[\d{1,3}\])*+"
+    # German closes quotes with the signs that open them in English.
+    r"[.!?…。！？｡；؟।۔]++[\"'”’»)\]}」』）】〕］｝]*+"
+    r"(?:[“‘«‹][)\]]?(?=\s|\Z))?+(?:[ ](?:''|”|’’))?+(?:\[\d{1,3}\])*+"
 )
+_IS_UNIT = re.compile(r"\d[ \u00a0]?[^\W\d_]{1,4}\Z")
+_LETTER_AFTER = re.compile(r"\.\s[^\W\d_]\.")
+"""After the first letter of "z. B."."""
+_SPACED_BEFORE = re.compile(r"(?<![^\s(])[^\W\d_]\.[ \u00a0][^\W\d_]\Z")
+"""The beginning of "u. a. Ulm"."""
 _INK = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n\s*\n\s*|[\f\v\u2029]\s*")
+_ELIDED = re.compile(r"(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
+"""The beginning of a French word: "l'art. 5"."""
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[「『（]*+([^\W_]*)")
 _LOST_STOP = re.compile(
     r"(?<=[\w%\"'”’)\]])[ \u00a0]{2,}(?=[\"'“‘(\[]?[^\W_a-z])"
@@ -53,21 +62,31 @@ def _words(listed: str) -> frozenset[str]:
 _NEVER_LAST = _words(
     "mr mrs ms messrs mme mlle dr prof st ste mt ft rev hon gen col maj capt cmdr lt sgt cpl "
     "adm gov sen rep pres supt insp det sir fr vs v viz cf e.g i.e eg ie ca approx incl esp fl "
-    "resp"
+    "resp nr bzw vgl ggf evtl zzgl inkl exkl bspw sog dipl ing frl z.b d.h u.a p.ex c.-à-d env sra "
+    "dra"
 )
 # Abbreviations only before a number or a word in capitals; otherwise ordinary words or units.
 _BEFORE_NUMBERS = _words(
     "no nos nr vol vols p pp pg fig figs sec sect ch chap art eq eqs ed eds op par para ver tab "
-    "app jan feb mar apr jun jul aug sep sept oct nov dec long c b d r"
+    "app jan feb mar apr jun jul aug sep sept oct nov dec long c b d r abs kap abb bd tel str anm "
+    "rn rdnr mär okt dez janv févr avr juil déc tél núm pág"
 )
 # Abbreviations that end a sentence if a common first word follows.
 _SOMETIMES_LAST = _words(
-    "inc ltd co corp bros llc plc jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
+    "inc ltd co corp bros jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
     "max hr hrs sq a.m p.m am pm b.c a.d bc ad ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u "
-    "u.s.a u.s.s.r lat trans repr rev ret dist gmbh s.a n.v"
+    "u.s.a u.s.s.r lat trans repr rev ret dist s.a n.v"
 )
 # The same, with a capital: "Sun." is a day, "sun." an ordinary word.
-_WITH_CAPITAL = _words("Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun")
+_WITH_CAPITAL = _words(
+    "Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun Mo Di Mi Do Sa MM Gem Abs Hg Hrsg"
+)
+# What a number with a stop counts in German: "am 3. Mai", "im 19. Jahrhundert".
+_AFTER_ORDINALS = _words(
+    "januar februar märz april mai juni juli august september oktober november dezember jan feb "
+    "mär apr jun jul aug sep sept okt nov dez jahrhundert jahrhunderts jh quartal kapitel klasse "
+    "stock etage auflage weltkrieg geburtstag lebensjahr platz juillet"
+)
 _FIRST_WORDS = _words(
     "the a an this that these those he she it they we you i his her its their our my your in on "
     "at by for from with as after before during since when while where if although though "
@@ -141,13 +160,24 @@ def _ends_sentence(text: str, stop: int, after: int, start: int, end: int) -> bo
     if not following.isspace():
         return _unspaced_stop_ends(text, stop, after, end)
     word = _word_after(text, after, end)
-    if word[:1].islower():
-        return False
-    if mark != "." or text[stop : stop + 2] == "..":
-        return True
+    if word[:1].islower() or mark != "." or text[stop : stop + 2] == "..":
+        return not word[:1].islower()
+    return _full_stop_ends(text, stop, word, start)
+
+
+def _full_stop_ends(text: str, stop: int, word: str, start: int) -> bool:
+    """Return True if a full stop before white space and ``word`` ends a sentence."""
     before = _word_before(text, stop, start)
-    if before.isdigit() and not text[start : stop - len(before)].strip():
-        return False  # the number of a list item
+    if before.isdigit():
+        # Neither the number of a list item nor that in "3. Mai".
+        is_item = not text[start : stop - len(before)].strip()
+        return not is_item and not (len(before) < 3 and word.casefold() in _AFTER_ORDINALS)
+    is_first = word.casefold() in _FIRST_WORDS
+    if _IS_UNIT.search(text, max(start, stop - 24), stop):
+        return is_first or not _is_abbreviation(before, word)
+    is_spaced = _SPACED_BEFORE.search(text, max(start, stop - 8), stop) and word and not is_first
+    if is_spaced or (len(before) == 1 and _LETTER_AFTER.match(text, stop)):
+        return False
     return not _is_abbreviation(before, word)
 
 
@@ -180,7 +210,7 @@ def _word_before(text: str, stop: int, start: int) -> str:
     words = text[max(start, stop - 24) : stop].split()
     if not words or text[stop - 1].isspace():
         return words[-1] if words and len(words[-1]) <= 4 and text[stop - 1 : stop] != "." else ""
-    return words[-1].lstrip("\"'“‘«([{（_*")
+    return _ELIDED.sub("", words[-1].lstrip("\"'“„‘«([{（_*"))
 
 
 def _word_after(text: str, after: int, end: int) -> str:

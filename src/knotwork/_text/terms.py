@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from knotwork._text.chinese import simplify
+from knotwork._text.visible import visible_text
 
 _CJK = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
@@ -138,7 +139,7 @@ def query_terms(query: str) -> list[str]:
 
 def _fold(text: str) -> str:
     if not text.isascii():
-        text = simplify(unicodedata.normalize("NFKC", text))
+        text = simplify(unicodedata.normalize("NFKC", visible_text(text)))
     text = text.casefold()
     if not text.isascii():
         text = _LOOSE_ACCENTS.sub("", text)

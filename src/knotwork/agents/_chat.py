@@ -31,6 +31,7 @@ from knotwork._synthesis.questions.follow_ups import (
 from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
+from knotwork._text.visible import visible_text
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
 from knotwork.agents._fact_model import ask_for_facts
 from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
@@ -396,6 +397,7 @@ class Conversation:
 
     def _resolve(self, text: str) -> str:
         """Return a statement with its pronoun replaced by the name it refers to."""
+        text = visible_text(text)
         if find_pronoun(text) is None:
             return text
         return resolve_pronoun(text, read_turns(self.turns, self._names), self._names)

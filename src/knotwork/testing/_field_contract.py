@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from knotwork._stores.base import LedgerEntry, Store, require_fields
-from knotwork.errors import UnknownName
+from knotwork.errors import FilterError, UnknownName
 from knotwork.records import (
     AllOf,
     AnyOf,
@@ -164,6 +164,26 @@ class FieldStoreContract:
         assert set(selection.chunks) == {i for name in expected for i in chunks[name]}
         documents = store.documents.chunks([i for name in expected for i in chunks[name]])
         assert set(selection.documents) == {chunk.document_id for chunk in documents.values()}
+
+    def test_versions_have_their_own_order(self, store: Store) -> None:
+        versions = ("1.8", "1.9", "1.10", "1.10.2", "2.0-rc1", "2.0")
+        chunks = {v: put_document(store, v, {"version": v, "price": v[:4]}) for v in versions}
+
+        def found(field: str, comparison: str, value: str) -> set[str]:
+            kept = set(require_fields(store).select(where(field, comparison, value)).chunks)
+            return {version for version in versions if kept & set(chunks[version])}
+
+        assert found("version", ">", "1.9") == set(versions[2:])
+        assert found("version", ">=", "v1.10") == set(versions[2:])
+        assert found("version", "<", "2.0") == set(versions[:5])
+        assert found("version", "=", "2") == {"2.0"}
+        assert found("price", ">", "1.85") == {"1.9", "2.0"}
+
+    def test_an_order_that_no_value_can_have_is_an_error(self, store: Store) -> None:
+        put_document(store, "a", {"date": "2024-05-03", "size": "12"}, modified_day=18_000)
+        for field, value in (("date", "soon"), ("date", "9"), ("size", "big"), ("file_date", "x")):
+            with pytest.raises(FilterError, match=f"`{field}` has values such as"):
+                require_fields(store).select(where(field, ">=", value))
 
     def test_conditions_combine(self, store: Store) -> None:
         (a,) = put_document(store, "a", {"author": "Ann", "tags": "x"})

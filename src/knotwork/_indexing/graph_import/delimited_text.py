@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import IndexingError, LoadError
@@ -160,7 +160,7 @@ def _decode(data: bytes, encoding: str) -> str | None:
         text = data.decode(encoding, "replace" if encoding == "utf-8-sig" else "strict")
     except UnicodeDecodeError:
         return None
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+    return clean_text(text)
 
 
 def _binary_file(path: Path) -> IndexingError:

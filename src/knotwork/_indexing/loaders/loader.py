@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from knotwork._text.visible import visible_text
 from knotwork.errors import LoadError
 from knotwork.records import Anchor, Block, BoxedSpan, Link, Page, Span, Table, TimedSpan
 
@@ -181,14 +182,13 @@ class FormatLoader:
 
 
 def clean_text(text: str) -> str:
-    """Return text with newlines as its only line ends, without NULs and lone surrogates.
+    """Return text with newlines as its only line ends, as `visible_text` writes it.
 
-    All other characters are kept.
+    NULs and lone surrogates are left out, all other characters are kept.
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.replace("\x00", "").lstrip("\ufeff")
-    return _SURROGATE.sub("\ufffd", text)
+    return visible_text(_SURROGATE.sub("\ufffd", text.replace("\x00", "")))
 
 
 def clean_line(text: str) -> str:

@@ -290,7 +290,7 @@ def _make_document(uri: str, content: Content) -> Document:
     return Document(
         uri=uri,
         text=content.text,
-        title=choose_title(content, uri.rpartition("/")[2]),
+        title=choose_title(content, uri),
         media_type=content.media_type,
         language=detect_language(content.text),
         metadata=dict(content.metadata),

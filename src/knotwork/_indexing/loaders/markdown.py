@@ -47,6 +47,11 @@ class MarkdownLoader(FormatLoader, name="markdown"):
         text, metadata = read_front_matter(decode_text(source), uri=source.uri)
         writer = BlockWriter(source)
         add_markdown(writer, text)
+        known = text.casefold()
+        listed = next((metadata[key] for key in ("tags", "tag", "keywords") if key in metadata), "")
+        tags = [tag for part in listed.split(",") if (tag := part.strip())]
+        if any(tag.casefold() not in known for tag in tags):
+            writer.paragraph(f"Tags: {', '.join(tags)}")
         title = metadata.pop("title", "")
         return writer.content("text/markdown", title=title, metadata=metadata)
 

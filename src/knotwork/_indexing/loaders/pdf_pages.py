@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 from knotwork._indexing.loaders.loader import (
     Source,
     broken_file_error,
-    clean_text,
     encrypted_file_error,
 )
 
@@ -145,7 +144,7 @@ def _text(page: Any, number: int, code: int) -> str:  # noqa: ANN401
         return " "
     if any(first <= text <= last for first, last in _COMPATIBLE):
         text = unicodedata.normalize("NFKC", text)
-    return clean_text(text)
+    return text
 
 
 def _with_accents(characters: Iterable[Character]) -> list[Character]:

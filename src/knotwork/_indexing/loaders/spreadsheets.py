@@ -30,8 +30,9 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.number_formats import show_value
+from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, readable_name
+from knotwork._indexing.loaders.titles_and_captions import is_title_like
 from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell

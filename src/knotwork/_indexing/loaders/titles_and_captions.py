@@ -6,6 +6,17 @@ import re
 from collections.abc import Iterable
 
 from knotwork._indexing.loaders.loader import Content
+from knotwork._indexing.loaders.path_names import (
+    adds_to,
+    has_rare_word,
+    is_general,
+    is_given,
+    is_own_name,
+    is_telling,
+    names_in_path,
+    readable_name,
+    stands_for_folder,
+)
 from knotwork.records import BlockKind
 
 MIN_REPEATING_PAGES = 4
@@ -142,28 +153,81 @@ _FIRST_LINE = re.compile(r"\s*([^\n]{2,200})(?:\n|$)")
 _ENDS_LIKE_TEXT = re.compile(r"[.。!！,，;；:：…]['\"”’」』)）]*$")
 _STARTS_LIKE_TEXT = re.compile(r"[-*+•>|\[{<=~`#/\\(]|\d{4}-\d\d|---")
 _NO_TITLE = re.compile(
-    r"(?:untitled.*|microsoft (?:word|powerpoint|excel).*|document ?\d*|powerpoint presentation"
+    r"(?:untitled.*|\(?(?:anonymous|unknown|no title)\)?"
+    r"|microsoft (?:word|powerpoint|excel).*|document ?\d*|powerpoint presentation"
     r"|slide ?\d*|presentation ?\d*|title|.*\.(?:docx?|pptx?|xlsx?|pdf|dvi|tex|indd|qxd)"
     r"|新建.*|未命名.*|演示文稿\d*|文档\d*)",
     re.IGNORECASE,
 )
 
 
-def choose_title(content: Content, file_name: str) -> str:
+_MAX_ALIASES = 5
+
+
+def choose_title(content: Content, uri: str) -> str:
     """Return the title in the metadata, else the top heading, the first line or the file name.
 
-    The permalink of a note without a title ends with the title that its author gave it.
+    A name that reads as words is the title before a lower heading, a general one ("Status"), and a
+    first line that may be text. What the name, the folder and the aliases of a note say beyond its
+    text follows the title in brackets.
     """
-    title = content.title.strip()
-    if title and len(title) <= 2 * MAX_DOCUMENT_TITLE_LENGTH and not _NO_TITLE.fullmatch(title):
+    name, folder = names_in_path(uri)
+    others = [part for part in (folder, *_aliases(content)) if is_telling(part)]
+    title = _title_inside(content, name, uri, is_named=is_telling(name) or bool(others))
+    text = f"{title}\n{content.text[:_NAMES_ARE_IN]}".casefold()
+    added: list[str] = []
+    # A slug ("runtime-config-client") beside a title only repeats it in other words.
+    is_marked = content.media_type not in _WITHOUT_HEADINGS and _top_heading(content)[0]
+    has_own = bool(_own_title(content) or is_marked)
+    is_said = is_given(uri) or is_general(title) or (not has_own and has_rare_word(name))
+    if folder in others and not (is_own_name(folder) or is_general(title) or title == name):
+        others.remove(folder)
+    for part in (name if is_said else "", *others):
+        if len(part) <= MAX_DOCUMENT_TITLE_LENGTH and adds_to(part, text):
+            added.append(part)
+            text += f"\n{part.casefold()}"
+    if added and (is_general(title) or (title == name and not is_telling(name))):
+        first = added.pop(0)
+        added = [title, *added] if title and not stands_for_folder(title) else added
+        title = first
+    return f"{title} ({', '.join(added)})" if added else title
+
+
+_WITHOUT_HEADINGS = frozenset({"text/plain", "application/pdf"})
+"""Types of files whose headings are guessed by their looks."""
+_NAMES_ARE_IN = 100_000
+"""Characters at the beginning of a text that may repeat the words of its name."""
+
+
+def _title_inside(content: Content, name: str, uri: str, *, is_named: bool) -> str:
+    """Return the title in a document, or its name if that is the better one."""
+    if title := _own_title(content):
         return title
-    heading = _top_heading(content)
-    if heading:
+    heading, level = _top_heading(content)
+    if heading and (
+        not adds_to(name, heading.casefold()) or (level == 1 and not is_general(heading))
+    ):
         return heading
-    line = _FIRST_LINE.match(content.text)
-    if line and _may_be_document_title(line.group(1).strip(), content.text[line.end() :]):
-        return line.group(1).strip()
-    return _title_in_path(content.metadata.get("permalink", "")) or readable_name(file_name)
+    match = _FIRST_LINE.match(content.text)
+    line = match[1].strip() if match else ""
+    if match and not heading and _may_be_document_title(line, content.text[match.end() :]):
+        is_key = is_named and bool(item_term(line))
+        if not (is_key or (is_given(uri) and adds_to(name, line.casefold()))):
+            return line
+    return _title_in_path(content.metadata.get("permalink", "")) or name or readable_name(uri)
+
+
+def _own_title(content: Content) -> str:
+    title = content.title.strip()
+    is_title = len(title) <= 2 * MAX_DOCUMENT_TITLE_LENGTH and not _NO_TITLE.fullmatch(title)
+    return title if is_title else ""
+
+
+def _aliases(content: Content) -> list[str]:
+    listed = next(
+        (content.metadata[key] for key in ("aliases", "alias") if key in content.metadata), ""
+    )
+    return [alias for part in listed.split(",") if (alias := part.strip())][:_MAX_ALIASES]
 
 
 def _title_in_path(permalink: str) -> str:
@@ -173,26 +237,20 @@ def _title_in_path(permalink: str) -> str:
     return last if is_title and len(last) <= MAX_DOCUMENT_TITLE_LENGTH else ""
 
 
-def readable_name(file_name: str) -> str:
-    """Return a file name without its suffix, with spaces between its words."""
-    stem = file_name.rpartition(".")[0] or file_name
-    return " ".join(re.sub(r"[_\-.+]+|%20", " ", stem).split()) or file_name
+def _top_heading(content: Content) -> tuple[str, int]:
+    """Return the first heading and its level, or ("", 0).
 
-
-def _top_heading(content: Content) -> str:
-    """Return the first heading if the text begins with it, or if it is above all others, or ""."""
+    It counts if the text begins with it, or if it is above all others.
+    """
     sections = [block for block in content.blocks if block.kind is BlockKind.SECTION]
     if not sections:
-        return ""
+        return "", 0
     top = sections[0]
     first = not content.text[: top.span.start].strip()
     alone = all(section.level > top.level for section in sections[1:])
     near = top.span.start <= 2_000
-    return (
-        top.label
-        if (first or (alone and near)) and len(top.label) <= MAX_DOCUMENT_TITLE_LENGTH
-        else ""
-    )
+    is_top = (first or (alone and near)) and len(top.label) <= MAX_DOCUMENT_TITLE_LENGTH
+    return (top.label, top.level) if is_top else ("", 0)
 
 
 def _may_be_document_title(line: str, rest: str) -> bool:

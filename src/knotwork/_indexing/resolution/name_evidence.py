@@ -22,7 +22,7 @@ from knotwork._indexing.resolution.name_shapes import (
     read_person,
 )
 from knotwork._stores.base import Store
-from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Label
+from knotwork.records import ALIAS_RELATION, Edge, EdgeType, Entity, Label
 
 UNRESOLVED_TYPES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
 """Types of entities that have no aliases: only 1998 means 1998."""
@@ -57,7 +57,8 @@ class NameEvidence:
     each document; ``partners``, the entities that an alias relation links it to. By other keys:
     ``aliases``, the chunks that state an alias of a pair; ``owners``, the document of a chunk;
     ``texts`` of the chunks that state an alias; ``kinds``, the type of an entity in a chunk;
-    ``around``, the entities that a chunk mentions.
+    ``around``, the entities that a chunk mentions; ``births``, the chunks that state where a person
+    was born, by place.
     """
 
     chunks: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class NameEvidence:
     texts: dict[str, str] = field(default_factory=dict)
     kinds: dict[tuple[str, str], str] = field(default_factory=dict)
     around: dict[str, frozenset[str]] = field(default_factory=dict)
+    births: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def is_introduced(self, short: str, full: str) -> bool:
         """Return True if every document that names both entities names the full one first."""
@@ -123,14 +125,8 @@ def read_aliases(
 
     With ``of``, return only pairs with one of these entities.
     """
-    relates = [EdgeType.RELATES]
-    if of is None:
-        edges = store.graph.edges(types=relates)
-    else:
-        around = store.graph.neighbours(of, types=relates)
-        edges = (edge for ends in around.values() for edge in ends)
     stated: defaultdict[EntityPair, set[str]] = defaultdict(set)
-    for edge in checked(edges):
+    for edge in checked(_relations(store, of)):
         if edge.relation == ALIAS_RELATION and edge.source != edge.target:
             ids = min(edge.source, edge.target), max(edge.source, edge.target)
             stated[ids].update(edge.chunks[:_CHUNKS_OF_ALIAS])
@@ -162,6 +158,31 @@ def read_evidence(
     for entity in checked(wanted):
         evidence.documents[entity] = frozenset(owner[c] for c in evidence.chunks[entity])
     return evidence
+
+
+_BORN_IN = frozenset({"born in", "born at", "出生于", "生于", "出生地"})
+
+
+def read_births(
+    store: Store, of: Collection[str] | None = None
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the chunks that state each birthplace of entities with several, by entity.
+
+    With ``of``, return only these entities.
+    """
+    born: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for edge in checked(_relations(store, of)):
+        if edge.relation in _BORN_IN and (of is None or edge.source in of):
+            born[edge.source][edge.target] = edge.chunks
+    return {entity: places for entity, places in born.items() if len(places) > 1}
+
+
+def _relations(store: Store, of: Collection[str] | None) -> Iterable[Edge]:
+    relates = [EdgeType.RELATES]
+    if of is None:
+        return store.graph.edges(types=relates)
+    around = store.graph.neighbours(of, types=relates)
+    return (edge for ends in around.values() for edge in ends)
 
 
 def read_mentions(store: Store, evidence: NameEvidence, entity_ids: Collection[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from knotwork._cancellation import checked
 from knotwork._indexing.resolution.name_evidence import (
@@ -18,6 +19,7 @@ from knotwork._indexing.resolution.name_evidence import (
     EntityProfile,
     NameEvidence,
     read_aliases,
+    read_births,
     read_evidence,
     read_mentions,
     read_profiles,
@@ -74,8 +76,13 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     seen = involved | {entity for others in around.values() for entity in others}
     seen |= {entity for pair in aliases for entity in pair} & profiles.keys()
     seen |= {entity for entity in wanted if _may_have_types(profiles[entity])}
+    births = read_births(store, None if changed is None else wanted)
+    seen |= births.keys() & wanted
     evidence = read_evidence(store, seen, aliases)
-    read_mentions(store, evidence, _ambiguous(profiles, candidates.likeness, seen))
+    evidence.births = births
+    read_mentions(
+        store, evidence, _ambiguous(profiles, candidates.likeness, seen) | births.keys() & seen
+    )
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
     rulings: dict[EntityPair, Ruling] = {}
     for pair, likeness in checked(candidates.likeness.items()):
@@ -148,8 +155,10 @@ def find_homonyms(
     for entity in checked(entity_ids):
         if entity not in profiles:
             continue
-        homonym = _by_full_names(profiles[entity], profiles, evidence) or _by_types(
-            entity, evidence
+        homonym = (
+            _by_full_names(profiles[entity], profiles, evidence)
+            or _by_types(entity, evidence)
+            or _by_births(entity, profiles, evidence)
         )
         if homonym is not None:
             found[entity] = homonym
@@ -201,16 +210,59 @@ def _may_be_one(one: EntityProfile, other: EntityProfile, evidence: NameEvidence
 def _by_types(entity: str, evidence: NameEvidence) -> Homonym | None:
     """Return the meanings of a name by its types in documents, or None for one meaning."""
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    around: defaultdict[str, set[str]] = defaultdict(set)
     for chunk in evidence.chunks[entity]:
-        document = evidence.owners[chunk]
         kind = evidence.kinds.get((chunk, entity), "")
         if kind:
-            kinds[document][kind] += 1
-        around[document] |= evidence.around.get(chunk, frozenset()) - {entity}
+            kinds[evidence.owners[chunk]][kind] += 1
     of_type: defaultdict[str, set[str]] = defaultdict(set)
     for document, counts in kinds.items():
         of_type[min(counts, key=lambda kind: (-counts[kind], kind))].add(document)
+    return _by_documents(entity, evidence, of_type, CONFLICTS, "types differ: {} and {}")
+
+
+def _by_births(
+    entity: str, profiles: Mapping[str, EntityProfile], evidence: NameEvidence
+) -> Homonym | None:
+    """Return the meanings of a name by the places of birth in documents, or None for one meaning.
+
+    A place that documents of the other one mention may be part of it, as Ulm is of Germany.
+    """
+    of_place: defaultdict[str, set[str]] = defaultdict(set)
+    for place, chunks in evidence.births.get(entity, {}).items():
+        if place in profiles:
+            of_place[place].update(evidence.owners[c] for c in chunks if c in evidence.owners)
+    mentioned = {
+        place: set().union(
+            *(
+                evidence.around.get(c, ())
+                for c in evidence.chunks[entity]
+                if evidence.owners[c] in documents
+            )
+        )
+        for place, documents in of_place.items()
+    }
+    apart = {
+        frozenset((profiles[one].entity.name, profiles[other].entity.name))
+        for one, other in combinations(of_place, 2)
+        if other not in mentioned[one] and one not in mentioned[other]
+    }
+    named = {profiles[place].entity.name: documents for place, documents in of_place.items()}
+    return _by_documents(entity, evidence, named, apart, "born in {} and in {}")
+
+
+def _by_documents(
+    entity: str,
+    evidence: NameEvidence,
+    of_type: Mapping[str, set[str]],
+    conflicts: Collection[frozenset[str]],
+    reason: str,
+) -> Homonym | None:
+    """Return the meanings of a name by what excludes each other in its documents."""
+    if len(of_type) < 2:
+        return None
+    around: defaultdict[str, set[str]] = defaultdict(set)
+    for chunk in evidence.chunks[entity]:
+        around[evidence.owners[chunk]] |= evidence.around.get(chunk, frozenset()) - {entity}
     surroundings = {
         kind: set().union(*(around[document] for document in documents))
         for kind, documents in of_type.items()
@@ -218,7 +270,7 @@ def _by_types(entity: str, evidence: NameEvidence) -> Homonym | None:
     ordered = sorted(of_type, key=lambda kind: (-len(of_type[kind]), kind))
     for place, one in enumerate(ordered):
         for other in ordered[place + 1 :]:
-            if frozenset((one, other)) not in CONFLICTS:
+            if frozenset((one, other)) not in conflicts:
                 continue
             if _shared(surroundings[one], surroundings[other]) > MOST_SHARED:
                 continue
@@ -226,7 +278,7 @@ def _by_types(entity: str, evidence: NameEvidence) -> Homonym | None:
             senses = [
                 [c for c in evidence.chunks[entity] if evidence.owners[c] in side] for side in sides
             ]
-            return _homonym(entity, senses, f"types differ: {one} and {other}")
+            return _homonym(entity, senses, reason.format(one, other))
     return None
 
 

@@ -30,6 +30,7 @@ from knotwork._stores.fields import (
     field_name,
     file_day,
     format_values,
+    holds_versions,
     language_values,
     summarize_field,
 )
@@ -225,11 +226,14 @@ class SqlFields:
     def _matching(self, condition: Condition) -> IdSet:
         """Return the documents that meet a condition."""
         name = field_name(condition.field)
-        matches = Matcher(condition).matches
         if name in BUILT_IN_FIELDS:
-            return IdSet({key for value, key in self._pairs(name) if matches(value)})
+            matcher, pairs = Matcher(condition), list(self._pairs(name))
+            matcher.check([value for value, _ in pairs[:1]])
+            return IdSet({key for value, key in pairs if matcher.matches(value)})
         values = [value for (value,) in self._database.fetch(self._sql.values, (name,))]
-        bound = self._database.dialect.bind_texts(filter(matches, values))
+        matcher = Matcher(condition, versions=holds_versions(name, values))
+        matcher.check(values)
+        bound = self._database.dialect.bind_texts(filter(matcher.matches, values))
         rows = self._database.fetch(self._sql.documents_with, (bound, name))
         return IdSet({key for (key,) in rows})
 

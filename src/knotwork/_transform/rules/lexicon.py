@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.names import STOP_NAMES, normal_form
+from knotwork._text.visible import MARKS
 
 
 def word_set(listed: str) -> frozenset[str]:
@@ -179,13 +180,13 @@ _MONTH = (
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR = r"\d{3,4}(?!\w)"
-_LETTER = rf"[^\W\d_{HAN_AND_KANA}]"
-_LETTER_OR_DIGIT = rf"[^\W{HAN_AND_KANA}]"
+_LETTER = rf"(?:[^\W\d_{HAN_AND_KANA}][{MARKS}]*+)"
+_LETTER_OR_DIGIT = rf"(?:[^\W{HAN_AND_KANA}][{MARKS}]*+)"
 _SUFFIXES = (
     "py|js|ts|md|json|toml|ya?ml|txt|csv|sh|cpp|java|go|rs|sql|html|xml|ini|cfg|conf|exe|dll|log"
     "|pdf|docx|xlsx"
 )
-_PLAIN_END = r"(?![\w@'’&+#-]|\.\w|\(\)|://)"
+_PLAIN_END = rf"(?![\w{MARKS}@'’&+#-]|\.\w|\(\)|://)"
 _TOKEN = re.compile(
     # For speed, start with the two kinds of words that make up nearly all of a text.
     rf"(?P<lower>[a-z]+{_PLAIN_END})"

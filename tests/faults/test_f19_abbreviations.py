@@ -1,0 +1,42 @@
+"""Stops of abbreviations, initials and ordinals do not end a sentence."""
+
+import pytest
+
+from knotwork._text.sentences import split_sentences
+
+from .small_files import ask
+
+TEXTS = [
+    ["Dr. Müller ist z. B. am Mo. erreichbar.", "Er wohnt in Ulm."],
+    ["Siehe Nr. 5 und Abs. 2 des Gesetzes.", "Der Rest folgt."],
+    ["Gem. Art. 5 Abs. 1 S. 2 GG gilt das.", "Der Satz endet."],
+    ["Das gilt bzw. galt ca. 3 Jahre, d. h. lange.", "Danach nicht."],
+    ["Äpfel, Birnen usw.", "Danach kamen sie."],
+    ["Am 3. Mai 2024 kam er im 19. Jahrhundert an.", "Am 4. Juni ging er."],
+    ["Ende Dez. 2023 war u. a. Ulm dabei.", "Tel. 0731 555 ist neu."],
+    ["Käthe arbeitet bei der Grünwerk GmbH.", "Nguyễn arbeitet in Ulm."],
+    ["Sie sagte: „Es ist zu.“", "Dann ging sie."],
+    ["The choices are t or n.", "Leading spaces are ignored."],
+    ["M. Dupont habite p. ex. à Lyon.", "Il est parti."],
+    ["Mme. Curie et al. ont publié l'art. 5 de la loi.", "Cf. p. 12."],
+    ["J. R. R. Tolkien wrote it.", "He lived in Oxford."],
+    ["See No. 5 on p. 3.", "The rest follows."],
+    ["Use a tool, e.g. Python, i.e. a language.", "It is approx. 5 MB."],
+    ["Smith vs. Jones was heard at 5 p.m. on Friday.", "The gate closes at 8 p.m."],
+    ["The width is 3 ft.", "It fits."],
+    ['He said "It is closed."', "Then he left."],
+    ["(See Fig. 3.)", "[It was moved.]", "Now it is gone."],
+    ["他说：“门关了。”", "然后他走了。"],
+]
+
+
+@pytest.mark.parametrize("sentences", TEXTS)
+def test_sentences_end_at_their_own_stops(sentences):
+    text = " ".join(sentences)
+    assert [text[span.start : span.end] for span in split_sentences(text)] == sentences
+
+
+def test_an_answer_is_not_cut_at_an_abbreviation(tmp_path):
+    files = {"a.txt": "Dr. Müller ist z. B. am Mo. erreichbar.\n\nThe harbour is north of town.\n"}
+    (answer,) = ask(tmp_path, files, "Wann ist Dr. Müller erreichbar?")
+    assert "z. B. am Mo. erreichbar." in answer.replace("**", "")
