@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 MAX_HEADER_LENGTH = 60
@@ -31,10 +32,13 @@ def row_key(row: Sequence[str]) -> str:
     return key.rstrip(":： ") if len(key) <= MAX_HEADER_LENGTH else ""
 
 
-def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
+def spread_cells(
+    rows: Iterable[Iterable[SpanningCell]], *, repeated: bool = False
+) -> Iterator[list[str]]:
     """Yield rows with one text for each column, "" after the first column of a wide cell.
 
-    The text of a cell that spans rows is repeated in each of them if it is short: it is their key.
+    If ``repeated``, its text is in each column. The text of a cell that spans rows is repeated in
+    each of them if it is short: it is their key.
     """
     reaching: dict[int, tuple[str, int]] = {}
     for row in rows:
@@ -45,15 +49,37 @@ def spread_cells(rows: Iterable[Iterable[SpanningCell]]) -> Iterator[list[str]]:
                 texts.append(_extend(reaching, below, len(texts)))
             width = max(1, min(cell.columns, MAX_SPAN))
             for column in range(len(texts), len(texts) + width):
-                text = cell.text if column == len(texts) else ""
+                text = cell.text if repeated or column == len(texts) else ""
                 if cell.rows > 1:
-                    repeated = text if len(text) <= MAX_HEADER_LENGTH else ""
-                    below[column] = (repeated, cell.rows - 1)
-            texts += [cell.text, *[""] * (width - 1)]
+                    key = text if len(text) <= MAX_HEADER_LENGTH else ""
+                    below[column] = (key, cell.rows - 1)
+            texts += [cell.text, *[cell.text if repeated else ""] * (width - 1)]
         for column in range(len(texts), max(reaching, default=-1) + 1):
             texts.append(_extend(reaching, below, column) if column in reaching else "")
         reaching = below
         yield texts
+
+
+def join_header_rows(
+    rows: Sequence[Sequence[SpanningCell]], marked: int = 0
+) -> tuple[Sequence[Sequence[SpanningCell]], bool]:
+    """Return the rows of a table with those of its header as one, and True if there were several.
+
+    The names of a column are joined, as in "Load (t) Near". The ``marked`` first rows are the
+    header; else the first two are, if a cell of the first is above several names.
+    """
+    count = marked
+    if count < 2 and len(rows) > 2 and len(rows[0]) > 1:
+        names = [cell.text for cell in rows[1] if cell.text]
+        is_wide = any(cell.text and cell.columns > 1 for cell in rows[0])
+        is_named = len(names) > 1 and not any(map(_NUMBER.fullmatch, names))
+        below = [cell.text for cell in rows[2]]
+        count = 2 if is_wide and is_named and any(map(_NUMBER.fullmatch, below)) else count
+    if not 1 < count < len(rows):
+        return rows, False
+    columns = zip_longest(*spread_cells(rows[:count], repeated=True), fillvalue="")
+    names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
+    return [[SpanningCell(name) for name in names], *rows[count:]], True
 
 
 def _extend(
