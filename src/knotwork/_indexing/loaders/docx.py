@@ -15,7 +15,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, OpenBlock
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.docx_markup import (
     BOX,
     COMMENT,
@@ -43,7 +43,7 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
 )
 from knotwork._indexing.loaders.office_graphics import Graphics, picture_text
-from knotwork._indexing.loaders.office_markup import RELATIONS
+from knotwork._indexing.loaders.office_markup import RELATIONS, add_item, comment_text
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import (
     MAX_HEADER_LENGTH,
@@ -59,7 +59,6 @@ from knotwork._indexing.loaders.titles_and_captions import (
     is_monospaced_font,
     is_table_caption,
     is_title_like,
-    item_term,
     run_in_term,
 )
 from knotwork._text.languages import detect_language
@@ -82,8 +81,6 @@ _PAGE_NUMBER = re.compile(
 )
 _MOST_NESTED = 400
 """Characters of tables in a cell that is read as a cell."""
-_MARK = re.compile(r"\d{1,9}[.)]")
-"""The number of an item as Markdown writes it."""
 _MAX_HEADING_SHARE = 1 / 3
 """The share of paragraphs that can be headings; if more are bold, they are bold for another
 reason."""
@@ -258,10 +255,7 @@ class _Body:
         text = " ".join(text_of(note).split()) if note is not None else ""
         if not text or reference.tag != COMMENT:
             return f"[{reference.get(LABEL)}] {text}" if text and reference.get(LABEL) else text
-        author = (note.get(f"{W}author") or "").strip()
-        if detect_language(text) == "zh":
-            return f"批注（{author}）：{text}" if author else f"批注：{text}"
-        return f"Comment by {author}: {text}" if author else f"Comment: {text}"
+        return comment_text((note.get(f"{W}author") or "").strip(), text)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401
         formatting = formatting_of(paragraph, style)
@@ -286,12 +280,8 @@ class _Body:
             self._end_group()
             term = run_in_term(bold_runs(paragraph, style))
             if is_item:
-                mark = label.strip()
-                if not _MARK.fullmatch(mark):
-                    mark, term = BULLET, term or item_term(text)
-                    text = label + text
                 depth = max(list_level, style.depth - 1)
-                self._writer.item(text, level=depth, mark=mark, term=term)
+                add_item(self._writer, text, label=label, level=depth, term=term)
             else:
                 self._writer.paragraph(text, term=term)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, ClassVar
 
 from knotwork._indexing.loaders.docx_numbering import Numbering
@@ -20,8 +19,8 @@ from knotwork._indexing.loaders.office_markup import (
     choose_alternatives,
     parsed,
     related,
+    write_apart,
 )
-from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.symbols import symbol
 
 LABEL = "label"
@@ -114,20 +113,11 @@ class Markup:
             raised = f"note {number}" if is_note else _raised(look)
             if text:
                 shown.append((run, text, raised))
-        groups = [(raised, [*runs]) for raised, runs in groupby(shown, key=lambda found: found[2])]
-        texts = ["".join(text for _, text, _ in runs) for _, runs in groups]
-        before = ""
-        for (raised, runs), text, after in zip(groups, texts, [*texts[1:], ""], strict=False):
-            written = [part for _, part, _ in runs]
-            if raised:
-                is_note, is_lowered = raised.startswith("note"), raised == "subscript"
-                whole = write_raised(before, text, lowered=is_lowered, is_note=is_note, after=after)
-                written = [whole, *[""] * (len(runs) - 1)]
-            for (run, _, _), part in zip(runs, written, strict=True):
-                inner = run.makeelement(f"{W}t", {})
-                inner.text = part
-                run.insert(0, inner)
-            before = (before + "".join(written))[-200:]
+        texts = write_apart([(text, place) for _, text, place in shown])
+        for (run, _, _), text in zip(shown, texts, strict=True):
+            inner = run.makeelement(f"{W}t", {})
+            inner.text = text
+            run.insert(0, inner)
 
     def _take_text(self, run: Any) -> tuple[str, bool]:  # noqa: ANN401
         """Remove and return the text of a run, with True if it is the mark of a note."""
