@@ -94,7 +94,7 @@ def test_results_of_fields_and_the_bases_of_readings_are_read():
     assert text(f"<w:p>{ruby}{run('に行く')}</w:p>") == "東京に行く"
 
 
-def test_tables_in_cells_stay_in_their_rows(tmp_path):
+def test_tables_in_cells_stay_in_their_rows():
     hours = table(("Day", "Hours"), ("Monday", "8-12"), ("Tuesday", "9-13")) + paragraph("")
     plain = table(("Mon", "8-12"), ("Tue", "9-13")) + paragraph("by phone")
     body = table(("Station", "Open"), ("Vik", hours), ("Ulm", plain), ("Tor", "never"))
@@ -103,6 +103,13 @@ def test_tables_in_cells_stay_in_their_rows(tmp_path):
         "| Ulm | Mon 8-12; Tue 9-13 by phone |",
         "| Tor | never |",
     ]
+
+
+def test_tables_in_tables_in_tables_are_read_in_time():
+    deep = paragraph("Deepest.")
+    for _ in range(40):
+        deep = table((deep, "a"), ("b", "c"))
+    assert text(deep).count("Deepest.") == 1
 
 
 def test_a_layout_of_long_tables_keeps_its_tables_and_the_names_of_its_rows():

@@ -250,8 +250,8 @@ class _Body:
             self._writer.paragraph(text)
 
     def _note(self, reference: Any) -> str:  # noqa: ANN401
-        """Return a note as it is written below its paragraph."""
-        note = self._notes.get((reference.tag, reference.get(f"{W}id")))
+        """Return a note as it is written below its paragraph, the first time."""
+        note = self._notes.pop((reference.tag, reference.get(f"{W}id")), None)
         text = " ".join(text_of(note).split()) if note is not None else ""
         if not text or reference.tag != COMMENT:
             return f"[{reference.get(LABEL)}] {text}" if text and reference.get(LABEL) else text
@@ -377,8 +377,9 @@ class _Body:
 
     def _add_boxes(self, row: list[Any]) -> None:
         """Append the cells of a row of a layout; a short first one is the title of the others."""
-        text = _cell_text(row[0])
-        if len(row) == 1 or row[0].find(f"{W}tbl") is not None or not is_title_like(text):
+        is_titled = len(row) > 1 and row[0].find(f"{W}tbl") is None
+        text = _cell_text(row[0]) if is_titled else ""
+        if not is_title_like(text):
             for cell in row:
                 self._add_box(cell)
             return
@@ -427,7 +428,9 @@ def _cell_text(cell: Any) -> str:  # noqa: ANN401
 
 
 def _table_text(table: Any) -> str:  # noqa: ANN401
-    rows = [[_cell_text(c) for c in row.iterchildren(f"{W}tc")] for row in table.iter(f"{W}tr")]
+    rows = [
+        [_cell_text(c) for c in row.iterchildren(f"{W}tc")] for row in table.iterchildren(f"{W}tr")
+    ]
     if len(rows) > 1 and names_columns(rows[0], rows[1]):
         names = rows[0]
         rows = [[f"{name}: {cell}" for name, cell in zip(names, row, strict=False)] for row in rows]
