@@ -42,7 +42,7 @@ class Numbering:
     """The lists of a document, and the last number at each of their levels."""
 
     def __init__(self, root: Any, style_lists: Mapping[str, str]) -> None:  # noqa: ANN401
-        """Read ``numbering.xml`` (None: there is none), given the lists of styles by their id."""
+        """Read ``numbering.xml``, if the file has it, given the lists of styles by their id."""
         self._lists = dict(_lists(root, style_lists)) if root is not None else {}
         self._last: dict[str, dict[int, int]] = {}
         self._started: set[tuple[str, int]] = set()
