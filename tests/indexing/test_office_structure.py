@@ -314,7 +314,7 @@ def test_styles_that_inherit_in_a_circle_are_read():
     assert load_docx(build).text == "Text."
 
 
-def test_contents_headers_and_footers_are_left_out():
+def test_contents_and_page_numbers_are_left_out_and_headers_are_at_the_end():
     def build(document):
         document.styles.add_style("toc 1", 1)
         document.add_paragraph("Hotels\t3", style="toc 1")
@@ -324,7 +324,7 @@ def test_contents_headers_and_footers_are_left_out():
         section.header.paragraphs[0].text = "ACME confidential"
         section.footer.paragraphs[0].text = "Page 3"
 
-    assert load_docx(build).text == "# Hotels\n\nThey are booked."
+    assert load_docx(build).text == "# Hotels\n\nThey are booked.\n\nACME confidential"
 
 
 def make_deck(build):

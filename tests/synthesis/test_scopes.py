@@ -120,7 +120,7 @@ def test_questions_for_steps_have_no_scope(question):
     [
         ("What is Emma about?", "Emma", False),
         ("What is travel.md about?", "travel.md", False),
-        ("What does Chapter 3 cover?", "Chapter 3", False),
+        ("What does Chapter 3 cover?", "Chapter 3", True),
         ("What does the pump contain?", "the pump", False),
         ("What are the main points of the travel policy?", "the travel policy", True),
         ("What topics does the page on pumps go through?", "the page on pumps", True),

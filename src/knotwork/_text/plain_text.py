@@ -17,7 +17,7 @@ def strip_links(text: str) -> str:
 _HEADING_WORD = r"(?:chapter|section|part|appendix|annex|article)"
 _HEADING_NUMBERS = (
     re.compile(
-        rf"{_HEADING_WORD}\s+(\d{{1,3}}(?:\.\d{{1,3}})*|[A-Z](?:\.\d{{1,3}})*)(?:[.:)]|\b)\s*",
+        rf"{_HEADING_WORD}\s+(\d{{1,3}}(?:\.\d{{1,3}})*|(?-i:[IVXLC]+)|[A-Z](?:\.\d{{1,3}})*)(?:[.:)]|\b)\s*",
         re.IGNORECASE,
     ),
     re.compile(r"§\s*(\d{1,3}(?:\.\d{1,3})*)[.:)]?\s*"),

@@ -226,7 +226,7 @@ class BlockWriter:
         block = _clean_block(text)
         if self._leaf is None or not block:
             return self._paragraph(text)
-        self._append(gap)
+        self._append(gap + self._indent if gap == "\n" else gap)
         self._begin_pages()
         span = self._write(block)
         self._leaf.end = span.end

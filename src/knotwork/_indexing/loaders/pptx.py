@@ -1,15 +1,20 @@
-"""Load presentations: each slide is a page, with its title as heading and its notes at the end."""
+"""Load presentations: each slide is a page, with its title as heading.
+
+Its speaker notes and comments are at the end of it.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
+from knotwork._indexing.loaders.equations import equation_text
 from knotwork._indexing.loaders.lines import read_line, written_mark
+from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -17,8 +22,18 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     office_metadata,
 )
+from knotwork._indexing.loaders.office_graphics import A, Graphics, picture_text
+from knotwork._indexing.loaders.office_markup import (
+    EQUATIONS,
+    add_item,
+    choose_alternatives,
+    comment_text,
+    parsed,
+    related,
+    write_apart,
+)
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
+from knotwork._indexing.loaders.table_rows import SpanningCell, join_header_rows, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,
@@ -29,12 +44,31 @@ from knotwork.records import BlockKind
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _MAX_GROUP_DEPTH = 20
+P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_EQUATIONS = ("{http://schemas.microsoft.com/office/drawing/2010/main}m", *EQUATIONS)
+_MEDIA = {f"{A}videoFile": "video", f"{A}audioFile": "sound", f"{A}wavAudioFile": "sound"}
+_ENDINGS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}", "Minus": "{}-", "Period": "{}."}
+_FORMS = {
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+    "arabicDb": "decimalFullWidth",
+    "circleNumDb": "decimalEnclosedCircle",
+    "circleNumWdBlack": "decimalEnclosedCircle",
+    "circleNumWdWhite": "decimalEnclosedCircle",
+    "ea1Chs": "chineseCounting",
+    "ea1Cht": "chineseCounting",
+    "ea1JpnChsDb": "chineseCounting",
+    "ea1JpnKor": "chineseCounting",
+}
+"""The forms of numbers by the types of PowerPoint without their endings."""
 _DIGITS = 5
 """Digits of the number of the first item, at most."""
 
 
 class SlidesLoader(FormatLoader, name="pptx"):
-    """Reads .pptx: titles, text boxes, tables, groups and notes, slide by slide."""
+    """Reads .pptx: titles, text boxes, tables, charts, diagrams and notes, slide by slide."""
 
     def load(self, source: Source) -> Content:
         import pptx
@@ -43,13 +77,18 @@ class SlidesLoader(FormatLoader, name="pptx"):
         presentation = pptx.Presentation(io.BytesIO(source.data))
         writer = BlockWriter(source)
         slides = list(presentation.slides)
+        for slide in slides:
+            _reduce(slide.element)
         pictures = EmbeddedPictures(writer, source)
-        deck = _Deck(writer, slides, pictures)
+        graphics = Graphics(writer)
+        authors = dict(_authors(presentation.part))
+        deck = _Deck(writer, slides, pictures, graphics, authors)
         for number, slide in enumerate(slides, start=1):
             writer.page(str(number))
             deck.add(slide)
         properties = presentation.core_properties
-        metadata = office_metadata(properties, pages=len(slides)) | pictures.metadata
+        metadata = office_metadata(properties, pages=len(slides))
+        metadata |= pictures.metadata | graphics.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
@@ -57,15 +96,23 @@ class _Deck:
     """Appends slides to a writer, without text that most slides repeat."""
 
     def __init__(
-        self, writer: BlockWriter, slides: Sequence[Any], pictures: EmbeddedPictures
+        self,
+        writer: BlockWriter,
+        slides: Sequence[Any],
+        pictures: EmbeddedPictures,
+        graphics: Graphics,
+        authors: Mapping[str, str],
     ) -> None:
         self._writer = writer
         self._pictures = pictures
+        self._graphics = graphics
+        self._authors = authors
         self._furniture = _repeated_texts(slides)
         self._has_parts = any(_opens_part(slide) for slide in slides)
 
     def add(self, slide: Any) -> None:  # noqa: ANN401 - a python-pptx slide
-        """Append a slide: title, text boxes, tables and speaker notes."""
+        """Append a slide: title, text boxes, tables, graphics, speaker notes and comments."""
+        parts = {r.rId: r.target_part for r in slide.part.rels.values() if not r.is_external}
         title = slide.shapes.title
         if title is not None and title.has_text_frame:
             below = self._has_parts and not _opens_part(slide)
@@ -75,18 +122,37 @@ class _Deck:
                 continue
             if getattr(shape, "has_table", False) and shape.has_table:
                 cells = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
-                rows = spread_cells(map(_read_cell, row) for row in cells)
-                self._writer.table(rows, header=None if shape.table.first_row else False)
-            elif shape.has_text_frame and not self._is_furniture(shape):
-                self._add_paragraphs(shape.text_frame.paragraphs)
-            elif data := _picture_of(shape):
-                self._pictures.add(data)
+                rows, is_joined = join_header_rows([[*map(_read_cell, row)] for row in cells])
+                header = is_joined or (None if shape.table.first_row else False)
+                self._writer.table(spread_cells(rows), header=header)
+            elif shape.has_text_frame:
+                if not self._is_furniture(shape):
+                    self._add_paragraphs(shape.text_frame.paragraphs)
+            else:
+                self._add_graphic(shape, parts)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
             label = "备注" if detect_language(notes.text) == "zh" else "Speaker notes"
             with self._writer.block(BlockKind.BOX, label):
                 for line in notes.text.split("\n"):
                     self._writer.paragraph(line)
+        for author, text in _comments(slide.part):
+            self._writer.paragraph(comment_text(self._authors.get(author, ""), text))
+
+    def _add_graphic(self, shape: Any, parts: Mapping[str, Any]) -> None:  # noqa: ANN401
+        """Append a picture, chart or diagram with its alternative text."""
+        element = shape._element  # noqa: SLF001
+        named = next(element.iter(f"{P}cNvPr"), None)
+        if text := picture_text(named.get("descr") or "") if named is not None else "":
+            with self._writer.block(BlockKind.FIGURE):
+                self._writer.paragraph(text)
+        if data := _picture_of(shape):
+            self._pictures.add(data)
+        for inner in element.iter():
+            if self._graphics.is_graphic(inner):
+                self._graphics.add(inner, parts)
+            elif inner.tag in _MEDIA:
+                self._graphics.count(_MEDIA[inner.tag])
 
     def _add_paragraphs(self, paragraphs: Sequence[Any]) -> None:
         """Append the paragraphs of a text box: as code if monospaced, as a list if several."""
@@ -94,17 +160,17 @@ class _Deck:
         if filled and all(_is_code(paragraph) for paragraph in filled):
             self._writer.code("\n".join(p.text.replace("\v", "\n") for p in filled))
             return
-        numbers: dict[int, int] = {}
+        numbers: dict[int, tuple[str, int]] = {}
         for number, paragraph in enumerate(filled):
             mark, text = written_mark(read_line(" ".join(paragraph.text.split())))
-            if counted := _counted(paragraph, numbers):
-                mark = f"{counted}."
+            label = _counted(paragraph, numbers) or ("" if mark == BULLET else f"{mark} ")
             term = run_in_term((run.text, bool(run.font.bold)) for run in paragraph.runs)
-            is_lead = number == 0 and mark == BULLET and text.endswith((":", "："))
+            is_lead = number == 0 and not label and text.endswith((":", "："))
             if is_lead or len(filled) == 1:
                 self._writer.paragraph(" ".join(paragraph.text.split()), term=term)
             else:
-                self._writer.item(text, level=paragraph.level, mark=mark, term=term)
+                level = paragraph.level
+                add_item(self._writer, text, label=label, level=level, term=term)
         self._writer.end_lists()
 
     def _is_furniture(self, shape: Any) -> bool:  # noqa: ANN401
@@ -121,10 +187,11 @@ class _Deck:
         return _without_numbers(shape.text_frame.text) in self._furniture
 
 
-def _counted(paragraph: Any, numbers: dict[int, int]) -> int:  # noqa: ANN401
-    """Return the number that a slide shows before a paragraph, 0 for none.
+def _counted(paragraph: Any, numbers: dict[int, tuple[str, int]]) -> str:  # noqa: ANN401
+    """Return the number that a slide shows before a paragraph with a space, "" for none.
 
-    ``numbers`` are the last ones of each level, which a paragraph of a higher level ends.
+    ``numbers`` are the last ones of each level with their form, which a paragraph of a higher
+    level or another form ends.
     """
     level = paragraph.level
     for deeper in [other for other in numbers if other > level]:
@@ -135,11 +202,64 @@ def _counted(paragraph: Any, numbers: dict[int, int]) -> int:  # noqa: ANN401
     automatic = [mark for mark in marks if mark.tag.endswith("}buAutoNum")]
     if not automatic:
         numbers.pop(level, None)
-        return 0
+        return ""
+    kind = automatic[0].get("type") or ""
     start = automatic[0].get("startAt") or ""
     first = int(start) if start.isascii() and start.isdecimal() and len(start) <= _DIGITS else 1
-    numbers[level] = numbers.get(level, first - 1) + 1
-    return numbers[level]
+    before, last = numbers.get(level, (kind, first - 1))
+    number = last + 1 if before == kind else first
+    numbers[level] = kind, number
+    ending = next((end for end in _ENDINGS if kind.endswith(end)), "Period")
+    form = _FORMS.get(kind.removesuffix(ending), "decimal")
+    return f"{_ENDINGS[ending].format(written_number(number, form))} "
+
+
+def _reduce(root: Any) -> None:  # noqa: ANN401
+    """Reduce the XML of a slide to what it shows: no struck text, raised text written apart."""
+    choose_alternatives(root)
+    for name in [*root.iter(f"{P}cNvPr")]:
+        if name.get("hidden") in ("1", "true"):
+            shape = name.getparent().getparent()
+            shape.getparent().remove(shape)
+    for paragraph in root.iter(f"{A}p"):
+        shown: list[tuple[Any, str, str]] = []
+        for run in [*paragraph.iterchildren(f"{A}r", f"{A}fld", f"{A}br", *_EQUATIONS)]:
+            properties = run.find(f"{A}rPr")
+            if run.tag in _EQUATIONS:
+                inner = run.makeelement(f"{A}r", {})
+                inner.append(run.makeelement(f"{A}t", {}))
+                shown.append((inner, equation_text(run), ""))
+                paragraph.replace(run, inner)
+                continue
+            if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                paragraph.remove(run)
+                continue
+            text = "\n" if run.tag == f"{A}br" else run.findtext(f"{A}t") or ""
+            raised = properties.get("baseline", "0") if properties is not None else "0"
+            place = "subscript" if raised.startswith("-") else "superscript"
+            place = place if raised.strip("-0.%") else ""
+            shown.append((run, text, place))
+        texts = write_apart([(text, place) for _, text, place in shown])
+        for (run, _, _), text in zip(shown, texts, strict=True):
+            held = run.find(f"{A}t")
+            if held is not None:
+                held.text = text
+
+
+def _authors(presentation: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the number and name of each author of comments, of both forms of comments."""
+    for kind in ("commentAuthors", "authors"):
+        for root in map(parsed, related(presentation, kind)):
+            for author in root if root is not None else ():
+                yield author.get("id") or "", author.get("name") or ""
+
+
+def _comments(slide: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the number of the author and the text of each comment and reply on a slide."""
+    for root in map(parsed, related(slide, "comments")):
+        for element in root.iter(f"{P}text", "{*}txBody") if root is not None else ():
+            if text := " ".join("".join(element.itertext()).split()):
+                yield element.getparent().get("authorId") or "", text
 
 
 def _picture_of(shape: Any) -> bytes:  # noqa: ANN401

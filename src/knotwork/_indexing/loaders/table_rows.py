@@ -73,6 +73,27 @@ def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
     return [" ".join(dict.fromkeys(filter(None, parts))) for parts in zip_longest(*rows)]
 
 
+def join_header_rows(
+    rows: Sequence[Sequence[SpanningCell]], marked: int = 0
+) -> tuple[Sequence[Sequence[SpanningCell]], bool]:
+    """Return the rows of a table with those of its header as one, and True if there were several.
+
+    The names of a column are joined, as in "Load (t) Near". The ``marked`` first rows are the
+    header; else the first two are, if a cell of the first is above several names.
+    """
+    count = marked
+    if count < 2 and len(rows) > 2 and len(rows[0]) > 1:
+        names = [cell.text for cell in rows[1] if cell.text]
+        is_wide = any(cell.text and cell.columns > 1 for cell in rows[0])
+        is_named = len(names) > 1 and not any(map(_NUMBER.fullmatch, names))
+        below = [cell.text for cell in rows[2]]
+        count = 2 if is_wide and is_named and any(map(_NUMBER.fullmatch, below)) else count
+    if not 1 < count < len(rows):
+        return rows, False
+    names = next(spread_cells(rows[:count], headers=count))
+    return [[SpanningCell(name) for name in names], *rows[count:]], True
+
+
 def _extend(
     above: dict[int, tuple[str, int]], below: dict[int, tuple[str, int]], column: int
 ) -> str:

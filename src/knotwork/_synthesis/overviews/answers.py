@@ -20,6 +20,7 @@ from knotwork._synthesis.overviews.outline import (
     Listing,
     OutlinePart,
     find_listed,
+    find_numbered,
     find_parts,
     locate_sections,
     read_chunks,
@@ -96,6 +97,7 @@ def plan_overview(
     is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
     outline = read_outline(sources.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
+    parts = parts or find_numbered(found, scope.named)
     if outline is not None and scope.kind is ScopeKind.LISTING:
         listing = find_listed(outline, scope.subject, parts) if parts or not scope.named else None
         plan = OverviewPlan(question, scope, found, parts, listing=listing)

@@ -19,10 +19,12 @@ from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import split_number
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
-from knotwork.records import Chunk, Evidence, Label, Span
+from knotwork.records import BlockKind, Chunk, Evidence, Label, Span
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""
+ITEM_LEVEL = 1_000
+"""The level of an item or paragraph with a number, which is below all headings."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _DETERMINER = re.compile(r"^(?:the|this|my|our|a|an)\s+", re.IGNORECASE)
@@ -49,7 +51,9 @@ _DOCUMENT_UNIT = re.compile("document|file|paper|text|[个個篇份]")
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
 _BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
 _PLACES = (
-    re.compile(rf"(?P<unit>{_UNITS})\s+(?P<number>\d+(?:\.\d+)*|[A-Z])", re.IGNORECASE),
+    re.compile(
+        rf"(?P<unit>{_UNITS})\s+(?P<number>\d+(?:\.\d+)*|(?-i:[IVXLC]+)|[A-Z])", re.IGNORECASE
+    ),
     re.compile(
         rf"(?P<number>{'|'.join(_ORDINALS)}|\d+(?:st|nd|rd|th))\s+(?P<unit>{_UNITS})", re.IGNORECASE
     ),
@@ -81,6 +85,7 @@ _SECTION_NOUN = re.compile(
     r"chapters?|sections?|headings?|parts?|clauses?|章节|章節|[章节節条條]|标题|小节|部分",
     re.IGNORECASE,
 )
+_NUMBERED = (BlockKind.ITEM, BlockKind.PARAGRAPH)
 _SUBTITLE = re.compile(r"\s*[:：—–|]\s*|\s+-\s+")
 
 
@@ -191,6 +196,24 @@ def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
     if found is None and section is not None:
         found = _find_by_terms(every, section["name"] or section["before"], least=0.0)
     return [found] if found else []
+
+
+def find_numbered(found: Evidence, phrase: str) -> list[OutlinePart]:
+    """Return the item or paragraph that a phrase such as "clause 2.1" names by its number.
+
+    It is looked for in the passages ``found``; the result has one for each of their documents.
+    """
+    place = _read_place(_DETERMINER.sub("", phrase.strip()))
+    parts: dict[str, OutlinePart] = {}
+    for chunk in (hit.chunk for hit in found.hits):
+        for block in chunk.blocks if place and not _DOCUMENT_UNIT.match(place.unit) else ():
+            if block.kind not in _NUMBERED or not chunk.span.contains(block.span):
+                continue
+            number = split_number(chunk.text_at(block.span).lstrip("-* "))[0]
+            if place and number and _read_digits(number.casefold()) == place.number:
+                part = OutlinePart(chunk.document_id, number, ITEM_LEVEL, block.span)
+                parts.setdefault(chunk.document_id, part)
+    return list(parts.values())
 
 
 def _find_split(outline: DocumentOutline, phrase: str) -> OutlinePart | None:

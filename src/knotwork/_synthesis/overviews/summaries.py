@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from statistics import median
 
 from knotwork._stores.base import Store
@@ -15,6 +15,7 @@ from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.messages import count_more, count_units
 from knotwork._synthesis.overviews.lines import SummaryLine, SummaryPiece, SummaryText
 from knotwork._synthesis.overviews.outline import (
+    ITEM_LEVEL,
     DocumentOutline,
     Listing,
     OutlinePart,
@@ -171,7 +172,8 @@ def summarize_part(
             groups[owner(paragraph[0])].append(paragraph)
     intro = _introduce(part, len(children), language)
     if len(groups.keys() - {part}) < 2:
-        return _summarize_paragraphs(intro, chain(*groups.values()), chunks, is_topic=bool(about))
+        paragraphs = chain(*groups.values())
+        return _summarize_paragraphs(intro, part, paragraphs, chunks, is_topic=bool(about))
     found = {key: choose_lead(group, most=1 + (key == part)) for key, group in groups.items()}
     leads = {key: lead for key, lead in found.items() if lead is not None}
     sizes = {
@@ -315,19 +317,23 @@ def _opens(outline: DocumentOutline, part: OutlinePart, item: SelectedSentence) 
 
 def _summarize_paragraphs(
     intro: str,
+    part: OutlinePart,
     paragraphs: Iterable[list[SelectedSentence]],
     chunks: Sequence[Chunk],
     *,
     is_topic: bool,
 ) -> SummaryText:
-    """Quote the central paragraphs; of a text without prose, its first lines."""
+    """Quote the central paragraphs; of an item or a text without prose, its first lines."""
     best = [max(p, key=lambda item: item.worth) for p in paragraphs]
-    chosen = choose_statements(best, count=MOST_SENTENCES)
+    is_item = part.level == ITEM_LEVEL
+    chosen = [] if is_item else choose_statements(best, count=MOST_SENTENCES)
     if is_topic and len(chosen) < _FEWEST_LINES:
         return SummaryText(intro)
     if not chosen:
         held = [(chunk, span) for chunk in chunks for span in chunk.sentences]
-        chosen = [SelectedSentence(c, s, c.text_at(s), 1.0, 0) for c, s in held[:_FIRST_LINES]]
+        lines = (SelectedSentence(c, s, c.text_at(s), 1.0, 0) for c, s in held)
+        inside = filter(part.holds, lines)
+        chosen = list(islice(inside, MOST_SENTENCES if is_item else _FIRST_LINES))
     return SummaryText(intro, [SummaryLine.of("", [item]) for item in chosen])
 
 
