@@ -41,17 +41,17 @@ def test_raised_and_lowered_figures_stay_apart():
     body = """<p>The fee is 30<sup>1</sup> crowns. It holds 2<sup>10</sup> pallets of
     H<sub>2</sub>O on 40 m<sup>2</sup>, 10<sup>-3</sup> each, on the 1<sup>st</sup>.</p>"""
     right = (
-        "The fee is 30 [1] crowns. It holds 2^10 pallets of H2O on 40 m², 10^-3 each, on the 1st."
+        "The fee is 30 [^1] crowns. It holds 2^10 pallets of H2O on 40 m², 10^-3 each, on the 1st."
     )
     assert page(body) == right
     assert read("a.epub", epub(a=body)).text == right
     table = "<table><tr><th>Berth</th><th>Fee</th></tr><tr><td>A</td><td>30<sup>a</sup></td></tr>"
-    assert "| A | 30 [a] |" in page(table)
+    assert "| A | 30 [^a] |" in page(table)
 
 
 def test_raised_text_is_known_by_its_style_and_class_and_raised_further():
     styled = '30<span style="font-size: 60%; vertical-align: super">1</span> H<i class="sub">2</i>O'
-    assert page(f"<p>{styled}, 2<sup>2<sup>3</sup></sup></p>") == "30 [1] H2O, 2^(2^3)"
+    assert page(f"<p>{styled}, 2<sup>2<sup>3</sup></sup></p>") == "30 [^1] H2O, 2^(2^3)"
 
 
 def test_the_fee_is_answered_without_the_mark_of_its_note(tmp_path):
@@ -95,14 +95,14 @@ _NOTES = {
 
 @pytest.mark.parametrize("writer", _NOTES)
 def test_a_note_is_behind_the_paragraph_with_its_mark(writer):
-    right = "The fee is 30 [1] crowns.\n\n[1] Without tax.\n\nOther."
+    right = "The fee is 30 [^1] crowns.\n\n[^1] Without tax.\n\nOther."
     assert page(_NOTES[writer]) == right
     assert page(_NOTES[writer].replace('href="#', 'href="https://example.org/fees#')) == right
 
 
 def test_a_heading_has_no_mark_of_a_note():
     body = '<h2>Fees<sup><a href="#n">1</a></sup></h2><p>30.</p><p id=n>1. In crowns</p>'
-    assert page(body) == "## Fees\n\n[1] In crowns\n\n30."
+    assert page(body) == "## Fees\n\n[^1] In crowns\n\n30."
 
 
 def test_a_note_on_another_page_of_a_book_is_behind_its_mark():
@@ -111,7 +111,7 @@ def test_a_note_on_another_page_of_a_book_is_behind_its_mark():
         notes='<section epub:type="endnotes"><h2>Notes</h2><ol><li id="fn1"><p>Built in 1911. '
         '<a href="a.xhtml#r1">↩</a></p></li></ol></section>',
     )
-    assert read("a.epub", book).text == ("The lock [1] is at Ulm.\n\n[1] Built in 1911.\n\nB.")
+    assert read("a.epub", book).text == ("The lock [^1] is at Ulm.\n\n[^1] Built in 1911.\n\nB.")
 
 
 def test_a_note_of_a_table_an_item_and_a_line_is_behind_it():
@@ -120,8 +120,8 @@ def test_a_note_of_a_table_an_item_and_a_line_is_behind_it():
     three.<ul><li>x<sup><a href="#n3">*</a></sup> y</li></ul></div><p>Other.</p><p id=n1>1. Net</p>
     <p id=n2>Two.</p><p id=n3>* Three</p>"""
     assert page(body) == (
-        "| Berth | Fee |\n| --- | --- |\n| A | 30 [1] |\n\n[1] Net\n\nOne [2] two. B three.\n\n"
-        "[2] Two.\n\n- x* y\n\n  * Three\n\nOther."
+        "| Berth | Fee |\n| --- | --- |\n| A | 30 [^1] |\n\n[^1] Net\n\nOne [^2] two. B three.\n\n"
+        "[^2] Two.\n\n- x* y\n\n  * Three\n\nOther."
     )
 
 
@@ -129,14 +129,14 @@ def test_works_that_a_page_cites_stay_in_their_list():
     body = """<p>Founded in 1911<sup class="reference"><a href="#c1">[1]</a></sup> by Ada.</p>
     <ol class="references"><li id="c1"><span class="mw-cite-backlink"><a href="#r1">^</a></span>
     <span>Smith 2010</span></li></ol>"""
-    assert page(body) == "Founded in 1911 [1] by Ada.\n\n1. Smith 2010"
+    assert page(body) == "Founded in 1911 [^1] by Ada.\n\n1. Smith 2010"
 
 
 def test_a_link_up_or_to_a_section_moves_nothing():
     body = """<h2 id="a">One</h2><p>See<sup><a href="#b">2</a></sup>.</p><p id="p">Text.</p>
     <h2 id="b">Two</h2>
     <p>More<sup><a href="#p">1</a></sup> text.</p>"""
-    assert page(body) == "## One\n\nSee [2].\n\nText.\n\n## Two\n\nMore [1] text."
+    assert page(body) == "## One\n\nSee [^2].\n\nText.\n\n## Two\n\nMore [^1] text."
 
 
 def test_asides_of_the_text_are_kept_and_those_of_the_site_are_not():

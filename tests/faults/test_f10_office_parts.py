@@ -4,7 +4,7 @@ import pytest
 from tests.faults.office_xml import cell, paragraph, row, run, styled, table, word
 from tests.faults.small_files import ask, read
 
-NOTED = "[1] With the short boom only; with the long boom the limit is 18 tonnes."
+NOTED = "[^1] With the short boom only; with the long boom the limit is 18 tonnes."
 NOTE = '<w:footnote w:id="{}"><w:p><w:r><w:footnoteRef/></w:r>{}</w:p></w:footnote>'
 FOOTNOTES = (
     '<w:footnotes><w:footnote w:type="separator" w:id="-1"><w:p><w:r><w:separator/></w:r></w:p>'
@@ -47,9 +47,9 @@ def test_notes_and_comments_are_below_their_paragraphs():
         ("comments", "n3", COMMENTS),
     )
     assert found.split("\n\n") == [
-        "The load limit is 40 tonnes [1].\n" + NOTED,
-        "The first lock is at Ulm.[i]\n[i] Built in 1911.\nComment by Ada: Is this so?",
-        "- One [2]\n  [2] Second.\n- Two",
+        "The load limit is 40 tonnes [^1].\n" + NOTED,
+        "The first lock is at Ulm.[^i]\n[^i] Built in 1911.\nComment by Ada: Is this so?",
+        "- One [^2]\n  [2] Second.\n- Two",
         "数字\n批注（李伟）：请核对这个数字。",
     ]
 
@@ -58,8 +58,8 @@ def test_notes_of_a_table_are_below_it():
     noted = f"<w:p>{run('40 t')}{note(2)}</w:p>"
     body = table(("Boom", "Load"), ("short", noted)) + paragraph("Text.")
     found = text(body, ("footnotes", "n1", FOOTNOTES)).split("\n\n")
-    assert found[0].endswith("| short | 40 t [1] |")
-    assert found[1].startswith("[1] With the short boom only")
+    assert found[0].endswith("| short | 40 t [^1] |")
+    assert found[1].startswith("[^1] With the short boom only")
     assert found[2] == "Text."
 
 

@@ -216,7 +216,7 @@ def test_raised_and_struck_text():
             for name, value in look.items():
                 added._r.get_or_add_rPr().set(name, value)
 
-    assert text(build) == "The fee is 30 [1] crowns, not 2^10."
+    assert text(build) == "The fee is 30 [^1] crowns, not 2^10."
 
 
 def test_two_header_rows_of_a_table():

@@ -43,8 +43,8 @@ def test_what_a_style_hides_may_be_shown():
 @pytest.mark.parametrize(
     ("parts", "shown"),
     [
-        ((("30", ""), ("1", RAISED), (" crowns", "")), "30 [1] crowns"),
-        ((("30", ""), ("1", '<w:rStyle w:val="Raised"/>'), (" crowns", "")), "30 [1] crowns"),
+        ((("30", ""), ("1", RAISED), (" crowns", "")), "30 [^1] crowns"),
+        ((("30", ""), ("1", '<w:rStyle w:val="Raised"/>'), (" crowns", "")), "30 [^1] crowns"),
         ((("2", ""), ("1", RAISED), ("0", RAISED), (" pallets", "")), "2^10 pallets"),
         ((("3 x 10", ""), ("5", '<w:position w:val="8"/>'), (" litres", "")), "3 x 10^5 litres"),
         ((("12 m", ""), ("2", RAISED)), "12 m²"),
@@ -185,4 +185,4 @@ def test_contents_are_left_out_wherever_they_are():
 def test_the_fee_is_that_of_the_page(tmp_path):
     fee = f"<w:p>{run('The winter fee for a berth is 30')}{run('1', RAISED)}{run(' crowns.')}</w:p>"
     [answer] = ask(tmp_path, {"fee.docx": word(fee)}, "What is the winter fee for a berth?")
-    assert "30 [1] crowns" in answer
+    assert "30 crowns" in answer

@@ -8,18 +8,18 @@ from knotwork._indexing.loaders.raised import write_raised
 @pytest.mark.parametrize(
     ("before", "raised", "after", "right"),
     [
-        ("The fee is 30", "1", " crowns", "The fee is 30 [1] crowns"),
-        ("The fee is 1,250.50", "12", " crowns", "The fee is 1,250.50 [12] crowns"),
-        ("The fee is 30", "1)", " crowns", "The fee is 30 [1] crowns"),
-        ("The fee is 30", "a", " crowns", "The fee is 30 [a] crowns"),
-        ("It has 30", "1,2", " berths", "It has 30 [1,2] berths"),
+        ("The fee is 30", "1", " crowns", "The fee is 30 [^1] crowns"),
+        ("The fee is 1,250.50", "12", " crowns", "The fee is 1,250.50 [^12] crowns"),
+        ("The fee is 30", "1)", " crowns", "The fee is 30 [^1] crowns"),
+        ("The fee is 30", "a", " crowns", "The fee is 30 [^a] crowns"),
+        ("It has 30", "1,2", " berths", "It has 30 [^1,2] berths"),
         ("It has 30", "*", " berths", "It has 30* berths"),
-        ("Founded in 1911", "[4]", ".", "Founded in 1911 [4]."),
-        ("The lock is at Ulm.", "3", " It", "The lock is at Ulm.[3] It"),
-        ("The lock", "1", " is", "The lock [1] is"),
-        ("泊位费为30", "①", "克朗", "泊位费为30 [①]克朗"),
-        ("冬季泊位", "1", "的费用", "冬季泊位 [1]的费用"),
-        ("", "1", " Without tax", "[1] Without tax"),
+        ("Founded in 1911", "[4]", ".", "Founded in 1911 [^4]."),
+        ("The lock is at Ulm.", "3", " It", "The lock is at Ulm.[^3] It"),
+        ("The lock", "1", " is", "The lock [^1] is"),
+        ("泊位费为30", "①", "克朗", "泊位费为30 [^①]克朗"),
+        ("冬季泊位", "1", "的费用", "冬季泊位 [^1]的费用"),
+        ("", "1", " Without tax", "[^1] Without tax"),
         ("3 x 10", "5", " litres", "3 x 10^5 litres"),
         ("10", "-3", "", "10^-3"),
         ("10", "−3", " mol", "10^−3 mol"),
@@ -32,9 +32,9 @@ from knotwork._indexing.loaders.raised import write_raised
         ("x", "2", " + y", "x^2 + y"),
         ("x", "n+1", "", "x^(n+1)"),
         ("x1", "2", "", "x1^2"),
-        ("CO2", "2", "", "CO2 [2]"),
+        ("CO2", "2", "", "CO2 [^2]"),
         ("(a + b)", "2", "", "(a + b)^2"),
-        ("(since 2019)", "2", "", "(since 2019) [2]"),
+        ("(since 2019)", "2", "", "(since 2019) [^2]"),
         ("2", "n", " states", "2^n states"),
         ("the 1", "st", " of May", "the 1st of May"),
         ("le XX", "e", " siècle", "le XXe siècle"),
@@ -68,5 +68,5 @@ def test_a_lowered_figure_stays_with_the_letters_before_it(before, lowered, righ
 
 
 def test_a_mark_that_is_a_link_to_a_note_is_one_behind_a_unit_and_a_power_of_ten():
-    assert write_raised("an area of 10", "2", is_note=True) == " [2]"
-    assert write_raised("a draught of 4 m", "2", is_note=True) == " [2]"
+    assert write_raised("an area of 10", "2", is_note=True) == " [^2]"
+    assert write_raised("a draught of 4 m", "2", is_note=True) == " [^2]"

@@ -9,9 +9,15 @@ CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)")
 
 
+_NOTE_MARK = re.compile(r"\s?\[\^[^\]\s]{1,12}\]")
+
+
 def strip_links(text: str) -> str:
-    """Replace Markdown links and images with their text: "[report](storm.md)" becomes "report"."""
-    return _LINK.sub(r"\1", text)
+    """Replace Markdown links and images with their text: "[report](storm.md)" becomes "report".
+
+    The marks of notes, as in "30 [^1]", are left out.
+    """
+    return _LINK.sub(r"\1", _NOTE_MARK.sub("", text))
 
 
 _HEADING_WORD = r"(?:chapter|section|part|appendix|annex|article)"

@@ -167,8 +167,8 @@ class _Body:
             found: list[str] = []
             for root in page_edges(document, name):
                 self._markup.reduce(root)
-                lines = (text_of(paragraph) for paragraph in root.iter(f"{W}p"))
-                found += (line for text in lines for line in text.split("\n"))
+                texts = (text_of(paragraph) for paragraph in root.iter(f"{W}p"))
+                found += (line for text in texts for line in text.split("\n"))
             lines = [" ".join(line.split()) for line in dict.fromkeys(found)]
             shown = [
                 line for line in lines if line not in known and not _PAGE_NUMBER.fullmatch(line)
@@ -254,7 +254,7 @@ class _Body:
         note = self._notes.pop((reference.tag, reference.get(f"{W}id")), None)
         text = " ".join(text_of(note).split()) if note is not None else ""
         if not text or reference.tag != COMMENT:
-            return f"[{reference.get(LABEL)}] {text}" if text and reference.get(LABEL) else text
+            return f"[^{reference.get(LABEL)}] {text}" if text and reference.get(LABEL) else text
         return comment_text((note.get(f"{W}author") or "").strip(), text)
 
     def _add_text(self, paragraph: Any, text: str, style: ParagraphStyle) -> None:  # noqa: ANN401

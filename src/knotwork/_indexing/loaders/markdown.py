@@ -125,7 +125,7 @@ class _Walk:
         self._is_in_note = True
         for mark in self._marks:  # to which those of notes on notes are added
             note = self._notes.pop(mark, ())
-            self._mark = f"[{mark}] " if note else ""
+            self._mark = f"[^{mark}] " if note else ""
             self._add(note)
             self._mark = ""
         self._marks.clear()
@@ -174,7 +174,7 @@ class _Walk:
         elif opened.type == "heading_open":
             title = self._read(markup)[0]
             for mark in self._marks:
-                title = title.removesuffix(f" [{mark}]")
+                title = title.removesuffix(f" [^{mark}]")
             self._writer.heading(int(opened.tag[1:]), title)
         else:
             self._add_paragraph(markup)

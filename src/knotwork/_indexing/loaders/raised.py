@@ -1,6 +1,6 @@
 """Write raised and lowered text of a page so that it does not change the word or number before it.
 
-Notes are in brackets, as in "30 [1]", exponents after a caret, as in "10^5".
+Marks of notes are as in Markdown, "30 [^1]", and exponents after a caret, as in "10^5".
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ def _power(raised: str) -> str:
 
 def _note(near: str, raised: str) -> str:
     """Return the mark of a note; behind the end of a sentence it has no space, as part of it."""
-    inner = raised.strip("[]()（）")
+    inner = raised.strip("[]()（）^")
     if not any(map(str.isalnum, inner)):
         return raised
-    return f"{_gap(near)}[{inner}]"
+    return f"{_gap(near)}[^{inner}]"
 
 
 def _gap(near: str) -> str:

@@ -203,7 +203,7 @@ def _begin(note: Any, label: str) -> None:  # noqa: ANN401
             rf"^\s*(?:[\[(]?{re.escape(label)}{ends}(?=\s))?[\]).:]*\s*", "", text, count=1
         )
         if text.strip(f"[]().: \n\t{label}"):
-            mark = f"[{label}]" if label[:1].isalnum() else label
+            mark = f"[^{label}]" if label[:1].isalnum() else label
             setattr(holder, slot, f"{mark} {own}")
             return
         setattr(holder, slot, None)
