@@ -171,10 +171,10 @@ def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     return PageLine(
         text=_tightened("".join(text for text, _ in runs)),
         page=page,
-        x=pieces[0].left,
+        x=min(piece.left for piece in pieces),
         y=y,
         size=size,
-        right=pieces[-1].right,
+        right=max(piece.right for piece in pieces),
         bold=all(is_bold_font(piece.font) for piece in pieces),
         monospaced=monospaced,
         term=run_in_term((text, is_bold_font(piece.font)) for text, piece in runs),

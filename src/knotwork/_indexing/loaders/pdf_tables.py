@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.pdf_characters import OBLIQUE
+from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
 from knotwork._indexing.loaders.table_rows import Interval, merge_intervals, names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
@@ -128,12 +130,19 @@ def _assemble(
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
     texts = [
         tuple(
-            "\n".join(_join([piece for _, piece in part]) for part in parts if part)
+            "\n".join(_join(_as_read(part)) for part in parts if part)
             for parts in zip(*row, strict=True)
         )
         for row in rows
     ]
     return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
+
+
+def _as_read(part: _CellPieces) -> list[Piece]:
+    """Return the words of a line of a cell in the order of reading."""
+    if any(RIGHT_TO_LEFT.search(piece.text) for _, piece in part):
+        part = sorted(part, key=lambda item: item[0])
+    return [piece for _, piece in part]
 
 
 def _cells_at(line: _TextLine, lefts: Sequence[float]) -> _RowPieces | None:
@@ -414,16 +423,17 @@ def _is_parted(line: _TextLine) -> bool:
 
 def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
     """Yield the words of each column of prose, which follow each other in the file."""
-    flow: list[tuple[int, Piece]] = []
-    for number, piece in enumerate(pieces):
-        if not piece.is_placed or not piece.size:
-            continue
-        if flow and piece.y - flow[-1][1].y > _NEXT_COLUMN:
+    for turn in sorted({piece.turn for piece in pieces} - {OBLIQUE}):
+        flow: list[tuple[int, Piece]] = []
+        for number, piece in enumerate(pieces):
+            if piece.turn != turn or not piece.size:
+                continue
+            if flow and piece.y - flow[-1][1].y > _NEXT_COLUMN:
+                yield flow
+                flow = []
+            flow.append((number, piece))
+        if flow:
             yield flow
-            flow = []
-        flow.append((number, piece))
-    if flow:
-        yield flow
 
 
 def _lines(flow: Sequence[tuple[int, Piece]]) -> list[_TextLine]:
