@@ -12,7 +12,12 @@ from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
-from knotwork._indexing.loaders.pdf_tables import FoundTable, find_rows_of, find_tables
+from knotwork._indexing.loaders.pdf_tables import (
+    FoundTable,
+    find_rows_of,
+    find_tables,
+    written_parts,
+)
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_bold_font,
@@ -64,6 +69,8 @@ _WIDEST_GAP = 80
 """Most spaces between two words of code."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
+_FILLED_REACH = 10_000.0
+"""Right edge of a line that a value ends: what follows is not the rest of it."""
 _OF_ALL = re.compile(r"(?:page|seite)?\s*(\d{1,4})\s*(?:/|of|von)\s*(\d{1,4})", re.IGNORECASE)
 
 
@@ -162,11 +169,17 @@ def _tightened(text: str) -> str:
 
 def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     """Return the line of these words; its size and height are those of most of its text."""
-    runs = [(f" {piece.text}" if piece.is_spaced else piece.text, piece) for piece in pieces]
+    spaced = [piece.is_spaced for piece in pieces]
+    runs = list(zip(written_parts(pieces, spaced), pieces, strict=True))
     weights: Counter[tuple[float, float]] = Counter()
     for piece in pieces:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
+    is_filled = any(
+        not piece.font and (before is None or before.text.endswith((":", "：")))
+        for before, piece in pairwise([None, *pieces])
+        if piece is not None
+    )
     monospaced = all(is_monospaced_font(piece.font) for piece in pieces)
     return PageLine(
         text=_tightened("".join(text for text, _ in runs)),
@@ -175,6 +188,7 @@ def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
         y=y,
         size=size,
         right=max(piece.right for piece in pieces),
+        reach=_FILLED_REACH if is_filled else 0.0,
         bold=all(is_bold_font(piece.font) for piece in pieces),
         monospaced=monospaced,
         term=run_in_term((text, is_bold_font(piece.font)) for text, piece in runs),

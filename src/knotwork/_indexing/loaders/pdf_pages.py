@@ -20,7 +20,14 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
+from knotwork._indexing.loaders.pdf_annotations import (
+    PageNote,
+    Region,
+    read_annotations,
+    with_values,
+)
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
+from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
 from knotwork._indexing.loaders.pdf_order import (
     RIGHT_TO_LEFT,
     in_logical_order,
@@ -42,6 +49,12 @@ _BACK = 0.3
 """Sizes by which a character may begin to the left of the one before it, as an accent does."""
 _ANOTHER_LINE = 0.5
 """Sizes between the baselines of two lines; raised and lowered text is nearer."""
+_SMALLER = 0.85
+"""Size of raised and lowered text, at most, as a multiple of that of its line."""
+_RAISED, _LOWERED, _RAISED_ALONE = 0.12, 0.08, 0.25
+"""Sizes by which smaller text is raised or lowered, and text of the same size is raised."""
+_SHORT = 3
+"""Characters of a line whose largest type is that of its text, at most."""
 _THIN = 2.5
 """Largest stroke width of a ruling line, in points."""
 _MOST_PIECES = 20_000
@@ -63,9 +76,10 @@ class Piece(NamedTuple):
     """A word or a part of one, with its ends and baseline in points from the lower left.
 
     The page is turned so that most of its text is level; if most of it is read from right to left,
-    the ends count from the right. ``turn`` counts the quarters by which other text is turned.
+    the ends count from the right. ``font`` is "" for what is filled into a form. ``turn`` counts the quarters by which other text is turned.
     ``is_spaced`` is True if there is a space or a gap before it in its line, and ``begins_line`` if
-    it is the first one there.
+    it is the first one there. ``rise`` is 1 for raised and -1 for lowered text, whose baseline is
+    that of its line.
     """
 
     text: str
@@ -77,6 +91,7 @@ class Piece(NamedTuple):
     turn: int = 0
     is_spaced: bool = False
     begins_line: bool = False
+    rise: int = 0
 
 
 class RulingLine(NamedTuple):
@@ -88,20 +103,6 @@ class RulingLine(NamedTuple):
     place: float
     start: float
     end: float
-
-
-class Region(NamedTuple):
-    """A rectangle on a page, in points from the lower left."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @property
-    def area(self) -> float:
-        """The area in square points."""
-        return max(self.right - self.left, 0.0) * max(self.top - self.bottom, 0.0)
 
 
 _NOWHERE = Region(0, 0, 0, 0)
@@ -120,7 +121,8 @@ class PageContent(NamedTuple):
 
     ``drawn`` are the horizontal lines, the topmost first. ``region`` is that of the whole page,
     empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
-    all read.
+    all read, ``is_garbled`` True if codes were left out that name no characters. ``notes`` are
+    comments, text boxes and values without labels.
     """
 
     pieces: list[Piece]
@@ -128,6 +130,8 @@ class PageContent(NamedTuple):
     pictures: list[PagePicture]
     region: Region
     is_complete: bool
+    is_garbled: bool = False
+    notes: Sequence[PageNote] = ()
 
 
 @contextmanager
@@ -148,6 +152,8 @@ def open_pdf(source: Source) -> Iterator[Any]:
                 raise encrypted_file_error(source) from None
             raise broken_file_error(source, "its pages cannot be found") from error
     try:
+        with PDFIUM_LOCK:
+            document.init_forms()
         yield document
     finally:
         with PDFIUM_LOCK:
@@ -169,6 +175,7 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
         with closing(document[number]) as page:
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             characters, turn = _read_level(page)
+            characters, is_garbled = without_garbled(without_watermarks(characters))
             characters = turned_columns(characters)
             is_mirrored = False
             if RIGHT_TO_LEFT.search("".join(character.text for character in characters)):
@@ -181,10 +188,16 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
                 return sign * x, y
 
             drawn, pictures, is_complete = _read_drawing(page, place)
-            pieces = [_placed(piece, turn, sign) for piece in _pieces(characters)]
+            placed = [_placed(piece, turn, sign) for piece in _pieces(characters)]
+            pieces = list(_with_rises(placed))
+            filled, notes = read_annotations(page, place)
+            if filled:
+                pieces, unplaced = with_values(pieces, filled)
+                notes = [*unplaced, *notes]
     except pypdfium2.PdfiumError:
         return PageContent([], [], [], _NOWHERE, is_complete=False)
-    return PageContent(pieces, drawn, pictures, region, is_complete and len(pieces) < _MOST_PIECES)
+    is_complete &= len(pieces) < _MOST_PIECES
+    return PageContent(pieces, drawn, pictures, region, is_complete, is_garbled, notes)
 
 
 def _read_level(page: Any) -> tuple[list[Character], int]:  # noqa: ANN401
@@ -215,6 +228,38 @@ def _placed(piece: Piece, turn: int, sign: int) -> Piece:
     left, right = sorted((sign * piece.left, sign * piece.right))
     further = (piece.turn - turn) % 4
     return piece._replace(left=left, right=right, y=piece.y - _ELSEWHERE * further, turn=further)
+
+
+def _with_rises(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces, raised and lowered ones on the baseline of their line."""
+    line: list[Piece] = []
+    for piece in pieces:
+        if piece.begins_line:
+            yield from _levelled(line)
+            line = []
+        line.append(piece)
+    yield from _levelled(line)
+
+
+def _levelled(line: Sequence[Piece]) -> Iterator[Piece]:
+    weights: Counter[tuple[float, float]] = Counter()
+    for piece in line:
+        weights[piece.size, piece.y] += len(piece.text)
+    if len(weights) < 2:
+        yield from line
+        return
+    (size, y), count = weights.most_common(1)[0]
+    if count <= _SHORT:
+        size, y = max(weights)
+    for piece in line:
+        rise = (piece.y - y) / size if size and piece.turn != OBLIQUE else 0.0
+        is_small = piece.size <= _SMALLER * size
+        is_raised = _RAISED < rise < 1 and (is_small or rise > _RAISED_ALONE)
+        is_lowered = is_small and -1 < rise < -_LOWERED
+        if is_raised or is_lowered:
+            yield piece._replace(y=y, rise=1 if is_raised else -1)
+        else:
+            yield piece
 
 
 def _pieces(found: Iterable[Character]) -> Iterator[Piece]:

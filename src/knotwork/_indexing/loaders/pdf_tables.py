@@ -16,6 +16,7 @@ from typing import NamedTuple
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE
 from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
+from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.table_rows import Interval, merge_intervals, names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
@@ -73,6 +74,8 @@ _MAX_BORDERS = 2
 _CAPTION_ABOVE, _CAPTION_BELOW = 3, 2
 """Lines above and below a table to search for its caption."""
 _SEEN_ROWS = 4
+_SEEN_PIECES = 12
+"""Words before a raised figure that say how it is written."""
 
 
 class FoundTable(NamedTuple):
@@ -454,14 +457,41 @@ def _lines(flow: Sequence[tuple[int, Piece]]) -> list[_TextLine]:
 
 def _join(pieces: Sequence[Piece]) -> str:
     """Return the text of words from left to right, with spaces at gaps."""
-    text = ""
-    for before, piece in pairwise([None, *pieces]):
-        assert piece is not None
-        is_apart = before is not None and piece.left - before.right > _WORD_GAP * piece.size
-        if before is not None and (piece.is_spaced or (piece.begins_line and is_apart)):
-            text += " "
-        text += piece.text
-    return text
+    spaced = [
+        before is not None
+        and (
+            piece.is_spaced
+            or (piece.begins_line and piece.left - before.right > _WORD_GAP * piece.size)
+        )
+        for before, piece in zip([None, *pieces[:-1]], pieces, strict=True)
+    ]
+    return "".join(written_parts(pieces, spaced)).strip()
+
+
+def written_parts(pieces: Sequence[Piece], spaced: Sequence[bool]) -> list[str]:
+    """Return what is written for each word of a line, with raised and lowered figures apart.
+
+    ``spaced`` says before which words there is a space.
+    """
+    shown = [" " * gap + piece.text for gap, piece in zip(spaced, pieces, strict=True)]
+    start = 0
+    while start < len(pieces):
+        rise, after = pieces[start].rise, start + 1
+        while after < len(pieces) and rise and pieces[after].rise == rise:
+            both = pieces[after - 1].text + pieces[after].text
+            if spaced[after] and not both.isalpha():
+                break
+            after += 1
+        if rise:
+            before = "".join(shown[max(0, start - _SEEN_PIECES) : start]) + " " * spaced[start]
+            text = "".join(piece.text for piece in pieces[start:after])
+            following = "".join(shown[after : after + 2])
+            is_note = rise > 0 and not before.strip() and len(following.split()) > 1
+            written = write_raised(before, text, lowered=rise < 0, is_note=is_note, after=following)
+            written = " " + written.lstrip() if spaced[start] else written
+            shown[start:after] = [written, *[""] * (after - start - 1)]
+        start = after
+    return shown
 
 
 def _covered_by(lines: Sequence[_TextLine]) -> list[Interval]:
