@@ -22,7 +22,7 @@ from knotwork._indexing.loaders.lines import (
     page_item,
 )
 from knotwork._indexing.loaders.pdf_lines import WIDE
-from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN
+from knotwork._indexing.loaders.pdf_tables import are_aligned
 from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._text.sentences import measure_width
 
@@ -298,14 +298,25 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
         texts = [tuple(reduce(join, cell.split("\n")) for cell in row.cells) for _, row in rows]
         is_marked = rows[0][1].is_header
         before = found[-1].row if found and _continues(found[-1], rows[0][0]) else None
+        below = _below_header(rows[0][1].cells, names, join) if before is not None else None
         first, has_header = 0, False
         if before is None and rows[0][1].goes_on:
             found.extend(line._replace(row=None) for line in table)
             continue
-        if before is not None and (not is_marked or texts[0] == names):
+        if before is not None and (not is_marked or below is not None):
             first = before.place + 1
-            repeated = len(texts) > 1 and texts[0] == names
-            texts, rows = texts[repeated:], rows[repeated:]
+            if below is not None and len(texts) > 1:
+                texts, rows = texts[1:], rows[1:]
+            elif texts[0] and not texts[0][0]:
+                below, texts, rows = texts[0], texts[1:], rows[1:]
+            if below is not None and any(below):  # the rest of a row of the page before
+                pairs = zip(before.cells, below, strict=True)
+                cells = tuple(
+                    join(one, other) if one and other else one + other for one, other in pairs
+                )
+                found[-1] = found[-1]._replace(
+                    text=" ".join(" ".join(cells).split()), row=before._replace(cells=cells)
+                )
         else:
             # If font or lines mark the headers of most tables of the file, others have none.
             has_header = (
@@ -318,6 +329,25 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
             own = row._replace(cells=cells, place=place, is_header=has_header and not place)
             found.append(line._replace(text=" ".join(" ".join(cells).split()), row=own))
     return found
+
+
+def _below_header(
+    cells: Sequence[str], names: Sequence[str], join: Callable[[str, str], str]
+) -> tuple[str, ...] | None:
+    """Return what is below the repeated header in a row that begins with it, None without it.
+
+    It is the rest of the last row of the page before.
+    """
+    if not names or len(cells) != len(names):
+        return None
+    rests = []
+    for cell, name in zip(cells, names, strict=True):
+        parts = cell.split("\n")
+        ends = [n for n in range(1, len(parts) + 1) if reduce(join, parts[:n]) == name]
+        if not ends:
+            return None
+        rests.append(reduce(join, parts[ends[0] :] or [""]))
+    return tuple(rests)
 
 
 def _tables(lines: Sequence[PageLine]) -> Iterator[list[PageLine]]:
@@ -337,7 +367,5 @@ def _continues(before: PageLine, line: PageLine) -> bool:
     """Return True if a row is on the next page and has the columns of the row before it."""
     if before.row is None or line.row is None or line.page != before.page + 1:
         return False
-    ours, theirs = before.row.lefts, line.row.lefts
-    return len(ours) == len(theirs) and all(
-        abs(a - b) <= SHIFTED_COLUMN for a, b in zip(ours, theirs, strict=True)
-    )
+    ours, theirs = before.row.columns, line.row.columns
+    return len(ours) == len(theirs) and all(map(are_aligned, ours, theirs))

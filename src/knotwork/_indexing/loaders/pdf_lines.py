@@ -91,7 +91,7 @@ def make_lines(
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
     tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
-    going_on = find_rows_of(pieces, content.drawn, last.lefts) if last is not None else None
+    going_on = find_rows_of(pieces, content.drawn, last.columns) if last is not None else None
     if going_on is not None:
         own = {piece for row in going_on.pieces for piece in row}
         if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
@@ -154,9 +154,9 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
 def _make_row(table: FoundTable, place: int, line: PageLine, *, goes_on: bool) -> PageLine:
     cells = table.rows[place]
     is_header = table.has_header and place == 0
-    row = TableRow(cells, place, table.lefts, is_header=is_header, goes_on=goes_on)
+    row = TableRow(cells, place, table.columns, is_header=is_header, goes_on=goes_on)
     text = " ".join(" ".join(cells).split())
-    return PageLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
+    return PageLine(text, line.page, table.columns[0][0], line.y, line.size, row=row)
 
 
 def _tightened(text: str) -> str:

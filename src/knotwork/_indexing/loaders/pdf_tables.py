@@ -49,7 +49,7 @@ _NEAR = 2.5
 """Largest distance of a table's upper border from the first baseline, in sizes."""
 _COVERED = 0.8
 """Smallest width of a ruling line between rows, as a share of the width of the table."""
-SHIFTED_COLUMN = 3.0
+_SHIFTED_COLUMN = 3.0
 """Points by which the columns of a table may shift from one page to the next."""
 _MIN_ROWS = 3
 _MOST_SHARE = 0.8
@@ -83,13 +83,14 @@ class FoundTable(NamedTuple):
 
     ``rows`` are its cells, top to bottom, with line ends between the lines of a cell. ``pieces``
     are the indices of the words of each row. ``has_header`` is True if font or a ruling line sets
-    the first row apart. ``lefts`` are the left edges of the columns in points.
+    the first row apart. ``columns`` are the left and right edges of the columns in points,
+    without the header.
     """
 
     rows: tuple[tuple[str, ...], ...]
     pieces: tuple[tuple[int, ...], ...]
     has_header: bool
-    lefts: tuple[float, ...]
+    columns: tuple[Interval, ...]
 
 
 def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterator[FoundTable]:
@@ -101,9 +102,9 @@ def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterato
 
 
 def find_rows_of(
-    pieces: Sequence[Piece], drawn: Sequence[RulingLine], lefts: Sequence[float]
+    pieces: Sequence[Piece], drawn: Sequence[RulingLine], columns: Sequence[Interval]
 ) -> FoundTable | None:
-    """Return the first rows of a page whose cells are in columns that begin at ``lefts``.
+    """Return the first rows of a page whose cells are in these columns.
 
     They may continue the table of the page before, whose columns these are, and be too few to show
     columns of their own.
@@ -111,7 +112,7 @@ def find_rows_of(
     block: list[_TextLine] = []
     cells: list[_RowPieces] = []
     for line in _lines(next(_flows(pieces), [])):
-        row = _cells_at(line, lefts)
+        row = _cells_at(line, columns)
         is_near = not block or block[-1].y - line.y <= _MAX_LINE_DISTANCE * line.size
         if row is not None and is_near:
             block.append(line)
@@ -123,7 +124,7 @@ def find_rows_of(
     _, texts, numbers = _assemble(block, cells, _levels(block, drawn))
     if not _in_file_order(numbers):
         return None
-    return FoundTable(tuple(texts), numbers, has_header=False, lefts=tuple(lefts))
+    return FoundTable(tuple(texts), numbers, has_header=False, columns=tuple(columns))
 
 
 def _assemble(
@@ -148,21 +149,30 @@ def _as_read(part: _CellPieces) -> list[Piece]:
     return [piece for _, piece in part]
 
 
-def _cells_at(line: _TextLine, lefts: Sequence[float]) -> _RowPieces | None:
-    """Return the cells of a line in columns that begin at ``lefts``, None if its gaps differ."""
-    cells: _RowPieces = [[] for _ in lefts]
+def are_aligned(one: Interval, other: Interval) -> bool:
+    """Return True if two columns, or a cell and its column, have an edge or the middle in common."""
+    left, right = abs(one[0] - other[0]), abs(one[1] - other[1])
+    middle = abs(sum(one) - sum(other)) / 2
+    return min(left, right, middle) <= _SHIFTED_COLUMN
+
+
+def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None:
+    """Return the cells of a line in these columns, None if its gaps differ."""
+    middles = [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
+    cells: _RowPieces = [[] for _ in columns]
     before = -1
     for number, piece in line.pieces:
-        column = sum(piece.left >= left - SHIFTED_COLUMN for left in lefts) - 1
+        column = sum(piece.left > middle for middle in middles)
         last = cells[before][-1][1] if before >= 0 else None
         is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
-        if column < 0 or (column > before) is not is_apart:
-            return None
-        if last is None and abs(piece.left - lefts[column]) > SHIFTED_COLUMN:
+        if (column > before) is not is_apart:
             return None
         cells[column].append((number, piece))
         before = column
-    return cells
+    first, column = next(
+        (cell, column) for cell, column in zip(cells, columns, strict=True) if cell
+    )
+    return cells if are_aligned((first[0][1].left, first[-1][1].right), column) else None
 
 
 def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
@@ -171,7 +181,10 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
     has_caption = any(is_table_caption(line.text) for line in around)
     levels = _levels(lines, drawn)
     if len(levels) > _MAX_BORDERS:
-        lines = [line for line in lines if levels[-1] < line.y < levels[0]]
+        # Lines may be only between the rows, not around them.
+        above = sum(line.y > levels[0] for line in lines)
+        below = sum(line.y < levels[-1] for line in lines)
+        lines = lines[above if above > 1 else 0 : len(lines) - (below if below > 1 else 0)]
     cells = _divide(lines)
     if not cells or _is_code(lines):
         return None
@@ -183,16 +196,20 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
     if (
         len(rows) < fewest
         or not _in_file_order(numbers)
-        or _is_numbered(texts)
+        or _is_numbered(texts, is_ruled=is_ruled)
         or not _is_full(texts)
         or not (is_ruled or is_known or _has_figures(texts))
     ):
         return None
-    lefts = tuple(
-        min(cell[0][1].left for line in cells if (cell := line[column]))
-        for column in range(len(cells[0]))
+    body = [line for row in rows[has_header:] for line in row]
+    columns = tuple(
+        (
+            min((cell[0][1].left for cell in column if cell), default=0.0),
+            max((cell[-1][1].right for cell in column if cell), default=0.0),
+        )
+        for column in zip(*body, strict=True)
     )
-    return FoundTable(tuple(texts), numbers, has_header, lefts)
+    return FoundTable(tuple(texts), numbers, has_header, columns)
 
 
 def _rows(
@@ -253,8 +270,11 @@ def _is_full(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if rows are numbered lines, list items, or entries of a table of contents."""
+def _is_numbered(rows: Sequence[Sequence[str]], *, is_ruled: bool) -> bool:
+    """Return True if rows are numbered lines, list items, or entries of a table of contents.
+
+    Rows with ruling lines may count.
+    """
     first = [row[0] for row in rows if row[0]]
     last = [row[-1] for row in rows if row[-1]]
     signs = sum(_SIGN.fullmatch(cell) is not None for cell in first)
@@ -262,7 +282,7 @@ def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
         return True
     counted = [int(cell) for cell in first if _COUNT.fullmatch(cell)]
     if len(counted) == len(first) and all(a + 1 == b for a, b in pairwise(counted)):
-        return len(counted) > 1
+        return len(counted) > 1 and not (is_ruled and len(rows[0]) > 2)
     pages = [int(cell) for cell in last if _COUNT.fullmatch(cell)]
     return (
         len(pages) == len(last)
