@@ -40,6 +40,8 @@ _BLANK = re.compile(r"[_.…·\s]{3,}$")
 _PATH = re.compile(r"\[\d+\]|#\w+")
 _PLAIN_STATES = re.compile(r"(?:on|yes|true|\d*)", re.IGNORECASE)
 CHECKED, UNCHECKED = "☒", "☐"
+FILLED = "filled in"
+"""In place of the font of a value."""
 
 
 class Region(NamedTuple):
@@ -273,7 +275,7 @@ def _inserted(
             text = _BLANK.sub("", text)
         if index in before:
             mark = piece._replace(
-                text=before[index], right=piece.left, left=piece.left - piece.size, font=""
+                text=before[index], right=piece.left, left=piece.left - piece.size, font=FILLED
             )
             yield mark._replace(begins_line=begins, is_spaced=not begins)
             begins = False
@@ -287,7 +289,7 @@ def _inserted(
                 text=value,
                 left=left,
                 right=left + piece.size * len(value) / 2,
-                font="",
+                font=FILLED,
                 begins_line=begins,
                 is_spaced=not begins and not value.startswith(":"),
                 rise=0,

@@ -31,8 +31,8 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _VOWEL = re.compile("[aeiouyà-æè-ïò-öø-ýÿ]", re.IGNORECASE)
 _FEWEST_WORDS = (8, 50)
 """Words that show a language or none, where a font does not say its characters, and elsewhere."""
-_FEWEST_VOWELS = 0.22
-"""The share of vowels in the words of any language in Latin letters, at least."""
+_FEWEST_VOWELS = (0.3, 0.22)
+"""The same for the share of vowels in their letters, which is above a third in any language."""
 _WESTERN = re.compile("[À-ÿ]")
 _MOST_WESTERN = 0.6
 """The share of letters with accents at most: with more they stand for those of another script."""
@@ -121,6 +121,6 @@ def _is_garbled(texts: Sequence[str], *, is_mapped: bool) -> bool:
     if len(latin) < _FEWEST_WORDS[is_mapped] or 2 * len(latin) < len(words):
         return False
     letters = "".join(latin)
-    return len(_VOWEL.findall(letters)) < _FEWEST_VOWELS * len(letters) or len(
+    return len(_VOWEL.findall(letters)) < _FEWEST_VOWELS[is_mapped] * len(letters) or len(
         _WESTERN.findall(letters)
     ) > _MOST_WESTERN * len(letters)

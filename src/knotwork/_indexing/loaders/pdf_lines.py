@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
+from knotwork._indexing.loaders.pdf_annotations import FILLED
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
 from knotwork._indexing.loaders.pdf_tables import (
     FoundTable,
@@ -176,7 +177,7 @@ def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
     is_filled = any(
-        not piece.font and (before is None or before.text.endswith((":", "：")))
+        piece.font == FILLED and (before is None or before.text.endswith((":", "：")))
         for before, piece in pairwise([None, *pieces])
         if piece is not None
     )

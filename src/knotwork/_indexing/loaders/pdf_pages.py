@@ -76,7 +76,7 @@ class Piece(NamedTuple):
     """A word or a part of one, with its ends and baseline in points from the lower left.
 
     The page is turned so that most of its text is level; if most of it is read from right to left,
-    the ends count from the right. ``font`` is "" for what is filled into a form. ``turn`` counts the quarters by which other text is turned.
+    the ends count from the right. ``turn`` counts the quarters by which other text is turned.
     ``is_spaced`` is True if there is a space or a gap before it in its line, and ``begins_line`` if
     it is the first one there. ``rise`` is 1 for raised and -1 for lowered text, whose baseline is
     that of its line.

@@ -49,7 +49,7 @@ _NEAR = 2.5
 """Largest distance of a table's upper border from the first baseline, in sizes."""
 _COVERED = 0.8
 """Smallest width of a ruling line between rows, as a share of the width of the table."""
-_SHIFTED_COLUMN = 3.0
+SHIFTED_COLUMN = 3.0
 """Points by which the columns of a table may shift from one page to the next."""
 _MIN_ROWS = 3
 _MOST_SHARE = 0.8
@@ -150,10 +150,10 @@ def _as_read(part: _CellPieces) -> list[Piece]:
 
 
 def are_aligned(one: Interval, other: Interval) -> bool:
-    """Return True if two columns, or a cell and its column, have an edge or the middle in common."""
+    """Return True if two columns, or a cell and a column, have an edge or the middle in common."""
     left, right = abs(one[0] - other[0]), abs(one[1] - other[1])
     middle = abs(sum(one) - sum(other)) / 2
-    return min(left, right, middle) <= _SHIFTED_COLUMN
+    return min(left, right, middle) <= SHIFTED_COLUMN
 
 
 def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None:
