@@ -103,7 +103,8 @@ def make(*pages, fields=(), rotate=0, catalog="", mapping=GLYPH_MAPPING, annotat
     drawn, objects[5], objects[6] = _drawn_font()
     objects[3] = (
         f"<< {fonts} /FT {drawn} /FX << /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Body "
-        f"/Encoding /Identity-H {to_unicode} /DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 "
+        f"/Encoding /Identity-H {to_unicode} "
+        "/DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 "
         "/BaseFont /ABCDEF+Body /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) "
         "/Supplement 0 >> /DW 600 /FontDescriptor << /Type /FontDescriptor /FontName "
         "/ABCDEF+Body /Flags 4 /FontBBox [0 0 1000 1000] >> >>] >> >>"
@@ -127,7 +128,7 @@ def make(*pages, fields=(), rotate=0, catalog="", mapping=GLYPH_MAPPING, annotat
         offsets[number] = len(data)
         data += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
     table = len(data)
-    data += "xref\n0 1\n0000000000 65535 f \n".encode()
+    data += b"xref\n0 1\n0000000000 65535 f \n"
     for number, offset in sorted(offsets.items()):
         data += f"{number} 1\n{offset:010d} 00000 n \n".encode()
     size = max(offsets) + 1

@@ -51,8 +51,8 @@ _ANOTHER_LINE = 0.5
 """Sizes between the baselines of two lines; raised and lowered text is nearer."""
 _SMALLER = 0.85
 """Size of raised and lowered text, at most, as a multiple of that of its line."""
-_RAISED, _LOWERED, _RAISED_ALONE = 0.12, 0.08, 0.25
-"""Sizes by which smaller text is raised or lowered, and text of the same size is raised."""
+_RAISED, _LOWERED, _RAISED_APART = 0.12, 0.08, 0.25
+"""Sizes by which smaller text is raised or lowered behind a word, and other text is raised."""
 _SHORT = 3
 """Characters of a line whose largest type is that of its text, at most."""
 _THIN = 2.5
@@ -254,7 +254,10 @@ def _levelled(line: Sequence[Piece]) -> Iterator[Piece]:
     for piece in line:
         rise = (piece.y - y) / size if size and piece.turn != OBLIQUE else 0.0
         is_small = piece.size <= _SMALLER * size
-        is_raised = _RAISED < rise < 1 and (is_small or rise > _RAISED_ALONE)
+        is_near = not (piece.begins_line or piece.is_spaced)
+        is_raised = (_RAISED_APART, _RAISED)[is_near] < rise < 1 and (
+            is_small or (is_near and rise > _RAISED_APART)
+        )
         is_lowered = is_small and -1 < rise < -_LOWERED
         if is_raised or is_lowered:
             yield piece._replace(y=y, rise=1 if is_raised else -1)
