@@ -10,6 +10,7 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ _PASSWORD = 1 << 13
 """The flag of a field for a password."""
 _BAND = 10.0
 """Points of a page's height in which words are searched together."""
+_MOST_NEAR = 1_000
+"""Words beside a field that are looked at."""
+_FARTHEST = 1e6
+"""Largest coordinate of a place on a page."""
 _HIGHEST = 60.0
 """Points below the upper edge of a field where its label may be."""
 _ABOVE, _NEAR = 1.8, 2.5
@@ -101,6 +106,8 @@ def read_annotations(
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(annotation, box)
             region = _region(box, place)
+            if not all(abs(edge) < _FARTHEST for edge in region):
+                continue
             if kind == pdfium.FPDF_ANNOT_WIDGET:
                 filled += _field(page, annotation, region)
                 continue
@@ -226,9 +233,9 @@ def _field(page: Any, annotation: Any, region: Region) -> Iterator[Filled]:  # n
 
 
 class _Place(NamedTuple):
-    """Where a value stands: behind the word with this index, below it, or ``before`` it."""
+    """Where a value stands: behind this word, below it, or ``before`` it."""
 
-    index: int
+    word: int
     before: bool = False
     below: bool = False
 
@@ -254,10 +261,10 @@ def with_values(
             named = f"{value.name}: {text}" if value.name else text
             notes.append(PageNote(value.region, named))
         elif place.before:
-            before[place.index] = text.split(" ", 1)[0]
+            before[place.word] = text.split(" ", 1)[0]
         else:
-            names = place.below and not pieces[place.index].text.endswith((":", "：", "?", "？"))
-            behind.setdefault(place.index, []).append(f": {text}" if names else text)
+            names = place.below and not pieces[place.word].text.endswith((":", "：", "?", "？"))
+            behind.setdefault(place.word, []).append(f": {text}" if names else text)
     return list(_inserted(pieces, words.blank, behind, before)), notes
 
 
@@ -306,17 +313,19 @@ class _Words:
         self._bands: dict[int, list[int]] = {}
         self.blank: set[int] = set()
         for index, piece in enumerate(pieces):
-            self._bands.setdefault(int(piece.y // _BAND), []).append(index)
+            if abs(piece.y) < _FARTHEST:
+                self._bands.setdefault(int(piece.y // _BAND), []).append(index)
 
     def _between(self, bottom: float, top: float) -> list[int]:
         """Return the words with baselines between two heights, near the upper one."""
         lowest = max(bottom, top - _HIGHEST)
-        return [
+        near = (
             index
             for band in range(int(lowest // _BAND), int(top // _BAND) + 1)
             for index in self._bands.get(band, ())
             if lowest <= self._pieces[index].y <= top
-        ]
+        )
+        return list(islice(near, _MOST_NEAR))
 
     def inside(self, region: Region) -> list[int]:
         """Return the words whose middle is in a region."""

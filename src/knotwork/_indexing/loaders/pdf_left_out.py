@@ -1,4 +1,4 @@
-"""Leave out what is no text of a PDF page: watermarks, and codes that name no characters."""
+"""Leave out what is not text of a PDF page: watermarks, and codes that name no characters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _LARGER = 1.5
 """Size of a watermark across the page, at least, as a multiple of that of the text."""
 _REPEATED = 3
 """Times that smaller type is repeated across a page, to be a watermark."""
+_MOST_FAINT = 100
+"""Faint text objects of a page with a watermark."""
 _FEWEST_CODES = 10
 """Different codes of a font that are text; a font of bullets has fewer."""
 _FEWEST_CHARACTERS = 20
@@ -47,6 +49,7 @@ def without_watermarks(characters: Sequence[Character]) -> list[Character]:
     if not any(c.style.turn == OBLIQUE or c.style.is_faint for c in characters):
         return list(characters)
     objects = list(_objects(characters))
+    faint = sum(shown[0].style.is_faint for shown in objects)
     sizes: Counter[float] = Counter()
     for shown in objects:
         sizes[shown[0].style.size] += len(shown)
@@ -57,7 +60,8 @@ def without_watermarks(characters: Sequence[Character]) -> list[Character]:
         style = shown[0].style
         is_large = style.size >= _LARGER * usual
         across = style.turn == OBLIQUE and (is_large or texts[_text(shown)] >= _REPEATED)
-        if not across and not (style.is_faint and is_large and _is_crossed(shown, objects)):
+        may_cross = style.is_faint and is_large and faint <= _MOST_FAINT
+        if not across and not (may_cross and _is_crossed(shown, objects)):
             kept += shown
     return kept
 

@@ -16,7 +16,7 @@ from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, turned
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 """A letter of Hebrew, Arabic and the scripts beside them."""
 _ARABIC = re.compile("[\u0600-\u08ff]")
-_CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ANOTHER_LINE = 0.5
 """Sizes between the baselines of two lines."""
 _WORD_GAP = 0.2
@@ -45,7 +45,7 @@ def turned_columns(characters: Sequence[Character]) -> list[Character]:
     """
     down = across = 0
     for one, other in pairwise(characters):
-        if _CHINESE.match(one.text) and _CHINESE.match(other.text):
+        if CHINESE.match(one.text) and CHINESE.match(other.text):
             down += _is_below(one, other)
             across += abs(one.style.y - other.style.y) < _ASIDE * one.style.size
     return [_stood(c) for c in characters] if down > across else list(characters)

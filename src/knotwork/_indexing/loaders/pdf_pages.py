@@ -29,6 +29,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
 from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
 from knotwork._indexing.loaders.pdf_order import (
+    CHINESE,
     RIGHT_TO_LEFT,
     in_logical_order,
     is_right_to_left,
@@ -176,9 +177,11 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             characters, turn = _read_level(page)
             characters, is_garbled = without_garbled(without_watermarks(characters))
-            characters = turned_columns(characters)
+            text = "".join(character.text for character in characters)
+            if CHINESE.search(text):
+                characters = turned_columns(characters)
             is_mirrored = False
-            if RIGHT_TO_LEFT.search("".join(character.text for character in characters)):
+            if RIGHT_TO_LEFT.search(text):
                 is_mirrored = is_right_to_left(characters)
                 characters = in_logical_order(characters)
             sign = -1 if is_mirrored else 1

@@ -86,7 +86,7 @@ def unread_note(uri: str, pages: str) -> str:
     """Return the note of a report on pages of a document that were not read."""
     missing = f"Install text recognition with: {INSTALL}"
     advice = "They could not be rendered." if is_available() else missing
-    return f"`{uri}` has pages whose text was not read: {pages}. {advice}"
+    return f"`{uri}` has scanned or garbled pages whose text was not read: {pages}. {advice}"
 
 
 def _render(

@@ -169,10 +169,8 @@ def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None
             return None
         cells[column].append((number, piece))
         before = column
-    first, column = next(
-        (cell, column) for cell, column in zip(cells, columns, strict=True) if cell
-    )
-    return cells if are_aligned((first[0][1].left, first[-1][1].right), column) else None
+    first, own = next((cell, own) for cell, own in zip(cells, columns, strict=True) if cell)
+    return cells if are_aligned((first[0][1].left, first[-1][1].right), own) else None
 
 
 def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
