@@ -49,7 +49,7 @@ def test_notes_and_comments_are_below_their_paragraphs():
     assert found.split("\n\n") == [
         "The load limit is 40 tonnes [^1].\n" + NOTED,
         "The first lock is at Ulm.[^i]\n[^i] Built in 1911.\nComment by Ada: Is this so?",
-        "- One [^2]\n  [2] Second.\n- Two",
+        "- One [^2]\n  [^2] Second.\n- Two",
         "数字\n批注（李伟）：请核对这个数字。",
     ]
 

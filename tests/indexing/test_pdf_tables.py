@@ -395,7 +395,10 @@ def test_every_cell_stands_in_its_row(rows, pitch):
     )
 )
 def test_no_character_is_lost_wherever_text_stands(placed):
-    """Text that is printed twice in one place, to look bold, is read once."""
+    """Text that is printed twice in one place, to look bold, is read once.
+
+    Raised figures are in brackets, or behind a caret.
+    """
     page = [printed(text, y, x=x) for x, y, text in placed]
     page.append(printed("the end", 10))
     document = load_pdf(page)
@@ -404,7 +407,7 @@ def test_no_character_is_lost_wherever_text_stands(placed):
     for character in expected:
         assert character in found
         found.remove(character)
-    assert set(found) <= set("|-*\\#`" + "".join(expected))
+    assert set(found) <= set("|-*\\#`[]()^_" + "".join(expected))
 
 
 @pytest.mark.parametrize(

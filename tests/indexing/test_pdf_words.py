@@ -80,7 +80,7 @@ def test_raised_text_stays_in_its_line_and_has_no_gap():
         "BT /F1 10 Tf 1 0 0 1 72 700 Tm (The area in km) Tj /F1 6 Tf 4 Ts (2) Tj "
         "/F1 10 Tf 0 Ts ( is large.) Tj ET"
     )
-    assert text_of(stream) == "The area in km2 is large."
+    assert text_of(stream) == "The area in km² is large."
 
 
 def test_text_printed_twice_to_look_bold_is_read_once():

@@ -35,6 +35,8 @@ _SHIFTED_ITEM = 8.0
 _NESTED_ITEM = 5.0
 """Indent of an item in a list from the items around it; numbers may be aligned at their ends."""
 _MAX_TERMS = 6
+_MOST_OF_ONE_TERM = 50
+"""Lines in a row that begin with the same term, before another one makes them entries."""
 _INDENTED = 1.0
 """Smallest difference of the left edges of two lines that counts as an indent, in points."""
 _MOST_INDENTED = 500
@@ -322,6 +324,8 @@ def _entries(lines: _Lines, start: int) -> list[int]:
             break
         terms.add(term)
         found.append(after)
+        if len(terms) == 1 and len(found) > _MOST_OF_ONE_TERM:
+            return []
         after += 1
         while after < len(lines) and lines[after].gap in ("", " "):
             after += 1

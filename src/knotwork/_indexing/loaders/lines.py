@@ -172,14 +172,14 @@ PARAGRAPH_GAP = "\n\n"
 class TableRow(NamedTuple):
     """A row of a table: its cells, with line ends between their lines, and its index from 0.
 
-    ``lefts`` are the left edges of the columns in points. ``is_header`` is True if font or a ruling
-    line sets the row apart as the header. One that ``goes_on`` is a row only if the table of the
-    page before continues in it.
+    ``columns`` are the left and right edges of the columns in points. ``is_header`` is True if font
+    or a ruling line sets the row apart as the header. One that ``goes_on`` is a row only if the
+    table of the page before continues in it.
     """
 
     cells: tuple[str, ...]
     place: int
-    lefts: tuple[float, ...] = ()
+    columns: tuple[tuple[float, float], ...] = ()
     is_header: bool = False
     goes_on: bool = False
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
+from statistics import median
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
@@ -23,6 +24,11 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.page_layout import lines_of
+from knotwork._indexing.loaders.pdf_annotations import (
+    PageNote,
+    count_attachments,
+    is_dynamic_form,
+)
 from knotwork._indexing.loaders.pdf_flow import join_lines
 from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
@@ -36,12 +42,14 @@ from knotwork._indexing.loaders.pdf_pictures import (
     is_scanned,
     no_text_error,
     page_ranges,
-    place_figures,
+    place_behind,
     read_pictures,
     without_repetitions,
 )
 from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
+from knotwork._indexing.loaders.unread import unread_parts
+from knotwork.errors import LoadError
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
 _DEEPEST_BOOKMARK = 15
@@ -57,19 +65,22 @@ class PdfLoader(FormatLoader, name="pdf"):
     def load(self, source: Source) -> Content:
         with open_pdf(source) as document:
             with PDFIUM_LOCK:
-                found, scanned, figures = _read_pages(source, document)
+                found, scanned, figures, notes = _read_pages(source, document)
+                attached = count_attachments(document)
                 bookmarks = dict(_bookmarks(document))
                 information = document.get_metadata_dict()
             read = read_pictures(source, document, scanned, figures)
         pages = [[] if number in read.pages else page for number, page in enumerate(found)]
-        if not any(pages) and not read.pages and not read.figures:
+        if not any(pages) and not read.pages and not read.figures and not notes:
             raise no_text_error(source, len(pages), read.unread)
         lines = [line for page in without_running_lines(pages) for line in page]
         lines = without_contents(lines, len(pages)) or lines
         writer = BlockWriter(source)
-        flow = _in_order(writer, source, lines, read)
+        flow = _with_notes(_in_order(writer, source, lines, read), notes, read.pages)
         _add_lines(writer, flow, _headings(flow, bookmarks))
-        unread = {UNREAD_PAGES: page_ranges(read.unread)} if read.unread else {}
+        unread = unread_parts({"attached file": attached})
+        if read.unread:
+            unread[UNREAD_PAGES] = page_ranges(read.unread)
         if read.unread_figures:
             unread[UNREAD_PICTURES] = str(read.unread_figures)
         return writer.content(
@@ -82,22 +93,34 @@ class PdfLoader(FormatLoader, name="pdf"):
 def _read_pages(
     source: Source,
     document: Any,  # noqa: ANN401 - a library without types
-) -> tuple[list[list[PageLine]], list[int], list[Figure]]:
-    """Return the lines of each page, the numbers of scanned pages, and the figures on others."""
+) -> tuple[list[list[PageLine]], list[int], list[Figure], dict[int, Sequence[PageNote]]]:
+    """Return the lines of each page, the numbers of scanned pages, the figures on others, notes.
+
+    Raises LoadError for a form that only programs of Adobe show.
+    """
     meter = TextMeter(source)
     pages: list[list[PageLine]] = []
     scanned: list[int] = []
     figures: list[Figure] = []
+    notes: dict[int, Sequence[PageNote]] = {}
+    if is_dynamic_form(document):
+        raise LoadError(
+            "unsupported",
+            f"`{source.uri}` is an XFA form. Its pages are made by Adobe Reader when it is opened.",
+            fix="Open it in Adobe Reader, and print it to a PDF file.",
+        )
     for number in checked(range(len(document))):
         content = read_page(document, number)
         pages.append(make_lines(content, number, pages[-1] if pages else ()))
         length = sum(len(line.text) for line in pages[-1])
-        meter.add(length)
-        if is_scanned(content, length):
+        if content.notes:
+            notes[number] = content.notes
+        meter.add(length + sum(len(note.text) for note in content.notes))
+        if content.is_garbled or is_scanned(content, length):
             scanned.append(number)
         else:
             figures += figures_of(content, number)
-    return pages, scanned, without_repetitions(figures)
+    return pages, scanned, without_repetitions(figures), notes
 
 
 def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa: ANN401
@@ -123,7 +146,8 @@ def _in_order(
     """
     alone = {*read.pages, *read.figures} - {line.page for line in lines}
     flow = join_lines(lines, alone)
-    for number, behind in place_figures(flow, read.figures).items():
+    placed = {page: [(f.region, (f, r)) for f, r in found] for page, found in read.figures.items()}
+    for number, behind in place_behind(flow, placed).items():
         caption = caption_near(flow, number)
         add = partial(add_figures, writer, source, behind, caption=caption)
         line, *following = flow[number : number + 2]
@@ -139,6 +163,39 @@ def _in_order(
             empty = PageLine("", page)
             flow.append(FlowLine(empty, "", PARAGRAPH_GAP, begins_paragraph=True, behind=add))
     return sorted(flow, key=lambda line: line.line.page)
+
+
+def _with_notes(
+    flow: list[FlowLine], notes: Mapping[int, Sequence[PageNote]], recognised: Container[int]
+) -> list[FlowLine]:
+    """Return lines with the notes of pages behind the paragraphs that they are beside.
+
+    On ``recognised`` pages they are behind all lines.
+    """
+    if not notes:
+        return flow
+    beside = {
+        page: [(note.region, note) for note in found]
+        for page, found in notes.items()
+        if page not in recognised
+    }
+    placed = place_behind(flow, beside)
+    held = {flow[number].line.page for number in placed}
+    size = median(line.line.size for line in flow) if flow else 0.0
+    found: list[FlowLine] = []
+    for number, line in enumerate(flow):
+        found.append(line)
+        found += [_note_line(note, line.line.page, size) for note in placed.get(number, ())]
+        if number in placed and number + 1 < len(flow):
+            flow[number + 1] = flow[number + 1]._replace(gap=PARAGRAPH_GAP, begins_paragraph=True)
+    for page in sorted(set(notes) - held):
+        found += [_note_line(note, page, size) for note in notes[page]]
+    return sorted(found, key=lambda line: line.line.page)
+
+
+def _note_line(note: PageNote, page: int, size: float) -> FlowLine:
+    line = PageLine(note.text, page, note.region.left, note.region.top, size, note.region.right)
+    return FlowLine(line, note.text, PARAGRAPH_GAP, begins_paragraph=True)
 
 
 def _add_lines(

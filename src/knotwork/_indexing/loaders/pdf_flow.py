@@ -18,11 +18,12 @@ from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
     PageLine,
+    TableRow,
     has_sure_mark,
     page_item,
 )
 from knotwork._indexing.loaders.pdf_lines import WIDE
-from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN
+from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN, are_aligned
 from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._text.sentences import measure_width
 
@@ -32,6 +33,8 @@ _MIN_WRAPPED_WIDTH = 24
 """Half-width characters in a wrapped line of Chinese, at least; shorter lines may be a list."""
 _MOST_UNSEEN = 3
 """Lines that fill the width of their paragraph by chance, at most."""
+_MOST_LINES_OF_ROW = 8
+"""Lines of a row on the next page, at most."""
 _MOST_COLUMNS = 8
 """Columns of a page of prose, at most."""
 _FIRST_PART = re.compile(
@@ -297,15 +300,29 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
             continue
         texts = [tuple(reduce(join, cell.split("\n")) for cell in row.cells) for _, row in rows]
         is_marked = rows[0][1].is_header
-        before = found[-1].row if found and _continues(found[-1], rows[0][0]) else None
+        lines_between = _rest_of_row(found, rows[0][0])
+        rest = found[len(found) - lines_between :]
+        last = found[-1 - lines_between] if len(found) > lines_between else None
+        before = last.row if last is not None and _continues(last, rows[0][0]) else None
+        below = _below_header(rows[0][1].cells, names, join) if before is not None else None
         first, has_header = 0, False
         if before is None and rows[0][1].goes_on:
             found.extend(line._replace(row=None) for line in table)
             continue
-        if before is not None and (not is_marked or texts[0] == names):
+        if before is not None and (not is_marked or below is not None):
             first = before.place + 1
-            repeated = len(texts) > 1 and texts[0] == names
-            texts, rows = texts[repeated:], rows[repeated:]
+            del found[len(found) - lines_between :]
+            if below is not None and len(texts) > 1:
+                texts, rows = texts[1:], rows[1:]
+            elif not texts[0][0] and not all(texts[0][1:]):
+                below, texts, rows = texts[0], texts[1:], rows[1:]
+            parts = [_cells_of(line, before) for line in rest] + [below or ()]
+            cells = before.cells
+            for part in filter(any, parts):  # the rest of a row of the page before
+                pairs = zip(cells, part, strict=True)
+                cells = tuple(join(a, b) if a and b else a + b for a, b in pairs)
+            text = " ".join(" ".join(cells).split())
+            found[-1] = found[-1]._replace(text=text, row=before._replace(cells=cells))
         else:
             # If font or lines mark the headers of most tables of the file, others have none.
             has_header = (
@@ -318,6 +335,52 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
             own = row._replace(cells=cells, place=place, is_header=has_header and not place)
             found.append(line._replace(text=" ".join(" ".join(cells).split()), row=own))
     return found
+
+
+def _rest_of_row(found: Sequence[PageLine], line: PageLine) -> int:
+    """Return the number of lines above a row that are the rest of a row of the page before.
+
+    Each is at the top of the page, in one column but the first.
+    """
+    number = 0
+    while number < min(_MOST_LINES_OF_ROW, len(found)) and (
+        found[-1 - number].page == line.page and found[-1 - number].row is None
+    ):
+        number += 1
+    above = found[-1 - number].row if number < len(found) else None
+    rest = found[len(found) - number :]
+    is_rest = above is not None and all(any(_cells_of(part, above)) for part in rest)
+    return number if is_rest else 0
+
+
+def _cells_of(line: PageLine, row: TableRow) -> tuple[str, ...]:
+    """Return the cells of a line that is in one column of a table but the first, () elsewhere."""
+    aligned = [abs(line.x - left) <= SHIFTED_COLUMN for left, _ in row.columns]
+    fits = sum(line.right > left for left, _ in row.columns) <= sum(
+        line.x + SHIFTED_COLUMN >= left for left, _ in row.columns
+    )
+    if sum(aligned[1:]) != 1 or not fits:
+        return ()
+    return tuple(line.text if is_own else "" for is_own in aligned)
+
+
+def _below_header(
+    cells: Sequence[str], names: Sequence[str], join: Callable[[str, str], str]
+) -> tuple[str, ...] | None:
+    """Return what is below the repeated header in a row that begins with it, None without it.
+
+    It is the rest of the last row of the page before.
+    """
+    if not names or len(cells) != len(names):
+        return None
+    rests = []
+    for cell, name in zip(cells, names, strict=True):
+        parts = cell.split("\n")
+        ends = [n for n in range(1, len(parts) + 1) if reduce(join, parts[:n]) == name]
+        if not ends:
+            return None
+        rests.append(reduce(join, parts[ends[0] :] or [""]))
+    return tuple(rests)
 
 
 def _tables(lines: Sequence[PageLine]) -> Iterator[list[PageLine]]:
@@ -337,7 +400,5 @@ def _continues(before: PageLine, line: PageLine) -> bool:
     """Return True if a row is on the next page and has the columns of the row before it."""
     if before.row is None or line.row is None or line.page != before.page + 1:
         return False
-    ours, theirs = before.row.lefts, line.row.lefts
-    return len(ours) == len(theirs) and all(
-        abs(a - b) <= SHIFTED_COLUMN for a, b in zip(ours, theirs, strict=True)
-    )
+    ours, theirs = before.row.columns, line.row.columns
+    return len(ours) == len(theirs) and all(map(are_aligned, ours, theirs))

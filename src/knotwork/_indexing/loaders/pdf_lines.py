@@ -11,8 +11,14 @@ from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
+from knotwork._indexing.loaders.pdf_annotations import FILLED
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
-from knotwork._indexing.loaders.pdf_tables import FoundTable, find_rows_of, find_tables
+from knotwork._indexing.loaders.pdf_tables import (
+    FoundTable,
+    find_rows_of,
+    find_tables,
+    written_parts,
+)
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_bold_font,
@@ -64,6 +70,8 @@ _WIDEST_GAP = 80
 """Most spaces between two words of code."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
+_FILLED_REACH = 10_000.0
+"""Right edge of a line that a value ends: what follows is not the rest of it."""
 _OF_ALL = re.compile(r"(?:page|seite)?\s*(\d{1,4})\s*(?:/|of|von)\s*(\d{1,4})", re.IGNORECASE)
 
 
@@ -84,7 +92,7 @@ def make_lines(
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
     tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
-    going_on = find_rows_of(pieces, content.drawn, last.lefts) if last is not None else None
+    going_on = find_rows_of(pieces, content.drawn, last.columns) if last is not None else None
     if going_on is not None:
         own = {piece for row in going_on.pieces for piece in row}
         if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
@@ -147,9 +155,9 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
 def _make_row(table: FoundTable, place: int, line: PageLine, *, goes_on: bool) -> PageLine:
     cells = table.rows[place]
     is_header = table.has_header and place == 0
-    row = TableRow(cells, place, table.lefts, is_header=is_header, goes_on=goes_on)
+    row = TableRow(cells, place, table.columns, is_header=is_header, goes_on=goes_on)
     text = " ".join(" ".join(cells).split())
-    return PageLine(text, line.page, table.lefts[0], line.y, line.size, row=row)
+    return PageLine(text, line.page, table.columns[0][0], line.y, line.size, row=row)
 
 
 def _tightened(text: str) -> str:
@@ -162,19 +170,26 @@ def _tightened(text: str) -> str:
 
 def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     """Return the line of these words; its size and height are those of most of its text."""
-    runs = [(f" {piece.text}" if piece.is_spaced else piece.text, piece) for piece in pieces]
+    spaced = [piece.is_spaced for piece in pieces]
+    runs = list(zip(written_parts(pieces, spaced), pieces, strict=True))
     weights: Counter[tuple[float, float]] = Counter()
     for piece in pieces:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
+    is_filled = any(
+        piece.font == FILLED and (before is None or before.text.endswith((":", "：")))
+        for before, piece in pairwise([None, *pieces])
+        if piece is not None
+    )
     monospaced = all(is_monospaced_font(piece.font) for piece in pieces)
     return PageLine(
         text=_tightened("".join(text for text, _ in runs)),
         page=page,
-        x=pieces[0].left,
+        x=min(piece.left for piece in pieces),
         y=y,
         size=size,
-        right=pieces[-1].right,
+        right=max(piece.right for piece in pieces),
+        reach=_FILLED_REACH if is_filled else 0.0,
         bold=all(is_bold_font(piece.font) for piece in pieces),
         monospaced=monospaced,
         term=run_in_term((text, is_bold_font(piece.font)) for text, piece in runs),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import math
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from itertools import groupby, islice, pairwise
@@ -19,173 +19,22 @@ from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.loader import (
-    Source,
-    broken_file_error,
-    encrypted_file_error,
+from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
+from knotwork._indexing.loaders.pdf_annotations import (
+    PageNote,
+    Region,
+    read_annotations,
+    with_values,
 )
-
-_LEVEL = 1e-3
-"""Largest slope of text that counts as horizontal."""
-_LONGEST_FONT_NAME = 256
-_HYPHENS = frozenset({"\x02", "\ufffe"})
-"""What pdfium makes of a hyphen at the end of a line."""
-_COMPATIBLE = (("\ufb00", "\ufb06"), ("\u2e80", "\u2fdf"), ("\U0001d400", "\U0001d7ff"))
-"""Ligatures, Chinese radicals used in place of characters, and letters of formulas."""
-_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
-_TEX_LIGATURES = {chr(at + n): text for at in (11, 27) for n, text in enumerate(_LIGATURES)}
-"""Codes of ligatures in fonts of TeX, the older and the newer ones, which name no characters."""
-_ACCENTS = dict(zip("`´ˆ˜¯˘˙¨˚˝ˇ¸˛^~", map(chr, (
-    0x300, 0x301, 0x302, 0x303, 0x304, 0x306, 0x307, 0x308, 0x30A, 0x30B, 0x30C, 0x327, 0x328,
-    0x302, 0x303,
-)), strict=True))  # fmt: skip
-"""Accents by themselves, and as they are added to a letter."""
-_DOTLESS = {"ı": "i", "ȷ": "j"}
-_ON_LETTER = 0.5
-"""Share of the narrower of an accent and a letter that the other must cover, to belong to it."""
-
-_REACH = 100
-"""Characters before an accent to search for its letter: pdfium puts a raised accent behind the rest
-of the line that its letter begins."""
-
-
-class Style(NamedTuple):
-    """What the characters of a text object share: baseline, size and font."""
-
-    y: float
-    size: float
-    font: str
-    is_level: bool
-
-
-class Character(NamedTuple):
-    """A character with its ends in points; ``text`` is " " for a space.
-
-    ``part`` is the same number for the characters of one text object in one line.
-    """
-
-    text: str
-    left: float
-    right: float
-    style: Style
-    begins_line: bool
-    part: int
-
-
-def characters_of(page: Any) -> Iterator[list[Character]]:  # noqa: ANN401
-    """Yield the characters of each text object of a page, in the order of pdfium."""
-    for _, own in groupby(_with_accents(_read(page)), key=attrgetter("part")):
-        yield list(own)
-
-
-def _read(page: Any) -> Iterator[Character]:  # noqa: ANN401
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    address = None
-    style = Style(0.0, 0.0, "", is_level=True)
-    begins_line = True
-    part = high = 0
-    for number in range(pdfium.FPDFText_CountChars(page)):
-        code = pdfium.FPDFText_GetUnicode(page, number)
-        shown_by = pdfium.FPDFText_GetTextObject(page, number)
-        if not shown_by:  # a space or a line end that pdfium adds
-            begins_line |= code in (10, 13)
-            continue
-        if 0xD800 <= code < 0xDC00:  # the first half of a character, as in UTF-16
-            high = code
-            continue
-        if high and 0xDC00 <= code < 0xE000:
-            code += 0x10000 - 0xDC00 + ((high - 0xD800) << 10)
-        high = 0
-        at = ctypes.addressof(shown_by.contents)
-        pdfium.FPDFText_GetLooseCharBox(page, number, box)
-        left = box.left
-        if at != address or begins_line:
-            address, part = at, part + 1
-            style, x = _style(page, number)
-            if style.is_level:  # slanted letters reach over the gap before their word
-                left = min(max(left, x), box.right)
-        yield Character(_text(page, number, code), left, box.right, style, begins_line, part)
-        begins_line = False
-
-
-def _style(page: Any, number: int) -> tuple[Style, float]:  # noqa: ANN401
-    """Return the style of a character, and where it begins without its overhang."""
-    import pypdfium2.raw as pdfium
-
-    x, y, flags = ctypes.c_double(), ctypes.c_double(), ctypes.c_int()
-    pdfium.FPDFText_GetCharOrigin(page, number, x, y)
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(page, number, matrix)
-    name = ctypes.create_string_buffer(_LONGEST_FONT_NAME)
-    pdfium.FPDFText_GetFontInfo(page, number, name, _LONGEST_FONT_NAME, flags)
-    font = name.value.decode("utf-8", "replace").rpartition("+")[2]
-    scale = math.hypot(matrix.c, matrix.d)
-    size = round(abs(pdfium.FPDFText_GetFontSize(page, number) * scale), 2)
-    is_level = abs(matrix.b) < _LEVEL * matrix.a and matrix.d > 0
-    return Style(y.value, size, font, is_level), x.value
-
-
-def _text(page: Any, number: int, code: int) -> str:  # noqa: ANN401
-    """Return a character as people type it: "fi" for the ligature, "-" for a hyphen."""
-    import pypdfium2.raw as pdfium
-
-    if not 0 < code < 0x110000 or 0xD800 <= code < 0xE000:
-        return ""
-    text = chr(code)
-    if " " < text < "\x7f":
-        return text
-    if text in _TEX_LIGATURES and pdfium.FPDFText_HasUnicodeMapError(page, number) == 1:
-        return _TEX_LIGATURES[text]
-    if text in _HYPHENS:
-        return "-"
-    if text.isspace():
-        return " "
-    if any(first <= text <= last for first, last in _COMPATIBLE):
-        text = unicodedata.normalize("NFKC", text)
-    return text
-
-
-def _with_accents(characters: Iterable[Character]) -> list[Character]:
-    """Return characters, with each accent joined to the letter that it is drawn over."""
-    kept: list[Character] = []
-    was_accent = False
-    for character in characters:
-        is_accent = character.text in _ACCENTS
-        reach = _REACH if is_accent else int(was_accent)
-        was_accent = is_accent
-        for place in range(len(kept) - 1, max(-1, len(kept) - 1 - reach), -1):
-            joined = _accented(kept[place], character)
-            if joined is not None:
-                kept[place] = joined
-                break
-        else:
-            kept.append(character)
-    return kept
-
-
-def _accented(one: Character, other: Character) -> Character | None:
-    """Return the letter of an accent and a letter that are drawn over each other, if they are."""
-    if one.text in _ACCENTS and other.text not in _ACCENTS:
-        accent, letter = one, other
-    elif other.text in _ACCENTS and one.text not in _ACCENTS:
-        accent, letter = other, one
-    else:
-        return None
-    if not letter.text.isalpha() or not (accent.style.is_level and letter.style.is_level):
-        return None
-    shared = min(one.right, other.right) - max(one.left, other.left)
-    width = min(one.right - one.left, other.right - other.left)
-    if not width > 0 or shared < _ON_LETTER * width:
-        return None
-    if abs(one.style.y - other.style.y) > letter.style.size / 2:
-        return None
-    base = _DOTLESS.get(letter.text, letter.text)
-    text = unicodedata.normalize("NFC", base + _ACCENTS[accent.text])
-    begins_line = letter.begins_line or (accent is one and accent.begins_line)
-    return letter._replace(text=text, begins_line=begins_line) if len(text) == 1 else None
-
+from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
+from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
+from knotwork._indexing.loaders.pdf_order import (
+    CHINESE,
+    RIGHT_TO_LEFT,
+    in_logical_order,
+    is_right_to_left,
+    turned_columns,
+)
 
 PDFIUM_LOCK = threading.Lock()
 """Held while pdfium is used, which is not made for several threads."""
@@ -201,6 +50,12 @@ _BACK = 0.3
 """Sizes by which a character may begin to the left of the one before it, as an accent does."""
 _ANOTHER_LINE = 0.5
 """Sizes between the baselines of two lines; raised and lowered text is nearer."""
+_SMALLER = 0.85
+"""Size of raised and lowered text, at most, as a multiple of that of its line."""
+_RAISED, _LOWERED, _RAISED_APART = 0.12, 0.08, 0.25
+"""Sizes by which smaller text is raised or lowered behind a word, and other text is raised."""
+_SHORT = 3
+"""Characters of a line whose largest type is that of its text, at most."""
 _THIN = 2.5
 """Largest stroke width of a ruling line, in points."""
 _MOST_PIECES = 20_000
@@ -212,14 +67,20 @@ _MOST_PICTURE_BYTES = 50_000_000
 _DEEPEST_FORM = 6
 """Levels of objects that are read: forms may be in each other."""
 
+_ELSEWHERE = 100_000.0
+"""Points between the heights of text in different directions, which has no lines in common."""
+
 Point = tuple[float, float]
 
 
 class Piece(NamedTuple):
     """A word or a part of one, with its ends and baseline in points from the lower left.
 
+    The page is turned so that most of its text is level; if most of it is read from right to left,
+    the ends count from the right. ``turn`` counts the quarters by which other text is turned.
     ``is_spaced`` is True if there is a space or a gap before it in its line, and ``begins_line`` if
-    it is the first one there. ``is_placed`` is False if the text is not horizontal.
+    it is the first one there. ``rise`` is 1 for raised and -1 for lowered text, whose baseline is
+    that of its line.
     """
 
     text: str
@@ -228,9 +89,10 @@ class Piece(NamedTuple):
     y: float
     size: float
     font: str
-    is_placed: bool = True
+    turn: int = 0
     is_spaced: bool = False
     begins_line: bool = False
+    rise: int = 0
 
 
 class RulingLine(NamedTuple):
@@ -242,20 +104,6 @@ class RulingLine(NamedTuple):
     place: float
     start: float
     end: float
-
-
-class Region(NamedTuple):
-    """A rectangle on a page, in points from the lower left."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @property
-    def area(self) -> float:
-        """The area in square points."""
-        return max(self.right - self.left, 0.0) * max(self.top - self.bottom, 0.0)
 
 
 _NOWHERE = Region(0, 0, 0, 0)
@@ -274,7 +122,8 @@ class PageContent(NamedTuple):
 
     ``drawn`` are the horizontal lines, the topmost first. ``region`` is that of the whole page,
     empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
-    all read.
+    all read, ``is_garbled`` True if codes were left out that name no characters. ``notes`` are
+    comments, text boxes and values without labels.
     """
 
     pieces: list[Piece]
@@ -282,6 +131,8 @@ class PageContent(NamedTuple):
     pictures: list[PagePicture]
     region: Region
     is_complete: bool
+    is_garbled: bool = False
+    notes: Sequence[PageNote] = ()
 
 
 @contextmanager
@@ -302,6 +153,8 @@ def open_pdf(source: Source) -> Iterator[Any]:
                 raise encrypted_file_error(source) from None
             raise broken_file_error(source, "its pages cannot be found") from error
     try:
+        with PDFIUM_LOCK:
+            document.init_forms()
         yield document
     finally:
         with PDFIUM_LOCK:
@@ -321,21 +174,107 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
 
     try:
         with closing(document[number]) as page:
-            drawn, pictures, is_complete = _read_drawing(page)
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
-            with closing(page.get_textpage()) as text:
-                pieces = list(_pieces(characters_of(text.raw)))
+            characters, turn = _read_level(page)
+            characters, is_garbled = without_garbled(without_watermarks(characters))
+            text = "".join(character.text for character in characters)
+            if CHINESE.search(text):
+                characters = turned_columns(characters)
+            is_mirrored = False
+            if RIGHT_TO_LEFT.search(text):
+                is_mirrored = is_right_to_left(characters)
+                characters = in_logical_order(characters)
+            sign = -1 if is_mirrored else 1
+
+            def place(x: float, y: float) -> Point:
+                x, y = turned(x, y, turn)
+                return sign * x, y
+
+            drawn, pictures, is_complete = _read_drawing(page, place)
+            placed = [_placed(piece, turn, sign) for piece in _pieces(characters)]
+            pieces = list(_with_rises(placed))
+            filled, notes = read_annotations(page, place)
+            if filled:
+                pieces, unplaced = with_values(pieces, filled)
+                notes = [*unplaced, *notes]
     except pypdfium2.PdfiumError:
         return PageContent([], [], [], _NOWHERE, is_complete=False)
-    return PageContent(pieces, drawn, pictures, region, is_complete and len(pieces) < _MOST_PIECES)
+    is_complete &= len(pieces) < _MOST_PIECES
+    return PageContent(pieces, drawn, pictures, region, is_complete, is_garbled, notes)
 
 
-def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
-    """Join the characters of text objects, in file order, to words of one font each."""
+def _read_level(page: Any) -> tuple[list[Character], int]:  # noqa: ANN401
+    """Return the characters of a page, and the quarters by which most of them are turned.
+
+    pdfium gives lines in their order if the page is shown so that they are level.
+    """
+    shown = page.get_rotation()
+    with closing(page.get_textpage()) as text:
+        characters = read_characters(text.raw)
+    turns = Counter(character.style.turn for character in characters)
+    del turns[OBLIQUE]
+    turn = turns.most_common(1)[0][0] if turns else 0
+    if turn * 90 != shown:
+        try:
+            page.set_rotation(turn * 90)
+            with closing(page.get_textpage()) as text:
+                characters = read_characters(text.raw)
+        finally:
+            page.set_rotation(shown)
+    return characters, turn
+
+
+def _placed(piece: Piece, turn: int, sign: int) -> Piece:
+    """Return a piece on a page that is turned, and mirrored if ``sign`` is -1."""
+    if piece.turn == OBLIQUE:
+        return piece
+    left, right = sorted((sign * piece.left, sign * piece.right))
+    further = (piece.turn - turn) % 4
+    return piece._replace(left=left, right=right, y=piece.y - _ELSEWHERE * further, turn=further)
+
+
+def _with_rises(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces, raised and lowered ones on the baseline of their line."""
+    line: list[Piece] = []
+    for piece in pieces:
+        if piece.begins_line:
+            yield from _levelled(line)
+            line = []
+        line.append(piece)
+    yield from _levelled(line)
+
+
+def _levelled(line: Sequence[Piece]) -> Iterator[Piece]:
+    weights: Counter[tuple[float, float]] = Counter()
+    for piece in line:
+        weights[piece.size, piece.y] += len(piece.text)
+    if len(weights) < 2:
+        yield from line
+        return
+    (size, y), count = weights.most_common(1)[0]
+    if count <= _SHORT:
+        size, y = max(weights)
+    for piece in line:
+        rise = (piece.y - y) / size if size and piece.turn != OBLIQUE else 0.0
+        is_small = piece.size <= _SMALLER * size
+        is_near = not (piece.begins_line or piece.is_spaced)
+        is_raised = (_RAISED_APART, _RAISED)[is_near] < rise < 1 and (
+            is_small or (is_near and rise > _RAISED_APART)
+        )
+        is_lowered = is_small and -1 < rise < -_LOWERED
+        if is_raised or is_lowered:
+            yield piece._replace(y=y, rise=1 if is_raised else -1)
+        else:
+            yield piece
+
+
+def _pieces(found: Iterable[Character]) -> Iterator[Piece]:
+    """Join characters, in file order, to words of one font each."""
     word: list[Character] = []
     begins_line, is_spaced, had_space = True, False, False
     count = 0
-    for characters in objects:
+    for _, own in groupby(found, key=attrgetter("part")):
+        characters = list(own)
         spacing = _spacing(characters)
         for character in characters:
             if not character.text.strip():
@@ -357,9 +296,11 @@ def _pieces(objects: Iterable[Sequence[Character]]) -> Iterator[Piece]:
 
 def _piece(word: Sequence[Character], *, begins_line: bool, is_spaced: bool) -> Piece:
     text = "".join(character.text for character in word)
-    y, size, font, is_level = word[0].style
-    ends = word[0].left, word[-1].right
-    return Piece(text, *ends, y, size, font, is_level, is_spaced, begins_line)
+    style = word[0].style
+    left, right = min(word[0].left, word[-1].left), max(word[0].right, word[-1].right)
+    return Piece(
+        text, left, right, style.y, style.size, style.font, style.turn, is_spaced, begins_line
+    )
 
 
 def _spacing(characters: Sequence[Character]) -> float:
@@ -376,8 +317,10 @@ def _spacing(characters: Sequence[Character]) -> float:
 def _is_in_another_line(last: Character, character: Character) -> bool:
     """Return True if a character is not in the line of the one before it."""
     one, other = last.style, character.style
-    if not (one.is_level and other.is_level):
-        return character.begins_line or one.is_level != other.is_level
+    if character.goes_on:
+        return False
+    if OBLIQUE in (one.turn, other.turn) or one.turn != other.turn:
+        return character.begins_line or one.turn != other.turn
     size = max(one.size, other.size)
     is_below = abs(one.y - other.y) > _ANOTHER_LINE * size
     return is_below or character.left < last.left - _BACK * size
@@ -385,6 +328,8 @@ def _is_in_another_line(last: Character, character: Character) -> bool:
 
 def _has_gap(last: Character, character: Character, spacing: float) -> bool:
     """Return True if there is a gap between two characters of a line that parts words."""
+    if character.goes_on:
+        return False
     size = max(last.style.size, character.style.size)
     is_wide = _is_wide(last.text) and _is_wide(character.text)
     least = _WIDE_GAP if is_wide else _WORD_GAP
@@ -395,8 +340,14 @@ def _is_wide(text: str) -> bool:
     return unicodedata.east_asian_width(text[-1]) in "WF"
 
 
-def _read_drawing(page: Any) -> tuple[list[RulingLine], list[PagePicture], bool]:  # noqa: ANN401
-    """Return the ruling lines and the pictures of a page, and whether all were read."""
+def _read_drawing(
+    page: Any,  # noqa: ANN401
+    place: Callable[[float, float], Point],
+) -> tuple[list[RulingLine], list[PagePicture], bool]:
+    """Return the ruling lines and the pictures of a page, and whether all were read.
+
+    ``place`` returns where a point of the page is once the page is turned.
+    """
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE, FPDF_PAGEOBJ_PATH
 
     drawn: list[RulingLine] = []
@@ -406,7 +357,7 @@ def _read_drawing(page: Any) -> tuple[list[RulingLine], list[PagePicture], bool]
         if shown.type == FPDF_PAGEOBJ_IMAGE:
             pictures += _picture(shown)
         elif shown.type == FPDF_PAGEOBJ_PATH and len(drawn) < _MOST_RULES:
-            drawn += _rules(shown)
+            drawn += _rules(shown, place)
     is_complete = len(drawn) < _MOST_RULES and not any(objects)
     return sorted(drawn, reverse=True), pictures, is_complete
 
@@ -435,7 +386,7 @@ def _picture(shown: Any) -> Iterator[PagePicture]:  # noqa: ANN401
     yield PagePicture(region, width.value * height.value, digest.digest())
 
 
-def _rules(path: Any) -> Iterator[RulingLine]:  # noqa: ANN401
+def _rules(path: Any, place: Callable[[float, float], Point]) -> Iterator[RulingLine]:  # noqa: ANN401
     """Yield the horizontal lines of a path that is drawn or filled; one with curves has none."""
     import pypdfium2.raw as pdfium
 
@@ -455,7 +406,7 @@ def _rules(path: Any) -> Iterator[RulingLine]:  # noqa: ANN401
         if kind == pdfium.FPDF_SEGMENT_BEZIERTO:
             curved.add(len(outlines))
         pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-        outlines[-1].append(_moved(x.value, y.value, matrices))
+        outlines[-1].append(place(*_moved(x.value, y.value, matrices)))
     for number, points in enumerate(outlines, start=1):
         for (x1, y1), (x2, y2) in pairwise([*points, points[0]]):
             if number not in curved and abs(y1 - y2) < _THIN < abs(x1 - x2):

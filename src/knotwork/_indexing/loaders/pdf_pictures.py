@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
@@ -16,7 +16,8 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement
-from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture, Region
+from knotwork._indexing.loaders.pdf_annotations import Region
+from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
 from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.pictures import (
     LEAST_PIXELS,
@@ -85,7 +86,7 @@ def unread_note(uri: str, pages: str) -> str:
     """Return the note of a report on pages of a document that were not read."""
     missing = f"Install text recognition with: {INSTALL}"
     advice = "They could not be rendered." if is_available() else missing
-    return f"`{uri}` has scanned pages whose text was not read: {pages}. {advice}"
+    return f"`{uri}` has scanned or garbled pages whose text was not read: {pages}. {advice}"
 
 
 def _render(
@@ -238,24 +239,27 @@ def read_pictures(
     return ReadPictures(pages, unread, by_page, len(figures) - len(wanted))
 
 
-def place_figures(
-    lines: Sequence[FlowLine], figures: Mapping[int, Sequence[tuple[Figure, ReadPicture]]]
-) -> dict[int, list[tuple[Figure, ReadPicture]]]:
-    """Return the figures behind each line, by its index.
+Placed = TypeVar("Placed")
 
-    A figure stands before the first paragraph of its page that begins below its middle, else behind
-    the last one that ends there. Figures of pages without lines are left out.
+
+def place_behind(
+    lines: Sequence[FlowLine], placed_on: Mapping[int, Sequence[tuple[Region, Placed]]]
+) -> dict[int, list[Placed]]:
+    """Return what is on pages by the indices of the lines that it is behind.
+
+    It stands before the first paragraph of its page that begins below its middle, else behind the
+    last one that ends there. What is on pages without lines is left out.
     """
-    placed: dict[int, list[tuple[Figure, ReadPicture]]] = {}
+    placed: dict[int, list[Placed]] = {}
     last = len(lines) - 1
     for number, group in groupby(range(len(lines)), key=lambda index: lines[index].line.page):
         own = list(group)
         ends = [index for index in own if index == last or lines[index + 1].begins_paragraph]
-        for figure, read in figures.get(number, ()):
-            middle = (figure.region.bottom + figure.region.top) / 2
+        for region, item in placed_on.get(number, ()):
+            middle = (region.bottom + region.top) / 2
             fitting = (i for i in ends if i == own[-1] or lines[i + 1].line.y < middle)
             behind = next(fitting, (ends or own)[-1])
-            placed.setdefault(behind, []).append((figure, read))
+            placed.setdefault(behind, []).append(item)
     return placed
 
 

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.pdf_characters import OBLIQUE
+from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
+from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.table_rows import Interval, merge_intervals, names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
@@ -71,6 +74,8 @@ _MAX_BORDERS = 2
 _CAPTION_ABOVE, _CAPTION_BELOW = 3, 2
 """Lines above and below a table to search for its caption."""
 _SEEN_ROWS = 4
+_SEEN_PIECES = 12
+"""Words before a raised figure that say how it is written."""
 
 
 class FoundTable(NamedTuple):
@@ -78,13 +83,14 @@ class FoundTable(NamedTuple):
 
     ``rows`` are its cells, top to bottom, with line ends between the lines of a cell. ``pieces``
     are the indices of the words of each row. ``has_header`` is True if font or a ruling line sets
-    the first row apart. ``lefts`` are the left edges of the columns in points.
+    the first row apart. ``columns`` are the left and right edges of the columns in points,
+    without the header.
     """
 
     rows: tuple[tuple[str, ...], ...]
     pieces: tuple[tuple[int, ...], ...]
     has_header: bool
-    lefts: tuple[float, ...]
+    columns: tuple[Interval, ...]
 
 
 def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterator[FoundTable]:
@@ -96,9 +102,9 @@ def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterato
 
 
 def find_rows_of(
-    pieces: Sequence[Piece], drawn: Sequence[RulingLine], lefts: Sequence[float]
+    pieces: Sequence[Piece], drawn: Sequence[RulingLine], columns: Sequence[Interval]
 ) -> FoundTable | None:
-    """Return the first rows of a page whose cells are in columns that begin at ``lefts``.
+    """Return the first rows of a page whose cells are in these columns.
 
     They may continue the table of the page before, whose columns these are, and be too few to show
     columns of their own.
@@ -106,7 +112,7 @@ def find_rows_of(
     block: list[_TextLine] = []
     cells: list[_RowPieces] = []
     for line in _lines(next(_flows(pieces), [])):
-        row = _cells_at(line, lefts)
+        row = _cells_at(line, columns)
         is_near = not block or block[-1].y - line.y <= _MAX_LINE_DISTANCE * line.size
         if row is not None and is_near:
             block.append(line)
@@ -118,7 +124,7 @@ def find_rows_of(
     _, texts, numbers = _assemble(block, cells, _levels(block, drawn))
     if not _in_file_order(numbers):
         return None
-    return FoundTable(tuple(texts), numbers, has_header=False, lefts=tuple(lefts))
+    return FoundTable(tuple(texts), numbers, has_header=False, columns=tuple(columns))
 
 
 def _assemble(
@@ -128,7 +134,7 @@ def _assemble(
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
     texts = [
         tuple(
-            "\n".join(_join([piece for _, piece in part]) for part in parts if part)
+            "\n".join(_join(_as_read(part)) for part in parts if part)
             for parts in zip(*row, strict=True)
         )
         for row in rows
@@ -136,21 +142,35 @@ def _assemble(
     return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
 
 
-def _cells_at(line: _TextLine, lefts: Sequence[float]) -> _RowPieces | None:
-    """Return the cells of a line in columns that begin at ``lefts``, None if its gaps differ."""
-    cells: _RowPieces = [[] for _ in lefts]
+def _as_read(part: _CellPieces) -> list[Piece]:
+    """Return the words of a line of a cell in the order of reading."""
+    if any(RIGHT_TO_LEFT.search(piece.text) for _, piece in part):
+        part = sorted(part, key=lambda item: item[0])
+    return [piece for _, piece in part]
+
+
+def are_aligned(one: Interval, other: Interval) -> bool:
+    """Return True if two columns, or a cell and a column, have an edge or the middle in common."""
+    left, right = abs(one[0] - other[0]), abs(one[1] - other[1])
+    middle = abs(sum(one) - sum(other)) / 2
+    return min(left, right, middle) <= SHIFTED_COLUMN
+
+
+def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None:
+    """Return the cells of a line in these columns, None if its gaps differ."""
+    middles = [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
+    cells: _RowPieces = [[] for _ in columns]
     before = -1
     for number, piece in line.pieces:
-        column = sum(piece.left >= left - SHIFTED_COLUMN for left in lefts) - 1
+        column = sum(piece.left > middle for middle in middles)
         last = cells[before][-1][1] if before >= 0 else None
         is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
-        if column < 0 or (column > before) is not is_apart:
-            return None
-        if last is None and abs(piece.left - lefts[column]) > SHIFTED_COLUMN:
+        if (column > before) is not is_apart:
             return None
         cells[column].append((number, piece))
         before = column
-    return cells
+    first, own = next((cell, own) for cell, own in zip(cells, columns, strict=True) if cell)
+    return cells if are_aligned((first[0][1].left, first[-1][1].right), own) else None
 
 
 def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
@@ -159,7 +179,10 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
     has_caption = any(is_table_caption(line.text) for line in around)
     levels = _levels(lines, drawn)
     if len(levels) > _MAX_BORDERS:
-        lines = [line for line in lines if levels[-1] < line.y < levels[0]]
+        # Lines may be only between the rows, not around them.
+        above = sum(line.y > levels[0] for line in lines)
+        below = sum(line.y < levels[-1] for line in lines)
+        lines = lines[above if above > 1 else 0 : len(lines) - (below if below > 1 else 0)]
     cells = _divide(lines)
     if not cells or _is_code(lines):
         return None
@@ -171,16 +194,20 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
     if (
         len(rows) < fewest
         or not _in_file_order(numbers)
-        or _is_numbered(texts)
+        or _is_numbered(texts, is_ruled=is_ruled)
         or not _is_full(texts)
         or not (is_ruled or is_known or _has_figures(texts))
     ):
         return None
-    lefts = tuple(
-        min(cell[0][1].left for line in cells if (cell := line[column]))
-        for column in range(len(cells[0]))
+    body = [line for row in rows[has_header:] for line in row]
+    columns = tuple(
+        (
+            min((cell[0][1].left for cell in column if cell), default=0.0),
+            max((cell[-1][1].right for cell in column if cell), default=0.0),
+        )
+        for column in zip(*body, strict=True)
     )
-    return FoundTable(tuple(texts), numbers, has_header, lefts)
+    return FoundTable(tuple(texts), numbers, has_header, columns)
 
 
 def _rows(
@@ -241,8 +268,11 @@ def _is_full(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if rows are numbered lines, list items, or entries of a table of contents."""
+def _is_numbered(rows: Sequence[Sequence[str]], *, is_ruled: bool) -> bool:
+    """Return True if rows are numbered lines, list items, or entries of a table of contents.
+
+    Rows with ruling lines may count.
+    """
     first = [row[0] for row in rows if row[0]]
     last = [row[-1] for row in rows if row[-1]]
     signs = sum(_SIGN.fullmatch(cell) is not None for cell in first)
@@ -250,7 +280,7 @@ def _is_numbered(rows: Sequence[Sequence[str]]) -> bool:
         return True
     counted = [int(cell) for cell in first if _COUNT.fullmatch(cell)]
     if len(counted) == len(first) and all(a + 1 == b for a, b in pairwise(counted)):
-        return len(counted) > 1
+        return len(counted) > 1 and not (is_ruled and len(rows[0]) > 2)
     pages = [int(cell) for cell in last if _COUNT.fullmatch(cell)]
     return (
         len(pages) == len(last)
@@ -414,16 +444,17 @@ def _is_parted(line: _TextLine) -> bool:
 
 def _flows(pieces: Sequence[Piece]) -> Iterator[list[tuple[int, Piece]]]:
     """Yield the words of each column of prose, which follow each other in the file."""
-    flow: list[tuple[int, Piece]] = []
-    for number, piece in enumerate(pieces):
-        if not piece.is_placed or not piece.size:
-            continue
-        if flow and piece.y - flow[-1][1].y > _NEXT_COLUMN:
+    for turn in sorted({piece.turn for piece in pieces} - {OBLIQUE}):
+        flow: list[tuple[int, Piece]] = []
+        for number, piece in enumerate(pieces):
+            if piece.turn != turn or not piece.size:
+                continue
+            if flow and piece.y - flow[-1][1].y > _NEXT_COLUMN:
+                yield flow
+                flow = []
+            flow.append((number, piece))
+        if flow:
             yield flow
-            flow = []
-        flow.append((number, piece))
-    if flow:
-        yield flow
 
 
 def _lines(flow: Sequence[tuple[int, Piece]]) -> list[_TextLine]:
@@ -444,14 +475,41 @@ def _lines(flow: Sequence[tuple[int, Piece]]) -> list[_TextLine]:
 
 def _join(pieces: Sequence[Piece]) -> str:
     """Return the text of words from left to right, with spaces at gaps."""
-    text = ""
-    for before, piece in pairwise([None, *pieces]):
-        assert piece is not None
-        is_apart = before is not None and piece.left - before.right > _WORD_GAP * piece.size
-        if before is not None and (piece.is_spaced or (piece.begins_line and is_apart)):
-            text += " "
-        text += piece.text
-    return text
+    spaced = [
+        before is not None
+        and (
+            piece.is_spaced
+            or (piece.begins_line and piece.left - before.right > _WORD_GAP * piece.size)
+        )
+        for before, piece in zip([None, *pieces[:-1]], pieces, strict=True)
+    ]
+    return "".join(written_parts(pieces, spaced)).strip()
+
+
+def written_parts(pieces: Sequence[Piece], spaced: Sequence[bool]) -> list[str]:
+    """Return what is written for each word of a line, with raised and lowered figures apart.
+
+    ``spaced`` says before which words there is a space.
+    """
+    shown = [" " * gap + piece.text for gap, piece in zip(spaced, pieces, strict=True)]
+    start = 0
+    while start < len(pieces):
+        rise, after = pieces[start].rise, start + 1
+        while after < len(pieces) and rise and pieces[after].rise == rise:
+            both = pieces[after - 1].text + pieces[after].text
+            if spaced[after] and not both.isalpha():
+                break
+            after += 1
+        if rise:
+            before = "".join(shown[max(0, start - _SEEN_PIECES) : start]) + " " * spaced[start]
+            text = "".join(piece.text for piece in pieces[start:after])
+            following = "".join(shown[after : after + 2])
+            is_note = rise > 0 and not before.strip() and len(following.split()) > 1
+            written = write_raised(before, text, lowered=rise < 0, is_note=is_note, after=following)
+            written = " " + written.lstrip() if spaced[start] else written
+            shown[start:after] = [written, *[""] * (after - start - 1)]
+        start = after
+    return shown
 
 
 def _covered_by(lines: Sequence[_TextLine]) -> list[Interval]:
