@@ -37,7 +37,7 @@ from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.records import Cell, Column, Span, Table
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_DEFAULT_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|工作表)\s*\d*", re.IGNORECASE)
+DEFAULT_SHEET_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|工作表)\s*\d*", re.IGNORECASE)
 _SAMPLE_CHARACTERS = 20_000
 
 
@@ -56,7 +56,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         try:
             for sheet in workbook.worksheets:
                 writer.page(sheet.title)
-                if not _DEFAULT_NAME.fullmatch(sheet.title):
+                if not DEFAULT_SHEET_NAME.fullmatch(sheet.title):
                     writer.heading(1, sheet.title)
                 # Ignore the declared dimensions, which may be absurd, and read the actual rows.
                 sheet.reset_dimensions()
