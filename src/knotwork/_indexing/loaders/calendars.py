@@ -13,6 +13,7 @@ from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
 _LINE = re.compile(
@@ -119,10 +120,17 @@ def _properties(text: str) -> Iterator[_Property]:
         if is_quoted:
             data = quopri.decodestring(value.encode("utf-8"))
             declared = parameters.get("CHARSET", "")
-            value = decode_text(Source("", data), declared=declared) if data.strip() else ""
+            value = _decoded(data, declared)
         if "VALUE" in parameters and parameters["VALUE"].lower() == "binary":
             continue
         yield _Property(found[1].upper(), parameters, value)
+
+
+def _decoded(data: bytes, declared: str) -> str:
+    try:
+        return decode_text(Source("", data), declared=declared)
+    except LoadError:
+        return data.decode("utf-8", "replace")
 
 
 def _add_entry(writer: BlockWriter, values: dict[str, list[_Property]]) -> None:

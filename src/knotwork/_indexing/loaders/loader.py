@@ -281,6 +281,8 @@ def office_metadata(properties: Any, **more: object) -> dict[str, str]:  # noqa:
 
 MESSAGE_OF_MAILBOX = rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=>?[!-9;-~]{1,80}:|>From )"
 """The line above a message of a mailbox."""
+OLD_CHINESE = re.compile(r"=\?gb(?:2312|k)(?=\?)", re.IGNORECASE)
+"""The encoding that fields of mails name for what is GB 18030."""
 ZIP_SIGNATURE = b"PK\x03\x04"
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_MEMBERS = 50_000

@@ -80,6 +80,17 @@ _LIBXML_OUT_OF_MEMORY = 2
 _DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
 """Drawings stored as text: indexing them would fill the index with names of fonts."""
 
+_FOREIGN = {
+    ".msg": ("a mail of Outlook", ".eml"),
+    ".pages": ("a document of Pages", ".docx"),
+    ".numbers": ("a spreadsheet of Numbers", ".xlsx"),
+    ".key": ("a presentation of Keynote", ".pptx"),
+    ".one": ("a notebook of OneNote", ".docx"),
+    ".djvu": ("a scan in DjVu", ".pdf"),
+    **dict.fromkeys((".mobi", ".azw", ".azw3"), ("a book for Kindle", ".epub")),
+}
+"""What files of other programs are, and the suffix of a format that is read instead."""
+
 _BY_MEMBER = {
     "word/document.xml": "docx",
     "ppt/presentation.xml": "pptx",
@@ -397,7 +408,7 @@ def _choose_loader(source: Source) -> Loader:
             raise _unsupported(source)
         return _builtin_loader(archived)
     if source.data.startswith(OLE_SIGNATURE):
-        check_archive(source)
+        _refuse_old_office(source)
     for name, form in FORMATS.items():
         if _is_signed(source.data, form.signatures):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
@@ -411,6 +422,12 @@ def _choose_loader(source: Source) -> Loader:
     except LoadError as error:
         raise _unsupported(source) from error
     return text_loader
+
+
+def _refuse_old_office(source: Source) -> None:
+    if source.suffix in _FOREIGN:
+        raise _unsupported(source)
+    check_archive(source)
 
 
 def _archive_format(source: Source) -> str | None:
@@ -430,6 +447,13 @@ def is_document_archive(names: Iterable[str]) -> bool:
 
 
 def _unsupported(source: Source) -> LoadError:
+    if source.suffix in _FOREIGN:
+        what, suffix = _FOREIGN[source.suffix]
+        return LoadError(
+            "unsupported",
+            f"`{source.uri}` is {what}, which Knotwork cannot read.",
+            fix=f"Save it as {suffix}, or leave it out with `exclude`.",
+        )
     suffixes = ", ".join(supported_suffixes())
     return LoadError(
         "unsupported",

@@ -14,6 +14,7 @@ from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.html import HtmlLoader, add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     MESSAGE_OF_MAILBOX,
+    OLD_CHINESE,
     Content,
     FormatLoader,
     Source,
@@ -22,6 +23,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 _FIELDS = ("From", "To", "Cc", "Date")
 _LENGTH_OF_EMLX = re.compile(rb"\s*(\d{1,9})[ \t]*\r?\n")
-_OLD_CHINESE = re.compile(r"=\?gb(?:2312|k)(?=\?)", re.IGNORECASE)
+_CHARSET = re.compile(rb"charset=\"?([\w.:-]{2,40})", re.IGNORECASE)
+_HEAD_BYTES = 20_000
 _ADDRESS = re.compile(r"https?://\S*")
 _SIGNATURES = (
     "application/pgp-signature",
@@ -53,12 +56,12 @@ class MailLoader(FormatLoader, name="eml"):
         is_mailbox = re.match(MESSAGE_OF_MAILBOX, source.data) is not None
         if is_mailbox and len(parts) > 1:
             for part in parts:
-                _Message(writer, source, _parse(part)).add()
+                _Message(writer, source, _parse(source, part)).add()
             return writer.content("application/mbox", title=readable_name(source.name))
         data = parts[0] if is_mailbox else source.data
         if length := _LENGTH_OF_EMLX.match(data):
             data = data[length.end() : length.end() + int(length[1])]
-        message = _parse(data)
+        message = _parse(source, data)
         if page := _web_page(source, message):
             return HtmlLoader().load(replace(source, data=_text(source, page).encode("utf-8-sig")))
         mail = _Message(writer, source, message)
@@ -71,7 +74,7 @@ class MailLoader(FormatLoader, name="eml"):
         )
 
 
-def _parse(data: bytes) -> EmailMessage:
+def _parse(source: Source, data: bytes) -> EmailMessage:
     """Return a message, whose fields may be in another encoding than ASCII."""
     import email.policy
 
@@ -79,7 +82,9 @@ def _parse(data: bytes) -> EmailMessage:
     head = data[: end.start()] if end else data
     if not head.isascii():
         rest = data[len(head) :]
-        data = decode_text(Source("", head)).encode("utf-8", "replace") + rest
+        named = _CHARSET.search(data[:_HEAD_BYTES])
+        declared = named[1].decode() if named else ""
+        data = decode_text(replace(source, data=head), declared=declared).encode() + rest
     return email.message_from_bytes(data, policy=email.policy.default)
 
 
@@ -87,8 +92,8 @@ def _field(message: EmailMessage, name: str) -> str:
     """Return a field as a reader sees it; programs say "gb2312" of what is GB 18030."""
     value = str(message[name] or "")
     raw = next((raw for key, raw in message.raw_items() if key.lower() == name.lower()), "")
-    if isinstance(raw, str) and _OLD_CHINESE.search(raw):
-        value = str(message.policy.header_factory(name, _OLD_CHINESE.sub("=?gb18030", raw)))  # type: ignore[attr-defined]
+    if isinstance(raw, str) and OLD_CHINESE.search(raw):
+        value = str(message.policy.header_factory(name, OLD_CHINESE.sub("=?gb18030", raw)))  # type: ignore[attr-defined]
     return value
 
 
@@ -100,7 +105,11 @@ def _payload(part: EmailMessage) -> bytes:
 def _text(source: Source, part: EmailMessage) -> str:
     """Return the text of a part; lines that a mail program has wrapped are joined."""
     inner = replace(source, data=_payload(part))
-    text = decode_text(inner, declared=str(part.get_content_charset() or "")) if inner.data else ""
+    try:
+        text = decode_text(inner, declared=str(part.get_content_charset() or ""))
+    except LoadError:
+        source.left_out["part"] += 1
+        return ""
     if str(part.get_param("format", "")).lower() == "flowed":
         text = _unwrapped(
             text, gap="" if str(part.get_param("delsp", "")).lower() == "yes" else " "

@@ -195,7 +195,7 @@ class _Converter:
                     self._notes.clear()
                 if name == "list":
                     self._lists.pop()
-                if element is not root:
+                if element is not root and not (self._is_code and name == "p"):
                     yield escape(element.tail or "")
         if self._is_code:
             yield "</pre>"
