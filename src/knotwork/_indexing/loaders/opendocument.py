@@ -41,6 +41,7 @@ _TAGS = {
 }  # fmt: skip
 _UNREAD = {"image": "picture", "object": "embedded object", "object-ole": "embedded object"}
 _CODE = re.compile(r"Preformatted|Source.?(?:Code|Text)", re.IGNORECASE)
+_SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_CELLS = 1_024
 _META = {
     "author": "creator",
@@ -187,7 +188,8 @@ class _Converter:
                     continue
                 begin, ends[element] = self._tags(element, name)
                 yield begin
-                yield escape(element.text or "")
+                text = _SPACE.sub(" ", element.text or "")
+                yield escape(text.lstrip() if name in ("p", "h") else text)
             else:
                 yield ends.pop(element)
                 if name in ("p", "h") and not self._is_code:
@@ -196,7 +198,7 @@ class _Converter:
                 if name == "list":
                     self._lists.pop()
                 if element is not root and not (self._is_code and name == "p"):
-                    yield escape(element.tail or "")
+                    yield escape(_SPACE.sub(" ", element.tail or ""))
         if self._is_code:
             yield "</pre>"
 
