@@ -43,9 +43,12 @@ _ACCENT = re.compile(
     r"\\(?:([`'^\"~=.])[ ]*|([cvuHkr])(?:(?=\{)|[ ]+))"
     r"(?:\{\\?([A-Za-z])\}|\\?([A-Za-z])(?![A-Za-z]*\{))"
 )
+_HEAD = re.compile(r"\\(?:title|author|date)(?=[\[{])")
+_BRACE = re.compile(r"\\.|[{}]")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
 _LONGEST = 20_000
-"""Characters of an argument or a formula: one without an end is text."""
+"""Characters of an argument or a formula: a longer one is text."""
+_MOST_CELLS = 200
 _CELL, _ROW = "\x1e", "\x1f"
 
 
@@ -54,16 +57,12 @@ def latex_as_markdown(text: str) -> Iterator[str]:
     text = _ACCENT.sub(_accented, text)
     before, begins, body = text.partition("\\begin{document}")
     if begins:
-        heads = (
-            _argument(before, found.end())
-            for found in re.finditer(r"\\(?:title|author|date)(?=[\[{])", before)
+        head = _Converter(before)
+        held = (
+            f"{found[0]}{{{head.argument(found.end())[0]}}}" for found in _HEAD.finditer(before)
         )
-        names = re.findall(r"\\(title|author|date)(?=[\[{])", before)
-        body = (
-            "".join(f"\\{name}{{{held}}}" for name, (held, _) in zip(names, heads, strict=True))
-            + body
-        )
-    yield _Converter(body if begins else text).convert()
+        text = "".join(held) + body
+    yield _Converter(text).convert()
 
 
 def _accented(found: re.Match[str]) -> str:
@@ -71,21 +70,16 @@ def _accented(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFC", letter + _ACCENTS[mark])
 
 
-def _argument(text: str, place: int) -> tuple[str, int]:
-    """Return the argument in braces at a place, and the place behind it; "" without one."""
-    while place < len(text) and text[place] == "[":
-        end = text.find("]", place, place + _LONGEST)
-        if end < 0:
-            return "", place
-        place = end + 1
-    if text[place : place + 1] != "{":
-        return "", place
-    depth = 0
-    for found in re.compile(r"\\.|[{}]").finditer(text, place, place + _LONGEST):
-        depth += (found[0] == "{") - (found[0] == "}")
-        if not depth:
-            return text[place + 1 : found.start()], found.end()
-    return "", place
+def _closing_braces(text: str) -> dict[int, int]:
+    """Return the places of braces that close those at other places, if they are near."""
+    opened: list[int] = []
+    ends: dict[int, int] = {}
+    for found in _BRACE.finditer(text):
+        if found[0] == "{":
+            opened.append(found.start())
+        elif found[0] == "}" and opened and found.start() - (start := opened.pop()) < _LONGEST:
+            ends[start] = found.start()
+    return ends
 
 
 def _escaped(text: str) -> str:
@@ -96,10 +90,28 @@ def _escaped(text: str) -> str:
 class _Converter:
     def __init__(self, text: str) -> None:
         self._text = text
+        self._ends = _closing_braces(text)
+        self._found: dict[str, int] = {}  # the next place of what was looked for, -1 for none
         self._parts: list[list[str]] = [[]]  # of the text, and of the tables around the place
         self._closers: list[str] = []
         self._pending = ""
         self._lists: list[str] = []
+
+    def argument(self, place: int) -> tuple[str, int]:
+        """Return the argument in braces at a place, and the place behind it; "" without one."""
+        while self._text[place : place + 1] == "[":
+            end = self._find("]", place)
+            if not place < end < place + _LONGEST:
+                return "", place
+            place = end + 1
+        end = self._ends.get(place, -1)
+        return (self._text[place + 1 : end], end + 1) if end > 0 else ("", place)
+
+    def _find(self, text: str, place: int) -> int:
+        """Return the next place of a text, -1 for none. Places are asked for in their order."""
+        if 0 <= self._found.get(text, 0) < place:
+            self._found[text] = self._text.find(text, place)
+        return self._found.get(text, -1)
 
     def convert(self) -> str:
         place = 0
@@ -150,8 +162,8 @@ class _Converter:
         return place
 
     def _add_math(self, begin: str, end: str, place: int) -> int:
-        stop = self._text.find(end, place, place + _LONGEST)
-        if stop < 0:
+        stop = self._find(end, place)
+        if not place <= stop < place + _LONGEST:
             self._add(_escaped(begin))
             return place
         formula = " ".join(self._text[place:stop].split())
@@ -160,8 +172,8 @@ class _Converter:
 
     def _begin(self, name: str, place: int) -> int:
         if name in _CODE or name in _MATH:
-            stop = self._text.find(f"\\end{{{name}", place)
-            if 0 <= stop <= place + _LONGEST * 10:
+            stop = self._find(f"\\end{{{name}", place)
+            if stop >= place:
                 held = self._text[place:stop]
                 if name in _MATH:
                     self._add("\n\n" + _SPECIAL.sub(r"\\\g<0>", " ".join(held.split())) + "\n\n")
@@ -173,17 +185,13 @@ class _Converter:
                 return self._text.find("}", stop + 5) + 1
         elif name in _TABLES:
             if name in ("tabularx", "tabulary"):
-                _, place = _argument(self._text, place)
-            _, place = _argument(self._text, place)
+                _, place = self.argument(place)
+            _, place = self.argument(place)
             self._parts.append([])
         elif name in ("itemize", "enumerate", "description"):
             self._lists.append(name)
             self._add("\n" if len(self._lists) > 1 else "\n\n")
-            _, place = (
-                ("", place)
-                if self._text[place : place + 1] != "["
-                else _argument(self._text, place)
-            )
+            _, place = ("", place) if self._text[place : place + 1] != "[" else self.argument(place)
         elif name == "abstract":
             self._add("\n\n")
         return place
@@ -199,7 +207,10 @@ class _Converter:
 
     def _end_table(self) -> None:
         held = "".join(self._parts.pop())
-        rows = [[" ".join(cell.split()) for cell in row.split(_CELL)] for row in held.split(_ROW)]
+        rows = [
+            [" ".join(cell.split()) for cell in row.split(_CELL, _MOST_CELLS)]
+            for row in held.split(_ROW)
+        ]
         rows = [row for row in rows if any(row)]
         width = max(map(len, rows), default=0)
         lines = [f"| {' | '.join(row)} |" for row in rows]
@@ -212,7 +223,7 @@ class _Converter:
             return self._add_item(place) if word == "item" else self._add_verbatim(place)
         if _DROPPED.fullmatch(word):
             for _ in range(_WITH_TEXT.get(word, 3)):
-                _, place = _argument(self._text, place)
+                _, place = self.argument(place)
             if self._parts[-1][-1:] == [" "] and self._text[place : place + 1] in ".,;:)":
                 self._parts[-1].pop()  # of what is cited before a mark
             return place

@@ -80,6 +80,7 @@ _ADOC_UNSEEN = re.compile(
     r"//(?!//).*|:!?[\w-]+!?:.*|\[.*\]|\+|'''|<<<|={4,}|\*{4,}|_{4,}|--|(?:include|toc|image|video)::.*"
 )
 _ADOC_TERM = re.compile(r"(\S.{0,100}?)(?::{2,4}|;;)(?:[ \t]+(.*))?$")
+_MOST_COLUMNS = 200
 _ADOC_TITLE = re.compile(r"\.([^\s.].*)")
 _ADOC_BOLD = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,500})(?<=[^\s*])\*(?![\w*])")
 _ADOC_LANGUAGE = re.compile(r"\[(?:source|listing)?,\s*([\w+#-]{1,20}).*\]")
@@ -143,7 +144,7 @@ def _asciidoc_table(lines: Iterator[str]) -> Iterator[str]:
         if cells and first.strip():
             cells[-1] += f" {_inline(first.strip())}"
         cells += (_inline(cell.strip()).replace("|", "/") for cell in found)
-        columns = columns or len(found)
+        columns = columns or min(len(found), _MOST_COLUMNS)
     for number in range(0, len(cells), columns or 1):
         yield f"| {' | '.join(cells[number : number + columns])} |"
         if not number:
