@@ -13,7 +13,7 @@ _CHANGES, _DIGITS = 0.35, 0.05
 """Least shares of base64; of chance, 0.65 and 0.16 are expected."""
 _HEX_WORD = re.compile(r"\b(?:0x)?([0-9A-Fa-f]{2,8})\b")
 _BASE64 = re.compile(
-    # An address is no text in any format, so that it is not counted.
+    # Addresses are left out in any case, so that they are not counted.
     r"(?P<address>(?:[=(]|url\()[\"']?+(?=data:))?+(?P<uri>data:[\w/+.;=-]{0,200}?;base64,)?+"
     r"(?<![A-Za-z0-9+/_-])"
     r"(?P<run>[A-Za-z0-9+/_-]{56,}+(?:(?:=?[\r\n]++|\\r|\\n)[ \t>]*+[A-Za-z0-9+/_-]{56,}+)*+)"

@@ -25,7 +25,7 @@ _DROPPED = re.compile(
     r"|(?:this)?page(?:style|numbering)|addtocounter|hypersetup|index|graphicspath|definecolor"
     r"|(?:text)?color|cmidrule|cline|multicolumn|multirow|href|rule|vskip"
 )
-"""Commands whose first argument is no text; of the last ones, others are."""
+"""Commands whose first arguments are left out; `_WITH_TEXT` says how many."""
 _WITH_TEXT = {"href": 1, "textcolor": 1, "multicolumn": 2, "multirow": 2}
 _AROUND = {
     "textbf": ("**", "**"), "texttt": ("`", "`"), "footnote": (" (", ")"),

@@ -214,7 +214,7 @@ def _subject_of(part: EmailMessage) -> str:
 
 
 def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage]:
-    """Yield the parts of a message in order, of alternatives that which says most.
+    """Yield the parts of a message in order, and of alternatives the fullest.
 
     An attached message is one part.
     """
