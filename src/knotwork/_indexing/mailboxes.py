@@ -38,7 +38,7 @@ def mailbox_messages(stream: BinaryIO) -> Iterator[Message]:
     while line := stream.readline(_PART_BYTES):
         if waiting and _FIELD.match(line):
             if start:
-                yield _message(start, place - len(waiting), digest.hexdigest(), head)
+                yield _message(start, place - len(waiting), digest.hexdigest(), bytes(head))
             start, head, digest = place, bytearray(), blake2b(digest_size=16)
         elif waiting:
             digest.update(waiting)
@@ -54,11 +54,11 @@ def mailbox_messages(stream: BinaryIO) -> Iterator[Message]:
         is_line = line.endswith(b"\n")
         place += len(line)
     if start:
-        yield _message(start, place, digest.hexdigest(), head)
+        yield _message(start, place, digest.hexdigest(), bytes(head))
 
 
 def _message(start: int, end: int, version: str, head: bytes) -> Message:
-    found = _SUBJECT.search(bytes(head).partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])
+    found = _SUBJECT.search(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])
     raw = found[1].decode("utf-8", "replace") if found else ""
     try:
         subject = str(

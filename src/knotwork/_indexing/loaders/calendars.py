@@ -193,8 +193,11 @@ def _plain(value: str, *, is_line: bool = True) -> str:
 
 def _read_time(held: _Property) -> datetime | None:
     found = _TIME.match(held.value.strip())
+    if found is None:
+        return None
     try:
-        return datetime(*(int(part or 0) for part in found.groups())) if found else None  # noqa: DTZ001
+        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+        return datetime(year, month, day, hour, minute)  # noqa: DTZ001
     except ValueError:
         return None
 

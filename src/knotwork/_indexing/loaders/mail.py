@@ -241,7 +241,7 @@ def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
     rich = [p for p in parts if p not in plain and _html_of(p) is not None]
     others = [p for p in parts if p not in plain and p not in rich]
     if not plain or not rich:
-        return parts
+        return [*plain[:1], *rich[-1:], *others]
     written = len("".join(_ADDRESS.sub("", _text(source, plain[0])).split()))
     root = parse_html(_text(source, _html_of(rich[-1])))
     shown = (
@@ -256,7 +256,7 @@ def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
     )
     is_fuller = _FULLER * written < len("".join(shown.split()))
     held = [p for p in rich[-1].walk() if p.is_attachment()] if not is_fuller else []
-    return [*(rich[-1:] if is_fuller else plain), *held, *others]
+    return [*(rich[-1:] if is_fuller else plain[:1]), *held, *others]
 
 
 def _html_of(part: EmailMessage) -> Any:  # noqa: ANN401 - a message, or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass, replace
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
@@ -85,7 +86,7 @@ class _Reader:
     def __init__(self, writer: BlockWriter, source: Source) -> None:
         self._writer = writer
         self._source = source
-        self._data = source.data
+        self._data = source.data.removeprefix(BOM_UTF8)
         self._group = _Group()
         self._around: list[_Group] = []
         self._paragraph = _Paragraph()
@@ -167,7 +168,7 @@ class _Reader:
         elif word in _CHARACTERS:
             self._add(_CHARACTERS[word])
         elif word in _OF_GROUP:
-            self._group = replace(group, **{_OF_GROUP[word]: max(0, value)})
+            self._group = replace(group, **{_OF_GROUP[word]: max(0, value)})  # type: ignore[arg-type]
         elif word in _OF_PARAGRAPH:
             setattr(self._paragraph, _OF_PARAGRAPH[word], value)
         else:
