@@ -26,6 +26,8 @@ _XML = (
     *(b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr>", b"<w:tc>", b"<w:r>", b"<w:t>", b"<a:t>"),
     *(b'<w:gridSpan w:val="9999999"/>', b'r="XFD1048576"', b"<mergeCell ref='A1:XFD9'/>"),
     *(b"<!DOCTYPE a>", b"<![CDATA[", b"xml:space='preserve'", b"<row>", b"<c t='s'><v>9</v></c>"),
+    *(b"<text:list>", b"<text:p>", b"<table:table-cell>", b"<text:note>", b"<draw:image/>"),
+    *(b"<text:s text:c='99999999'/>", b'table:number-columns-repeated="16384"'),
     *(b'<itemref idref="c0"/>', b"<spine>", b"Target='../../x'", b"encoding='utf-7'"),
 )
 _HTML = (
@@ -89,6 +91,95 @@ _SUBTITLES = (
     ),
     *(b"STYLE\n", b"9999:99:99.999", b"12\n", b"- ", b"&lt;", b"WEBVTT\n", b"<00:00:01.000>"),
 )
+_CALENDAR = (
+    *(b"BEGIN:VCALENDAR\n", b"BEGIN:VEVENT\n", b"END:VEVENT\n", b"BEGIN:VCARD\n", b"\n ", b";"),
+    *(b"DTSTART:99999999T999999\n", b"DURATION:P9999W\n", b"DTEND;VALUE=DATE:00000000\n", b":"),
+    *(b"RRULE:FREQ=DAILY;UNTIL=x;BYDAY=9MO\n", b";ENCODING=QUOTED-PRINTABLE:=C3=\n", b'"', b"=\n"),
+)
+_NOTEBOOK = (
+    *(b'"cells":', b'"outputs":', b'"data":', b'"source":', b'"text":', b'"level":'),
+    *_JSON,
+)
+_RTF = (
+    *(
+        b"{",
+        b"}",
+        b"\\'",
+        b"\\u-9999999 ",
+        b"\\uc999 ",
+        b"\\bin99999999 ",
+        b"\\cell ",
+        b"\\row ",
+        b"\\pard ",
+    ),
+    *(
+        b"{\\footnote ",
+        b"{\\listtext ",
+        b"\\ansicpg99999 ",
+        b"\\ilvl99 ",
+        b"\\s99 ",
+        b"{\\*\\x ",
+        b"\\intbl ",
+    ),
+    *(
+        b"{\\fonttbl",
+        b"{\\stylesheet",
+        b"\\fcharset134 ",
+        b"\\f1 ",
+        b"{\\pict ",
+        b"\\plain ",
+        b"\\par ",
+    ),
+)
+_NOTES = (
+    b"<note>",
+    b"</note>",
+    b"<resource>",
+    b"<data>",
+    b"<![CDATA[",
+    b"]]>",
+    b"<en-crypt>",
+    *_HTML,
+)
+_TEX = (
+    *(
+        b"\\begin{tabular}{l}",
+        b"\\end{tabular}",
+        b"\\begin{itemize}",
+        b"\\item[",
+        b"{",
+        b"}",
+        b"$",
+        b"&",
+        b"\\\\",
+    ),
+    *(
+        b"\\section{",
+        b"\\begin{verbatim}",
+        b"\\verb|",
+        b"%",
+        b"\\[",
+        b"\\title{",
+        b"\\begin{document}",
+        b"[",
+    ),
+    *(b"\\footnote{", b"\\'{e}", b"\\multicolumn{2}{", b"\\end{itemize}", b"\\cite{", b"\\textbf{"),
+)
+_ADOC = (
+    *(
+        b"= ",
+        b"|===\n",
+        b"|",
+        b"----\n",
+        b"////\n",
+        b"* ",
+        b". ",
+        b":: ",
+        b"[source,x]\n",
+        b"<<a,b>>",
+    ),
+    *(b"link:a[b]", b"footnote:[", b"....\n", b"*a*", b".T\n", b"a|", b"[", b"]"),
+)
 _TABLE = (b",", b";", b"\t", b"|", b'"', b'""', b"\n", b"\r", b"sep=;\n", b"=1+1", b"a,b,c\n")
 _TEXT = (b"\n\n", b"\x0c", b"- 1 -\n", b"Mr. ", b"1.2.3 ", b". ", b"!? ", b"www.x.y", b"\xff\xfe")
 
@@ -112,9 +203,15 @@ _WORDS = {
     ".eml": _MAIL,
     ".srt": _SUBTITLES,
     ".vtt": _SUBTITLES,
+    ".ics": _CALENDAR,
+    ".ipynb": _NOTEBOOK,
+    ".rtf": _RTF,
+    ".enex": _NOTES,
+    ".tex": _TEX,
+    ".adoc": _ADOC,
     ".png": (b"IHDR", b"IDAT", b"IEND", b"PLTE", b"tRNS", b"acTL", bytes(4), b"\xff\xff\xff\xff"),
 }
-_ARCHIVES = (".docx", ".pptx", ".xlsx", ".epub")
+_ARCHIVES = (".docx", ".pptx", ".xlsx", ".epub", ".odt", ".ods")
 
 
 @cache
@@ -127,7 +224,8 @@ def _seeds() -> dict[str, list[bytes]]:
         b"<html><head><title>T</title><meta charset=utf-8></head><body><nav>n</nav><h1>A</h1>"
         b"<p>One <b>two</b>.</p><table><tr><th>a<th>b<tr><td colspan=2>c</table><ul><li>x</ul>"
         b"<pre>y</pre><dl><dt>d<dd>e<ol><li>f<h2>g</h2></ol></dl><div class=note><p class=title>h"
-        b"<blockquote>i</blockquote></div><figure>j<figcaption>k</figcaption></figure></body></html>"
+        b"<blockquote>i</blockquote></div><figure>j<figcaption>k</figcaption></figure>"
+        b"</body></html>"
     )
     seeds[".docx"].append(make_docx(_add_table))
     seeds[".xlsx"].append(make_xlsx({"A": [["x", "y"], [1, "=A1"]], "B": [["z"], [2.5], [None]]}))
@@ -136,6 +234,12 @@ def _seeds() -> dict[str, list[bytes]]:
         b"From: a@b.c\nSubject: S\nContent-Type: multipart/alternative; boundary=x\n\n--x\n"
         b"Content-Type: text/plain\n\nHello.\n--x\nContent-Type: text/html\n\n<p>Hi.</p>\n--x--\n"
     )
+    seeds[".eml"].append(
+        b"From a@b.c Mon\nFrom: a@b.c\nSubject: S\n\nOne.\n\nFrom b Tue\nSubject: T\nContent-Type: "
+        b"multipart/mixed; boundary=x\n\n--x\nContent-Type: message/rfc822\n\nSubject: U\n"
+        b"\nV.\n--x--\n"
+    )
+    seeds[".ics"].append(b"BEGIN:VCARD\nFN:Jane\nTEL;TYPE=HOME:1\nADR:;;a;b;;c\nEND:VCARD\n")
     seeds[".srt"] = [
         b"1\n00:00:01,0 --> 00:00:02,0\nOne.\n\n2\n00:00:02,0 --> 00:00:03,0\n- Two.\n"
     ]

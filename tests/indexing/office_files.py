@@ -308,6 +308,72 @@ def small_picture():
     return make_picture(draw_page([(10, 10, "The pump runs.")], size=(240, 60)))
 
 
+NOTEBOOK_CELLS = [
+    {"cell_type": "markdown", "source": ["# One\n", "Text."]},
+    {
+        "cell_type": "code",
+        "source": "print(1)",
+        "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["1\n"]},
+            {"data": {"text/html": "<table><tr><th>a<th>b<tr><td>1<td>2</table>"}},
+        ],
+    },
+]
+RTF = (
+    rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset134 SimSun;}}{\stylesheet{\s1 heading 1;}}"
+    rb"\pard\s1 One\par\pard T\'e4xt{\footnote a note} \u8364? {\f0\'b8\'db}.\par"
+    rb"{\listtext\'b7\tab}item\par\pard\intbl a\cell b\cell\row\intbl 1\cell 2\cell\row\pard }"
+)
+TEX = (
+    rb"\title{T\"urm}\begin{document}\section{One}\label{x} Text~\cite{y} $x_1$\footnote{z}.\begin"
+    rb"{itemize}\item a\item[b] c\end{itemize}\begin{tabular}{ll}1&2\\3&4\end{tabular}"
+    rb"\begin{verbatim}code\end{verbatim}\begin{equation}x\end{equation}\end{document}"
+)
+ODF_TEXT = (
+    "<office:text><text:h text:outline-level='1'>One</text:h><text:p>Text<text:note>"
+    "<text:note-citation>1"
+    "</text:note-citation><text:note-body><text:p>a note</text:p></text:note-body>"
+    "</text:note>.</text:p>"
+    "<text:list><text:list-item><text:p>item</text:p></text:list-item></text:list><table:table>"
+    "<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>"
+    "<table:table-cell><text:p>b"
+    "</text:p></table:table-cell></table:table-row></table:table></office:text>"
+)
+ODF_SHEET = (
+    "<office:spreadsheet><table:table table:name='Data'>{}</table:table></office:spreadsheet>"
+).format(
+    "".join(
+        "<table:table-row>{}</table:table-row>".format(
+            "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row)
+        )
+        for row in (("name", "age"), ("Ada", "36"))
+    )
+)
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+_ODF_PREFIXES = {
+    **{name: name for name in ("office", "text", "table", "style", "presentation", "meta")},
+    "draw": "drawing",
+    "fo": "xsl-fo-compatible",
+    "number": "datastyle",
+}
+ODF_NAMES = " ".join(f'xmlns:{key}="{_ODF.format(name)}"' for key, name in _ODF_PREFIXES.items())
+ODF_NAMES += ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+
+
+def make_odf(body, *, styles="", meta=""):
+    """Return a file of OpenDocument with this body, its automatic styles and its metadata."""
+    parts = {
+        "content": f"<office:automatic-styles>{styles}</office:automatic-styles><office:body>{body}"
+    }
+    parts["content"] += "</office:body>"
+    parts["meta"] = f"<office:meta>{meta}</office:meta>"
+    xml = {
+        f"{name}.xml": f"<office:document-{name} {ODF_NAMES}>{held}</office:document-{name}>"
+        for name, held in parts.items()
+    }
+    return make_zip({"META-INF/manifest.xml": "<manifest/>", **xml})
+
+
 def one_of_each():
     """Return a small sound file of each format that can be read here, by file name."""
     pictures = {"a.png": small_picture()} if is_available() else {}
@@ -328,4 +394,17 @@ def one_of_each():
         "a.epub": make_epub(["<body><h1>One</h1><p>Text.</p></body>"]),
         "a.eml": make_eml(),
         "a.srt": b"1\n00:00:01,000 --> 00:00:03,000\nThe pump runs.\n",
+        "a.ics": b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Crane\nDTSTART:20260512T090000\nDURATION:"
+        b"PT2H\nRRULE:FREQ=WEEKLY;BYDAY=1MO\nEND:VEVENT\nEND:VCALENDAR\n",
+        "a.ipynb": json.dumps({"nbformat": 4, "cells": NOTEBOOK_CELLS}).encode(),
+        "a.rtf": RTF,
+        "a.odt": make_odf(ODF_TEXT),
+        "a.ods": make_odf(ODF_SHEET),
+        "a.enex": b"<en-export><note><title>Gate</title><content><![CDATA[<en-note>The gate code "
+        b"is "
+        b"4711.</en-note>]]></content><resource><data>VGhlIGdhdGUu</data><mime>text/plain</mime>"
+        b"</resource></note></en-export>",
+        "a.tex": TEX,
+        "a.adoc": b"= One\n\nText.\n\n* a\n** b\n\n|===\n|x |y\n\n|1 |2\n|===\n\n----\ncode\n"
+        b"----\n",
     }

@@ -4,21 +4,28 @@ import json
 
 import pytest
 from tests.indexing.office_files import (
+    ODF_SHEET,
+    ODF_TEXT,
+    RTF,
+    TEX,
     draw_page,
     make_docx,
     make_eml,
     make_epub,
+    make_odf,
     make_pdf,
     make_picture,
     make_pptx,
     make_xlsx,
     make_zip,
+    one_of_each,
     printed,
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
 from knotwork._indexing.loaders import Source, audio, speech
 from knotwork._indexing.loaders.audio import AudioLoader
+from knotwork._indexing.loaders.calendars import CalendarLoader
 from knotwork._indexing.loaders.docx import WordLoader
 from knotwork._indexing.loaders.epub import EpubLoader
 from knotwork._indexing.loaders.html import HtmlLoader
@@ -26,11 +33,16 @@ from knotwork._indexing.loaders.json_records import JsonLoader
 from knotwork._indexing.loaders.loader import FORMATS
 from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
+from knotwork._indexing.loaders.markup import MarkupLoader
+from knotwork._indexing.loaders.notebooks import NotebookLoader
+from knotwork._indexing.loaders.notes import NotesLoader
+from knotwork._indexing.loaders.opendocument import OpenDocumentLoader
 from knotwork._indexing.loaders.pdf import PdfLoader
 from knotwork._indexing.loaders.pictures import PictureLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.pptx import SlidesLoader
 from knotwork._indexing.loaders.recognition import is_available
+from knotwork._indexing.loaders.rtf import RtfLoader
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
 from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
@@ -125,6 +137,14 @@ SAMPLES = {
     ),
     "a.srt": (SubtitlesLoader, f"1\n00:00:01,5 --> 00:00:02,0\n{TEXT}\n".encode(), TEXT),
     "a.eml": (MailLoader, make_eml(), "the trip is approved."),
+    "a.ipynb": (NotebookLoader, one_of_each()["a.ipynb"], "Text."),
+    "a.rtf": (RtfLoader, RTF, "Täxt[1] € 港."),
+    "a.odt": (OpenDocumentLoader, make_odf(ODF_TEXT), "a note"),
+    "a.ods": (OpenDocumentLoader, make_odf(ODF_SHEET), "| Ada | 36 |"),
+    "a.enex": (NotesLoader, one_of_each()["a.enex"], "The gate code is 4711."),
+    "a.tex": (MarkupLoader, TEX, "| 3 | 4 |"),
+    "a.adoc": (MarkupLoader, one_of_each()["a.adoc"], "Text."),
+    "a.ics": (CalendarLoader, one_of_each()["a.ics"], "When: 12 May 2026, 09:00 to 11:00"),
 }
 if is_available():
     SAMPLES["a.png"] = (
@@ -141,6 +161,8 @@ ARCHIVES = {
     "a.pptx": "ppt/presentation.xml",
     "a.xlsx": "xl/workbook.xml",
     "a.epub": "META-INF/container.xml",
+    "a.odt": "content.xml",
+    "a.ods": "content.xml",
 }
 LONG = "name " * 4_000
 WIDE = "<td>1" * 500

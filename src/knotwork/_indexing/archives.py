@@ -1,5 +1,7 @@
 """List the files in ZIP and TAR archives, which are indexed as folders, within limits.
 
+A mailbox (.mbox) is an archive of its messages.
+
 An archive is never unpacked into files with names of its own, so that no name in it leads anywhere.
 What it declares is checked against what it contains: `zipfile` never reads past declared sizes, and
 a compressed TAR file is counted while it is decompressed.
@@ -15,6 +17,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +29,7 @@ from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
 from knotwork._indexing.loaders.loader import FREE_BYTES, MAX_RATIO, MEGABYTE, format_size
 from knotwork._indexing.loaders.loader_registry import find_plugin_loader, is_document_archive
+from knotwork._indexing.mailboxes import mailbox_messages
 from knotwork.errors import LoadError
 from knotwork.records import content_id
 
@@ -42,6 +46,7 @@ _SUFFIXES = {
     ".tbz": "bz2",
     ".tar.xz": "xz",
     ".txz": "xz",
+    ".mbox": "mbox",
 }
 COMPRESSIONS = frozenset({"gz", "bz2", "xz"})
 """Kinds of archives that are compressed as a whole."""
@@ -61,7 +66,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def archive_kind(name: str) -> str:
-    """Return "zip", "tar" or the compression of a TAR file by the name of a file, "" for others.
+    """Return "zip", "tar", "mbox" or the compression of a TAR file by the name, "" for others.
 
     A name that a plugin reads is a document.
     """
@@ -190,6 +195,8 @@ class _Listing:
         try:
             if kind == "zip":
                 entries = self._zip_entries(stream, size)
+            elif kind == "mbox":
+                entries = list(self._mailbox_entries(stream)) or None  # a single message
             else:
                 entries = list(self._tar_entries(kind, stream, size))
         except (LoadError, MemoryError):
@@ -276,6 +283,15 @@ class _Listing:
                     "broken", name, f"is damaged: {error}", "Make the archive again."
                 )
         return _Entry(name, Step("zip", position, info.file_size), version, refusal, data)
+
+    def _mailbox_entries(self, stream: BinaryIO) -> Iterator[_Entry]:
+        """Yield the messages of a mailbox, named by their subjects."""
+        taken: Counter[str] = Counter()
+        for start, size, version, subject in mailbox_messages(stream):
+            self._spend(size, 1)
+            taken[subject] += 1
+            again = f" ({taken[subject]})" if taken[subject] > 1 else ""
+            yield _Entry(f"{subject}{again}.eml", Step("mbox", start, size), version, None)
 
     def _tar_entries(self, kind: str, stream: BinaryIO, size: int) -> Iterator[_Entry]:
         plain = ForwardReader(unpacked(kind, stream), partial(self._check_unpacked, size))

@@ -9,10 +9,12 @@ is what a reader sees.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from knotwork._indexing.loaders.encoded_data import without_encoded_data
 from knotwork._indexing.loaders.loader import (
     Content,
     DescribablePicture,
@@ -101,6 +103,7 @@ class BlockWriter:
 
     def __init__(self, source: Source) -> None:
         self._meter = TextMeter(source)
+        self._left_out = source.left_out
         self._parts: list[str] = []
         self._length = 0
         self._blocks: list[OpenBlock] = []
@@ -223,7 +226,7 @@ class BlockWriter:
 
     def extend(self, text: str, *, gap: str = " ") -> Span:
         """Append text to the paragraph or item before; begin a paragraph if there is none."""
-        block = _clean_block(text)
+        block = self._clean(text)
         if self._leaf is None or not block:
             return self._paragraph(text)
         self._append(gap + self._indent if gap == "\n" else gap)
@@ -239,7 +242,8 @@ class BlockWriter:
 
     def code(self, text: str, language: str = "", *, lead: str | None = None) -> Span:
         """Append code in a fence, and return the span of its lines; ignore blank text."""
-        lines = _LINE_END_SPACE.sub("", clean_text(text) + "\n").strip("\n")
+        cleaned = without_encoded_data(clean_text(text) + "\n", self._left_out)
+        lines = _LINE_END_SPACE.sub("", cleaned).strip("\n")
         if not lines.strip():
             return Span(self._length, self._length)
         self.end_lists()
@@ -406,6 +410,36 @@ class BlockWriter:
         *described, last = "".join(reversed(parts)).split(PLACEHOLDER)
         return ("".join(map(str.rstrip, described)) + last)[-characters:].strip()
 
+    def include(self, content: Content) -> None:
+        """Append the text of another document with its blocks and tables, in the open section."""
+        if self._open:
+            self.end(self._open[0])
+        if self._parts:
+            self._append("\n\n")
+        base = self._sections[-1].level if self._sections else 0
+        begin, starts, marks = self._length, [], [0]  # of headings, and the marks added before them
+        written = 0
+        for block in content.blocks:
+            if block.level:
+                level = min(block.level, DEEPEST_HEADING)
+                starts.append(block.span.start)
+                self._append(content.text[written : block.span.start])
+                self._append("#" * (min(base + level, DEEPEST_HEADING) - level))
+                written = block.span.start
+                marks.append(self._length - begin - written)
+        self._append(content.text[written:])
+
+        def moved(span: Span) -> Span:
+            return Span(*(begin + place + marks[bisect_left(starts, place)] for place in span))
+
+        for kind, span, label, lead, level in content.blocks:
+            depth = min(base + level, DEEPEST_BLOCK) if level else 0
+            start, end = moved(span)
+            self._blocks.append(OpenBlock(kind, label, lead, depth, start=start, end=end))
+        for table in content.tables:
+            self.tables.append(replace(table, spans=tuple(map(moved, table.spans))))
+        self._leaf, self._last = None, ""
+
     def content(
         self, media_type: str, *, title: str = "", metadata: Mapping[str, str] | None = None
     ) -> Content:
@@ -451,8 +485,12 @@ class BlockWriter:
     def _indent(self) -> str:
         return "".join(opened.indent for opened in self._open)
 
+    def _clean(self, text: str) -> str:
+        cleaned = without_encoded_data(clean_text(text), self._left_out)
+        return _LINE_END_SPACE.sub("", cleaned).strip()
+
     def _paragraph(self, text: str) -> Span:
-        block = _clean_block(text)
+        block = self._clean(text)
         if not block:
             return Span(self._length, self._length)
         inner = self._open[-1] if self._open else None
@@ -513,10 +551,6 @@ class BlockWriter:
             self._parts.append(text)
             self._length += len(text)
             self._meter.add(len(text))
-
-
-def _clean_block(text: str) -> str:
-    return _LINE_END_SPACE.sub("", clean_text(text)).strip()
 
 
 def _cells_at(columns: Sequence[int], row: Sequence[str]) -> list[str]:

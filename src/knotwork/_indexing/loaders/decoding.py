@@ -6,6 +6,7 @@ import codecs
 import re
 from itertools import pairwise
 
+from knotwork._indexing.loaders.encoded_data import without_encoded_data
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork.errors import LoadError
 
@@ -84,12 +85,15 @@ def decode_text(source: Source, *, declared: str = "") -> str:
 
 
 def _checked(source: Source, text: str) -> str:
-    """Return clean text. Raises LoadError ("binary") if it is full of control characters."""
+    """Return clean text without encoded data.
+
+    Raises LoadError ("binary") if it is full of control characters.
+    """
     sample = text[:_SAMPLE_BYTES]
     odd = len(_CONTROL.findall(sample)) + sample.count("\ufffd") + sample.count("\x00")
     if odd > max(2, len(sample) // 10):
         raise _binary(source)
-    return clean_text(text)
+    return without_encoded_data(clean_text(text), source.left_out)
 
 
 def _binary(source: Source) -> LoadError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,7 +44,8 @@ class Source:
     ``max_bytes`` limits the file itself and the text of an archive after decompression. The text of
     the document may have ``max_characters``, or `TEXT_FACTOR` for each byte of the file.
     ``audio_model`` is the folder of the model that recognises speech. ``describes`` is True if a
-    model describes pictures.
+    model describes pictures. ``depth`` is the number of files around one that is
+    attached. ``left_out`` counts by their kind the parts that are not read.
     """
 
     uri: str
@@ -53,6 +55,8 @@ class Source:
     max_characters: int = MAX_CHARACTERS
     audio_model: str = ""
     describes: bool = False
+    depth: int = 0
+    left_out: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -153,7 +157,15 @@ FORMATS: Mapping[str, FileFormat] = {
     "csv": FileFormat((".csv", ".tsv")),
     "json": FileFormat((".json", ".jsonl", ".ndjson")),
     "epub": FileFormat((".epub",)),
-    "eml": FileFormat((".eml",)),
+    "eml": FileFormat((".eml", ".emlx", ".mbox", ".mht", ".mhtml")),
+    "notebook": FileFormat((".ipynb",)),
+    "rtf": FileFormat((".rtf",), (b"{\\rtf",)),
+    "odf": FileFormat((".odt", ".ott", ".ods", ".odp", ".fodt", ".fods", ".fodp")),
+    "enex": FileFormat((".enex",)),
+    "markup": FileFormat((".org", ".tex", ".adoc", ".asciidoc")),
+    "calendar": FileFormat(
+        (".ics", ".ical", ".vcf", ".vcard"), (b"BEGIN:VCALENDAR", b"BEGIN:VCARD")
+    ),
     "subtitles": FileFormat((".srt", ".vtt")),
     "audio": FileFormat(
         (
@@ -270,6 +282,10 @@ def office_metadata(properties: Any, **more: object) -> dict[str, str]:  # noqa:
     return flat_metadata({**known, "date": properties.modified or properties.created, **more})
 
 
+MESSAGE_OF_MAILBOX = rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=>?[!-9;-~]{1,80}:|>From )"
+"""The line above a message of a mailbox."""
+OLD_CHINESE = re.compile(r"=\?gb(?:2312|k)(?=\?)", re.IGNORECASE)
+"""The encoding that fields of mails name for what is GB 18030."""
 ZIP_SIGNATURE = b"PK\x03\x04"
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_MEMBERS = 50_000

@@ -23,6 +23,7 @@ from knotwork._indexing.loaders.loader import (
     FORMATS,
     MAX_CHARACTERS,
     MEGABYTE,
+    MESSAGE_OF_MAILBOX,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
     Content,
@@ -60,7 +61,13 @@ LOADERS: Registry[Loader] = Registry(
         Entry("csv", f"{_HERE}.spreadsheets:DelimitedLoader", "tables as delimited text"),
         Entry("json", f"{_HERE}.json_records:JsonLoader", "JSON, and records as JSON lines"),
         Entry("epub", f"{_HERE}.epub:EpubLoader", "books"),
-        Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails"),
+        Entry("eml", f"{_HERE}.mail:MailLoader", "e-mails, mailboxes and stored web pages"),
+        Entry("notebook", f"{_HERE}.notebooks:NotebookLoader", "notebooks of Jupyter"),
+        Entry("rtf", f"{_HERE}.rtf:RtfLoader", "Rich Text Format"),
+        Entry("odf", f"{_HERE}.opendocument:OpenDocumentLoader", "files of LibreOffice"),
+        Entry("enex", f"{_HERE}.notes:NotesLoader", "notes of Evernote"),
+        Entry("markup", f"{_HERE}.markup:MarkupLoader", "LaTeX, AsciiDoc and Org"),
+        Entry("calendar", f"{_HERE}.calendars:CalendarLoader", "calendars and address books"),
         Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
         Entry("audio", f"{_HERE}.audio:AudioLoader", "recordings and videos"),
         Entry("picture", f"{_HERE}.pictures:PictureLoader", "pictures and scans"),
@@ -74,13 +81,34 @@ _LIBXML_OUT_OF_MEMORY = 2
 _DRAWINGS = frozenset({".svg", ".eps", ".ps", ".drawio"})
 """Drawings stored as text: indexing them would fill the index with names of fonts."""
 
+_FOREIGN = {
+    ".msg": ("a mail of Outlook", ".eml"),
+    ".pages": ("a document of Pages", ".docx"),
+    ".numbers": ("a spreadsheet of Numbers", ".xlsx"),
+    ".key": ("a presentation of Keynote", ".pptx"),
+    ".one": ("a notebook of OneNote", ".docx"),
+    ".djvu": ("a scan in DjVu", ".pdf"),
+    **dict.fromkeys((".mobi", ".azw", ".azw3"), ("a book for Kindle", ".epub")),
+}
+"""What files of other programs are, and the suffix of a format that is read instead."""
+
 _BY_MEMBER = {
     "word/document.xml": "docx",
     "ppt/presentation.xml": "pptx",
     "xl/workbook.xml": "xlsx",
     "META-INF/container.xml": "epub",
+    "META-INF/manifest.xml": "odf",
 }
 """The loaders of ZIP archives by a member that identifies the format, whatever the file's name."""
+
+_BY_BEGINNING = {
+    "eml": MESSAGE_OF_MAILBOX
+    + rb"|(?:[!-9;-~]{1,80}:[^\n]*\n(?:[ \t]+[^\n]*\n)*)*(?i:MIME-Version:\s*1|Message-ID:\s*<)",
+    "notebook": rb"\s*\{(?=[\s\S]*\"nbformat\"\s*:\s*\d)(?=[\s\S]*\"(?:cells|worksheets)\"\s*:)",
+    "enex": rb"(?:\s*<[?!][^>]*>)*\s*<en-export\b",
+}
+"""What files of a format begin with, if their name says no more than `_VAGUE`."""
+_VAGUE = (None, "text", "json")
 
 _BY_SUFFIX = {suffix: name for name in FORMATS for suffix in FORMATS[name].suffixes}
 """The built-in loaders by suffix."""
@@ -282,7 +310,7 @@ def _load_bytes(data: bytes, uri: str, options: ReadOptions, *, describes: bool 
         audio_model=options.get("audio_model", ""),
         describes=describes,
     )
-    content = _load_content(source, only_light=options.get("only_light", False))
+    content = load_content(source, only_light=options.get("only_light", False))
     return remove_boilerplate(content, repeated) if repeated else content
 
 
@@ -304,10 +332,12 @@ def _make_document(uri: str, content: Content) -> Document:
     )
 
 
-def _load_content(source: Source, *, only_light: bool = False) -> Content:
+def load_content(source: Source, *, only_light: bool = False) -> Content:
+    """Return what the loader of a file reads. Raises LoadError, as `load_file` does."""
     if not source.data.strip():
         raise _empty(source.uri)
     loader = _choose_loader(source)
+    source.left_out.clear()  # the choice may have read it
     if only_light and (len(source.data) > LIGHT_BYTES or loader.name not in _LIGHT_LOADERS):
         raise ReadElsewhere
     try:
@@ -331,7 +361,16 @@ def _load_content(source: Source, *, only_light: bool = False) -> Content:
         ) from error
     if not content.text.strip():
         raise _empty(source.uri)
-    return content
+    return _with_left_out(content, source.left_out) if source.left_out else content
+
+
+def _with_left_out(content: Content, left_out: Mapping[str, int]) -> Content:
+    """Return a content whose metadata also say what was left out on the way."""
+    from knotwork._indexing.loaders.unread import UNREAD_PARTS, unread_parts
+
+    parts = (content.metadata.get(UNREAD_PARTS), *unread_parts(left_out).values())
+    metadata = {**content.metadata, UNREAD_PARTS: ", ".join(filter(None, parts))}
+    return replace(content, metadata=metadata)
 
 
 def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
@@ -372,19 +411,26 @@ def _choose_loader(source: Source) -> Loader:
             raise _unsupported(source)
         return _builtin_loader(archived)
     if source.data.startswith(OLE_SIGNATURE):
-        check_archive(source)
+        _refuse_old_office(source)
     for name, form in FORMATS.items():
         if _is_signed(source.data, form.signatures):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
             return _builtin_loader(by_suffix if by_suffix and name == "html" else name)
-    if by_suffix is not None:
-        return _builtin_loader(by_suffix)
+    begun = (name for name, beginning in _BY_BEGINNING.items() if re.match(beginning, source.data))
+    if name := next(begun, by_suffix) if by_suffix in _VAGUE else by_suffix:
+        return _builtin_loader(name)
     text_loader = _builtin_loader("text")
     try:
         text_loader.load(source)
     except LoadError as error:
         raise _unsupported(source) from error
     return text_loader
+
+
+def _refuse_old_office(source: Source) -> None:
+    if source.suffix in _FOREIGN:
+        raise _unsupported(source)
+    check_archive(source)
 
 
 def _archive_format(source: Source) -> str | None:
@@ -404,6 +450,13 @@ def is_document_archive(names: Iterable[str]) -> bool:
 
 
 def _unsupported(source: Source) -> LoadError:
+    if source.suffix in _FOREIGN:
+        what, suffix = _FOREIGN[source.suffix]
+        return LoadError(
+            "unsupported",
+            f"`{source.uri}` is {what}, which Knotwork cannot read.",
+            fix=f"Save it as {suffix}, or leave it out with `exclude`.",
+        )
     suffixes = ", ".join(supported_suffixes())
     return LoadError(
         "unsupported",

@@ -1,13 +1,20 @@
-"""Load e-mail messages: header fields, body, and the names of attachments."""
+"""Load e-mail messages, mailboxes, and web pages that are stored as messages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from knotwork._indexing.loaders.attachments import DEEPEST, add_attachment
 from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.calendars import add_calendar
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html
+from knotwork._indexing.loaders.html import HtmlLoader, add_html, parse_html
 from knotwork._indexing.loaders.loader import (
+    MESSAGE_OF_MAILBOX,
+    OLD_CHINESE,
     Content,
     FormatLoader,
     Source,
@@ -15,54 +22,248 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
-
 _FIELDS = ("From", "To", "Cc", "Date")
+_LENGTH_OF_EMLX = re.compile(rb"\s*(\d{1,9})[ \t]*\r?\n")
+_CHARSET = re.compile(rb"charset=\"?([\w.:-]{2,40})", re.IGNORECASE)
+_HEAD_BYTES = 20_000
+_ADDRESS = re.compile(r"https?://\S*")
+_SIGNATURES = (
+    "application/pgp-signature",
+    "application/pkcs7-signature",
+    "application/x-pkcs7-signature",
+)
+_FULLER = 3
+"""HTML is read instead of a plain text that has less than one in so many of its characters."""
+_QUOTED = re.compile(r">*+")
+_PAGES = (".mht", ".mhtml")
+_CALENDARS = ("text/calendar", "application/ics")
+_SHOWN = ("text/plain", "text/html")
 
 
 class MailLoader(FormatLoader, name="eml"):
-    """Reads .eml; attachments are listed by name, not read."""
+    """Reads .eml, .emlx and .mbox with what is attached, and .mht as the web page that it holds."""
 
     def load(self, source: Source) -> Content:
-        import email.policy
-
-        message = email.message_from_bytes(source.data, policy=email.policy.default)
-        fields = {name: str(message[name]) for name in _FIELDS if message[name]}
-        subject = str(message["Subject"] or "")
-        if not fields and not subject:
-            raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
+        parts = [part for part in re.split(MESSAGE_OF_MAILBOX, source.data) if part.strip()]
         writer = BlockWriter(source)
-        writer.heading(1, subject)
-        for name, value in fields.items():
+        is_mailbox = re.match(MESSAGE_OF_MAILBOX, source.data) is not None
+        if is_mailbox and len(parts) > 1:
+            for part in parts:
+                _Message(writer, source, _parse(source, part)).add()
+            return writer.content("application/mbox", title=readable_name(source.name))
+        data = parts[0] if is_mailbox else source.data
+        if length := _LENGTH_OF_EMLX.match(data):
+            data = data[length.end() : length.end() + int(length[1])]
+        message = _parse(source, data)
+        if page := _web_page(source, message):
+            return HtmlLoader().load(replace(source, data=_text(source, page).encode("utf-8-sig")))
+        mail = _Message(writer, source, message)
+        if not mail.fields and not mail.subject:
+            raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
+        mail.add()
+        metadata = {"author": mail.fields.get("From", ""), "date": mail.fields.get("Date", "")}
+        return writer.content(
+            "message/rfc822", title=mail.subject, metadata=flat_metadata(metadata)
+        )
+
+
+def _parse(source: Source, data: bytes) -> EmailMessage:
+    """Return a message, whose fields may be in another encoding than ASCII."""
+    import email.policy
+
+    end = re.search(rb"\r?\n\r?\n", data)
+    head = data[: end.start()] if end else data
+    if not head.isascii():
+        rest = data[len(head) :]
+        named = _CHARSET.search(data[:_HEAD_BYTES])
+        declared = named[1].decode() if named else ""
+        data = decode_text(replace(source, data=head), declared=declared).encode() + rest
+    return email.message_from_bytes(data, policy=email.policy.default)
+
+
+def _field(message: EmailMessage, name: str) -> str:
+    """Return a field as a reader sees it; programs say "gb2312" of what is GB 18030."""
+    value = str(message[name] or "")
+    raw = next((raw for key, raw in message.raw_items() if key.lower() == name.lower()), "")
+    if isinstance(raw, str) and OLD_CHINESE.search(raw):
+        value = str(message.policy.header_factory(name, OLD_CHINESE.sub("=?gb18030", raw)))  # type: ignore[attr-defined]
+    return value
+
+
+def _payload(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(source: Source, part: EmailMessage) -> str:
+    """Return the text of a part; lines that a mail program has wrapped are joined."""
+    inner = replace(source, data=_payload(part))
+    try:
+        text = decode_text(inner, declared=str(part.get_content_charset() or ""))
+    except LoadError:
+        source.left_out["part"] += 1
+        return ""
+    if str(part.get_param("format", "")).lower() == "flowed":
+        text = _unwrapped(
+            text, gap="" if str(part.get_param("delsp", "")).lower() == "yes" else " "
+        )
+    return text
+
+
+def _unwrapped(text: str, *, gap: str) -> str:
+    """Return a text of the format "flowed" whose lines that end in a space go on in the next."""
+    parts: list[str] = []
+    before = None  # the marks of a quotation above, if its line goes on
+    for line in text.split("\n"):
+        marks = line[: _QUOTED.match(line).end()]  # type: ignore[union-attr]
+        held = line[len(marks) :].removeprefix(" ")
+        parts.append(
+            gap + held.rstrip()
+            if marks == before
+            else f"\n{marks} {held.rstrip()}"
+            if marks
+            else f"\n{held.rstrip()}"
+        )
+        before = marks if line.endswith(" ") and line != "-- " else None
+    return "".join(parts).removeprefix("\n")
+
+
+def _web_page(source: Source, message: EmailMessage) -> EmailMessage | None:
+    """Return the page of a file that a browser has saved, None for a mail."""
+    is_sent = any(name in message for name in ("From", "To", "Received"))
+    is_page = message.get_content_type() == "multipart/related" and not is_sent
+    if not (is_page or source.suffix in _PAGES or "Snapshot-Content-Location" in message):
+        return None
+    pages = (part for part in message.walk() if part.get_content_type() == "text/html")
+    return next(pages, None)
+
+
+@dataclass
+class _Message:
+    """Writes a message; ``depth`` is the number of messages around it."""
+
+    writer: BlockWriter
+    source: Source
+    message: EmailMessage
+    depth: int = 0
+    subject: str = field(init=False)
+    fields: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.subject = _field(self.message, "Subject")
+        values = {name: _field(self.message, name) for name in _FIELDS}
+        self.fields = {name: value for name, value in values.items() if value}
+
+    def add(self) -> None:
+        """Append the fields, the texts, the names of what is attached, and what is attached."""
+        writer, source = self.writer, self.source
+        writer.heading(1, self.subject or ("Message" if self.depth else ""))
+        for name, value in self.fields.items():
             _add_field(writer, name, value)
+        attached: list[tuple[str, EmailMessage]] = []
+        seen: set[str] = set()
         with writer.subsections():
-            _add_body(writer, source, message)
-        names = [part.get_filename() or "" for part in message.iter_attachments()]
-        _add_field(writer, "Attachments", ", ".join(filter(None, names)))
-        metadata = {"author": fields.get("From", ""), "date": fields.get("Date", "")}
-        return writer.content("message/rfc822", title=subject, metadata=flat_metadata(metadata))
+            for part in _shown_parts(self.source, self.message):
+                kind = part.get_content_type()
+                name = str(part.get_filename() or "")
+                is_shown = kind in _SHOWN and not name and not part.is_attachment()
+                if kind in _CALENDARS:
+                    text = _text(source, part)
+                    if not seen.issuperset(events := re.findall("(?m)^(?:UID|DTSTART).*", text)):
+                        add_calendar(writer, text)  # it is often attached again
+                    seen.update(events)
+                elif is_shown and kind == "text/html":
+                    add_html(writer, _text(source, part))
+                elif is_shown:
+                    add_text(writer, _text(source, part))
+                else:
+                    attached.append((name, part))
+        named = [name or _subject_of(part) for name, part in attached]
+        _add_field(writer, "Attachments", ", ".join(filter(None, named)))
+        with writer.subsections():
+            for name, part in attached:
+                self._add_attached(name, part)
+
+    def _add_attached(self, name: str, part: EmailMessage) -> None:
+        kind = part.get_content_type()
+        if kind.startswith("message/") and part.is_multipart():
+            inner = part.get_payload(0)
+            if self.depth + self.source.depth >= DEEPEST:
+                self.source.left_out["attached message"] += 1
+            elif kind == "message/rfc822":
+                _Message(self.writer, self.source, inner, self.depth + 1).add()  # type: ignore[arg-type]
+        else:
+            label = name or f"{kind.partition('/')[2]} file"
+            add_attachment(self.writer, self.source, label, kind, _payload(part))
+
+
+def _subject_of(part: EmailMessage) -> str:
+    inner: Any = (
+        part.get_payload(0)
+        if part.get_content_type() == "message/rfc822" and part.is_multipart()
+        else None
+    )
+    return "" if inner is None else _field(inner, "Subject")
+
+
+def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the parts of a message in order, and of alternatives the fullest.
+
+    An attached message is one part.
+    """
+    waiting = [message]
+    while waiting:
+        part = waiting.pop()
+        kind = part.get_content_type()
+        if kind in _SIGNATURES:
+            continue
+        if kind == "multipart/alternative":
+            waiting.extend(reversed(_chosen(source, part)))
+        elif part.is_multipart() and not kind.startswith("message/"):
+            waiting.extend(reversed(part.get_payload()))  # type: ignore[arg-type]
+        elif kind == "application/pgp-encrypted":
+            continue  # the other part has the text
+        else:
+            yield part
+
+
+def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
+    """Return the alternatives that are read: the plain text, or HTML if it has far more text."""
+    parts: list[Any] = list(around.get_payload())
+    plain = [p for p in parts if p.get_content_type() == "text/plain"]
+    rich = [p for p in parts if p not in plain and _html_of(p) is not None]
+    others = [p for p in parts if p not in plain and p not in rich]
+    if not plain or not rich:
+        return [*plain[:1], *rich[-1:], *others]
+    written = len("".join(_ADDRESS.sub("", _text(source, plain[0])).split()))
+    root = parse_html(_text(source, _html_of(rich[-1])))
+    shown = (
+        ""
+        if root is None
+        else "".join(
+            text
+            for element in root.iter()
+            if element.tag not in ("style", "script", "title")
+            for text in (element.text or "", element.tail or "")
+        )
+    )
+    is_fuller = _FULLER * written < len("".join(shown.split()))
+    held = [p for p in rich[-1].walk() if p.is_attachment()] if not is_fuller else []
+    return [*(rich[-1:] if is_fuller else plain[:1]), *held, *others]
+
+
+def _html_of(part: EmailMessage) -> Any:  # noqa: ANN401 - a message, or None
+    return next((p for p in part.walk() if p.get_content_type() == "text/html"), None)
 
 
 def _add_field(writer: BlockWriter, name: str, value: str) -> None:
     if value.strip():
         with writer.block(BlockKind.DEFINITION, name):
             writer.paragraph(f"{name}: {value}")
-
-
-def _add_body(writer: BlockWriter, source: Source, message: EmailMessage) -> None:
-    """Append the body of a message, its plain text rather than HTML if it has both."""
-    body = message.get_body(preferencelist=("plain", "html"))
-    if body is None:
-        return
-    payload = body.get_payload(decode=True)
-    if not isinstance(payload, bytes) or not payload.strip():
-        return
-    text = decode_text(Source(source.uri, payload), declared=str(body.get_content_charset() or ""))
-    if body.get_content_type() == "text/html":
-        add_html(writer, text)
-    else:
-        add_text(writer, text)

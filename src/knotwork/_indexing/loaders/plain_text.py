@@ -1,4 +1,4 @@
-"""Load plain text, logs, reStructuredText and Org files."""
+"""Load plain text, logs and reStructuredText."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
 from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
+from knotwork._indexing.loaders.markup import IS_ORG, org_as_markdown
 from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
 
 _MARKUP = re.compile(
@@ -29,12 +30,6 @@ _AUTO_NUMBER = re.compile(r"(\s*)#\. (?=\S)")
 _LITERAL = re.compile(rf"(?!\s*\.\. ).*::\s*$|\s*\.\. (?:{'|'.join(CODE_DIRECTIVES)})::")
 """What is above code, whose markup stays."""
 
-_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?i:title|begin_src|begin_example):?\s)", re.MULTILINE)
-_ORG_HEADING = re.compile(r"(\*{1,6}) (?:(?:TODO|DONE) )?(?=\S)")
-_ORG_CODE = re.compile(r"\s*#\+(begin|end)_(?:src|example)\s*([\w+#-]*).*", re.IGNORECASE)
-_ORG_TERM = re.compile(r"(\s*[-+] )(.{1,80}?) :: ")
-_ORG_BORDER = re.compile(r"\s*\|[-+]+\|\s*")
-
 
 class TextLoader(FormatLoader, name="text"):
     """Reads text in any encoding: its blocks, or the lines of a log."""
@@ -49,8 +44,8 @@ class TextLoader(FormatLoader, name="text"):
             writer.paragraph(text)
             return writer.content("text/plain")
         text, metadata = read_front_matter(text, uri=source.uri)
-        if _ORG.search(text) and (source.suffix == ".org" or len(_ORG.findall(text)) > 1):
-            add_markdown(writer, "\n".join(_org_as_markdown(text)))
+        if len(IS_ORG.findall(text)) > 1:
+            add_markdown(writer, "\n".join(org_as_markdown(text)))
         else:
             add_text(writer, text)
         return writer.content("text/plain", title=metadata.pop("title", ""), metadata=metadata)
@@ -80,24 +75,3 @@ def _without_markup(text: str) -> Iterator[str]:
         if _LITERAL.match(line):
             code = indent
         yield _MARKUP.sub(lambda found: found[found.lastgroup or 0], shown)
-
-
-def _org_as_markdown(text: str) -> Iterator[str]:
-    is_code = is_table = False
-    for line in text.split("\n"):
-        was_table, is_table = is_table, line.lstrip().startswith("|")
-        if is_table and not was_table and not is_code:
-            yield ""
-        if edge := _ORG_CODE.fullmatch(line):
-            is_code = edge[1].lower() == "begin"
-            yield f"```{edge[2] if is_code else ''}"
-        elif is_code:
-            yield line
-        elif heading := _ORG_HEADING.match(line):
-            yield f"{'#' * len(heading[1])} {line[heading.end() :]}"
-        elif title := re.match(r"#\+title:\s*(?=\S)", line, re.IGNORECASE):
-            yield f"# {line[title.end() :]}"
-        elif _ORG_BORDER.fullmatch(line):
-            yield line.replace("+", "|")
-        elif not line.startswith("#+"):
-            yield _ORG_TERM.sub(r"\1**\2:** ", line)

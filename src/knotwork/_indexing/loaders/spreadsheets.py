@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_DEFAULT_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|工作表)\s*\d*", re.IGNORECASE)
+DEFAULT_SHEET_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|工作表)\s*\d*", re.IGNORECASE)
 _SAMPLE_CHARACTERS = 20_000
 _DELIMITERS = ",;\t|"
 _MAX_COLUMN = 16_384
@@ -70,7 +70,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
                     unread["hidden sheet"] += 1
                     continue
                 writer.page(sheet.title)
-                if not _DEFAULT_NAME.fullmatch(sheet.title):
+                if not DEFAULT_SHEET_NAME.fullmatch(sheet.title):
                     writer.heading(1, sheet.title)
                 rows = _SheetRows(workbook, sheet, meter)
                 grids = read_grids(rows.numbered, wide=rows.wide)

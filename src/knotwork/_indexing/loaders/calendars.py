@@ -1,0 +1,276 @@
+"""Load calendars (.ics) and address books (.vcf): an event, a task or a person is a section."""
+
+from __future__ import annotations
+
+import quopri
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
+from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork.errors import LoadError
+from knotwork.records import BlockKind
+
+_LINE = re.compile(
+    r"(?:[\w-]++\.)?([\w-]++)((?:;[^:\";]*+(?:\"[^\"\n]*+\"[^:\";]*+)*+)*+):(.*)", re.DOTALL
+)
+_PARAMETER = re.compile(r";([\w-]++)(?:=(\"[^\"]*+\"|[^;\"]*+))?")
+_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d).*)?")
+_LENGTH = re.compile(r"\+?P(?:(\d{1,4})W)?(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?.*)?")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_PARTS = re.compile(r"(?<!\\);")
+_SHOWN = {
+    "START": "When", "DUE": "Due", "LOCATION": "Place", "RRULE": "Repeats", "STATUS": "Status",
+    "ORGANIZER": "Organizer", "ATTENDEE": "Attendees", "CATEGORIES": "Categories",
+    "NICKNAME": "Nickname", "ORG": "Organization", "TITLE": "Title", "ROLE": "Role",
+    "TEL": "Phone", "EMAIL": "E-mail", "ADR": "Address", "BDAY": "Birthday",
+    "ANNIVERSARY": "Anniversary", "URL": "Web page", "IMPP": "Chat",
+}  # fmt: skip
+"""The names of properties for readers, in their order."""
+_TEXTS = ("DESCRIPTION", "NOTE")
+_ENTRIES = ("VEVENT", "VTODO", "VJOURNAL", "VCARD")
+_HIDDEN_TYPES = frozenset({"pref", "internet", "voice", "x400", "dom", "intl", "postal", "parcel"})
+_DAYS = {
+    "MO": "Monday", "TU": "Tuesday", "WE": "Wednesday", "TH": "Thursday", "FR": "Friday",
+    "SA": "Saturday", "SU": "Sunday",
+}  # fmt: skip
+_UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year", "HOURLY": "hour"}
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+
+
+class CalendarLoader(FormatLoader, name="calendar"):
+    """Reads iCalendar and vCard; photos and reminders are left out."""
+
+    def load(self, source: Source) -> Content:
+        writer = BlockWriter(source)
+        count = add_calendar(writer, text := decode_text(source))
+        is_card = re.match(r"\s*BEGIN:VCARD", text, re.IGNORECASE)
+        if not count:
+            writer.paragraph(text)
+        title = readable_name(source.name) if count > 1 else ""
+        return writer.content("text/vcard" if is_card else "text/calendar", title=title)
+
+
+class _Property(NamedTuple):
+    name: str
+    parameters: Mapping[str, str]
+    value: str
+
+
+def add_calendar(writer: BlockWriter, text: str) -> int:
+    """Append the events, tasks and persons of a text, and return their number."""
+    count = 0
+    for found in _entries(text):
+        values: dict[str, list[_Property]] = {}
+        for held in found:
+            values.setdefault(held.name, []).append(held)
+        _add_entry(writer, values)
+        count += 1
+    return count
+
+
+def _entries(text: str) -> Iterator[list[_Property]]:
+    """Yield the properties of each entry, without those of the reminders in it."""
+    found: list[_Property] | None = None
+    inside = ""
+    for held in _properties(text):
+        value = held.value.strip().upper()
+        if held.name == "BEGIN":
+            if found is None:
+                found = [] if value in _ENTRIES else None
+            else:
+                inside = inside or value
+        elif held.name == "END" and found is not None:
+            if value == inside:
+                inside = ""
+            elif value in _ENTRIES:
+                yield found
+                found = None
+        elif found is not None and not inside:
+            found.append(held)
+
+
+def _properties(text: str) -> Iterator[_Property]:
+    unfolded = re.sub(r"\n[ \t]", "", text)
+    waiting: list[str] = []
+    for line in unfolded.split("\n"):
+        # Of vCard 2.1: a line that ends in "=" goes on.
+        waiting.append(line)
+        is_quoted = "QUOTED-PRINTABLE" in waiting[0][:200].upper()
+        if is_quoted and line.endswith("="):
+            continue
+        found = _LINE.fullmatch("\n".join(waiting))
+        waiting = []
+        if found is None:
+            continue
+        parameters: dict[str, str] = {}
+        for name, value in _PARAMETER.findall(found[2]):
+            key, held = (name, value) if value else ("TYPE", name)
+            before = parameters.get(key.upper())
+            parameters[key.upper()] = f"{before},{held}" if before else held.strip('"')
+        value = found[3]
+        if is_quoted:
+            data = quopri.decodestring(value.encode("utf-8"))
+            declared = parameters.get("CHARSET", "")
+            value = _decoded(data, declared)
+        if "VALUE" in parameters and parameters["VALUE"].lower() == "binary":
+            continue
+        yield _Property(found[1].upper(), parameters, value)
+
+
+def _decoded(data: bytes, declared: str) -> str:
+    try:
+        return decode_text(Source("", data), declared=declared)
+    except LoadError:
+        return data.decode("utf-8", "replace")
+
+
+def _add_entry(writer: BlockWriter, values: dict[str, list[_Property]]) -> None:
+    name = next((_plain(p.value) for key in ("SUMMARY", "FN") for p in values.get(key, ())), "")
+    if not name and "N" in values:
+        last, first, *_ = (*_PARTS.split(values["N"][0].value), "", "")
+        name = f"{_plain(first)} {_plain(last)}".strip()
+
+    writer.heading(1, name or "Entry")
+    with writer.subsections():
+        for key, label in _SHOWN.items():
+            if key == "START":
+                texts = {"": [_period(values)]} if "DTSTART" in values else {}
+            else:
+                texts = {}
+                for held in values.get(key, ()):
+                    texts.setdefault(_types(held), []).append(_shown(key, held))
+            for types, shown in texts.items():
+                line = ", ".join(dict.fromkeys(filter(None, shown)))
+                if line and not (key == "STATUS" and line.lower() == "confirmed"):
+                    _add_field(writer, f"{label} ({types})" if types else label, line)
+        for key in _TEXTS:
+            for held in values.get(key, ()):
+                add_text(writer, _plain(held.value, is_line=False))
+
+
+def _add_field(writer: BlockWriter, label: str, text: str) -> None:
+    with writer.block(BlockKind.DEFINITION, label):
+        writer.paragraph(f"{label}: {text}")
+
+
+def _types(held: _Property) -> str:
+    if held.name not in ("TEL", "EMAIL", "ADR", "URL", "IMPP"):
+        return ""
+    types = (name.strip('" ').lower() for name in held.parameters.get("TYPE", "").split(","))
+    return ", ".join(name for name in types if name and name not in _HIDDEN_TYPES)
+
+
+def _shown(key: str, held: _Property) -> str:
+    """Return the value of a property for a reader."""
+    if key in ("ADR", "ORG"):
+        return ", ".join(filter(None, map(_plain, _PARTS.split(held.value))))
+    if key in ("ORGANIZER", "ATTENDEE"):
+        address = re.sub(r"(?i)^mailto:", "", held.value.strip())
+        name = held.parameters.get("CN", "").strip('"')
+        return f"{name} <{address}>" if name and name != address else address
+    if key == "RRULE":
+        return _repeats(held.value)
+    if key in ("BDAY", "ANNIVERSARY", "DUE"):
+        return _moment(held)
+    if key == "STATUS":
+        return held.value.strip().lower()
+    return re.sub(r"^tel:", "", _plain(held.value))
+
+
+def _plain(value: str, *, is_line: bool = True) -> str:
+    text = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)
+    return clean_line(text) if is_line else text
+
+
+def _read_time(held: _Property) -> datetime | None:
+    found = _TIME.match(held.value.strip())
+    if found is None:
+        return None
+    try:
+        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+        return datetime(year, month, day, hour, minute)  # noqa: DTZ001
+    except ValueError:
+        return None
+
+
+def _is_day(held: _Property) -> bool:
+    return "T" not in held.value
+
+
+def _moment(held: _Property) -> str:
+    time = _read_time(held)
+    if time is None:
+        yearly = re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip())
+        return f"{int(yearly[2])} {_MONTHS[int(yearly[1]) - 1]}" if yearly else _plain(held.value)
+    return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
+
+
+def _zone(held: _Property) -> str:
+    zone = "UTC" if held.value.strip().endswith("Z") else held.parameters.get("TZID", "").strip('"')
+    return f" ({zone})" if zone else ""
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def _period(values: Mapping[str, list[_Property]]) -> str:
+    """Return the start and the end of an event; the end of whole days is the day after them."""
+    start = values["DTSTART"][0]
+    begins = _read_time(start)
+    if begins is None:
+        return _plain(start.value)
+    ends, zone = None, _zone(start)
+    if "DTEND" in values:
+        ends = _read_time(values["DTEND"][0])
+        if _zone(values["DTEND"][0]) != zone:
+            return f"{_moment(start)} to {_moment(values['DTEND'][0])}"
+    elif found := _LENGTH.match(
+        values["DURATION"][0].value.strip() if "DURATION" in values else ""
+    ):
+        weeks, days, hours, minutes = (int(part or 0) for part in found.groups())
+        ends = begins + timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes)
+    if _is_day(start):
+        last = ends - timedelta(days=1) if ends is not None and ends > begins else begins
+        return _day(begins) if last <= begins else f"{_day(begins)} to {_day(last)}"
+    shown = f"{_day(begins)}, {begins:%H:%M}"
+    if ends is not None and ends > begins:
+        day = "" if ends.date() == begins.date() else f"{_day(ends)}, "
+        shown += f" to {day}{ends:%H:%M}"
+    return shown + zone
+
+
+def _repeats(rule: str) -> str:
+    """Return a rule of repetition in words."""
+    parts = dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
+    unit = _UNITS.get(parts.get("FREQ", ""))
+    if unit is None:
+        return clean_line(rule)
+    times = parts.get("INTERVAL", "1")
+    words = [f"every {unit}" if times == "1" else f"every {times} {unit}s"]
+    days = re.findall(r"(-?\d+)?(MO|TU|WE|TH|FR|SA|SU)", parts.get("BYDAY", ""))
+    if days:
+        named = (f"{_ordinal(place)} {_DAYS[day]}".strip() for place, day in days)
+        words.append("on " + ", ".join(named))
+    if "BYMONTHDAY" in parts:
+        words.append(f"on day {parts['BYMONTHDAY']}")
+    until = ""
+    if "COUNT" in parts:
+        until = f", {parts['COUNT']} times"
+    if "UNTIL" in parts:
+        until = ", until " + _moment(_Property("UNTIL", {}, parts["UNTIL"][:8]))
+    return " ".join(words) + until
+
+
+def _ordinal(place: str) -> str:
+    names = {"": "", "1": "the first", "2": "the second", "3": "the third", "4": "the fourth"}
+    return names.get(place, "the last" if place == "-1" else f"the {place}th")
