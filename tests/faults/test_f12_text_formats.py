@@ -102,7 +102,7 @@ RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Calibri;}{\f1\fc
 def test_rich_text(name):
     document = read(name, RTF)
     assert document.text == (
-        "# Schlüssel\n\nDer Schlüssel hängt im Büro[1]. € 5 x\n\n[1] Seit 1911.\n\n"
+        "# Schlüssel\n\nDer Schlüssel hängt im Büro [^1]. € 5 x\n\n[^1] Seit 1911.\n\n"
         "港口在六点开放\n\nПривет"
         "\n\n- one item\n  - inner\n\n1. first\n2. second\n\n| Name | Price |\n| --- | "
         "--- |\n| Berth | 43 |"
@@ -152,7 +152,7 @@ text:style-name="P1">def f():</text:p><text:p text:style-name="P1">
 <draw:frame>
 <draw:image/></draw:frame>A picture.</text:p></office:text>"""
 READ_TEXT = (
-    "# Old <bridge>\n\nThe stone bridge[1] opened.\nNext.\n\n[1] Built in 1784.\n\n"
+    "# Old <bridge>\n\nThe stone bridge[^1] opened.\nNext.\n\n[^1] Built in 1784.\n\n"
     "Timeout: The time to wait."
     "\n\n- an arch\n  - inner\n\n1. first\n2. second\n\n```\ndef f():\n    return 1\n```\n\nAfter."
     "\n\n| Name | Price |\n| --- | --- |\n| Pier | 43 |\n\nA picture."
@@ -170,7 +170,7 @@ def test_texts_of_libreoffice(name):
 
 def test_texts_of_libreoffice_in_one_file():
     flat = f"<office:document {ODF_NAMES}><office:body>{TEXT}</office:body></office:document>"
-    assert "The stone bridge[1] opened." in read("a.fodt", flat).text
+    assert "The stone bridge[^1] opened." in read("a.fodt", flat).text
 
 
 def cell(text, **values):
@@ -204,11 +204,12 @@ SHEET = (
 def test_sheets_of_libreoffice_have_typed_values():
     document = read("a.ods", make_odf(SHEET))
     assert document.text == (
-        "# Berths\n\n| Name | Price | Built |\n| --- | --- | --- |\n| Old | 43.5 | 1784-05-01 |\n"
+        "# Berths\n\n| Name | Price | Built |\n| --- | --- | --- |\n| Old | 43,50 € | 1784-05-01 |\n"
         "| New | 50 | 1990-05-01 |"
     )
     (table,) = document.tables
     assert [column.type for column in table.columns] == ["text", "number", "date"]
+    assert [row[1] for row in table.rows] == [43.5, 50]
 
 
 SLIDES = (

@@ -417,8 +417,8 @@ def _choose_loader(source: Source) -> Loader:
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
             return _builtin_loader(by_suffix if by_suffix and name == "html" else name)
     begun = (name for name, beginning in _BY_BEGINNING.items() if re.match(beginning, source.data))
-    if name := next(begun, by_suffix) if by_suffix in _VAGUE else by_suffix:
-        return _builtin_loader(name)
+    if begun_as := next(begun, by_suffix) if by_suffix in _VAGUE else by_suffix:
+        return _builtin_loader(begun_as)
     text_loader = _builtin_loader("text")
     try:
         text_loader.load(source)

@@ -21,8 +21,8 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
     flat_metadata,
 )
+from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
-from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 

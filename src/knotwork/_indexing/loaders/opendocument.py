@@ -14,6 +14,8 @@ from html import escape
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.column_types import ShownCell
+from knotwork._indexing.loaders.grids import read_grids
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import (
     ZIP_SIGNATURE,
@@ -26,8 +28,9 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     open_archive,
 )
-from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grid, read_grid
-from knotwork._indexing.loaders.titles_and_captions import readable_name
+from knotwork._indexing.loaders.path_names import readable_name
+from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids
+from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH
 from knotwork.records import BlockKind
 
 _LEFT_OUT = re.compile(
@@ -180,7 +183,7 @@ class _Converter:
                     ends[element] = ""
                     continue
                 if name == "note":
-                    mark = f"[{element.findtext('{*}note-citation') or '*'}]"
+                    mark = f"[^{element.findtext('{*}note-citation') or '*'}]"
                     said = " ".join("".join(element.find("{*}note-body").itertext()).split())
                     self._notes.append(f"<p>{escape(f'{mark} {said}')}</p>")
                     events.skip_subtree()
@@ -255,31 +258,58 @@ def _add_sheets(writer: BlockWriter, source: Source, body: Any) -> None:  # noqa
         writer.page(name)
         if not DEFAULT_SHEET_NAME.fullmatch(name):
             writer.heading(1, name)
-        add_grid(writer, read_grid(_rows(sheet), meter), name=name)
+        wide: dict[int, list[tuple[int, int]]] = {}
+        rows = list(enumerate(_rows(sheet, wide), start=1))
+        add_grids(writer, read_grids(rows, meter, wide=wide), name=name)
         unread = sum(1 for _ in sheet.iter("{*}image")), sum(1 for _ in sheet.iter("{*}object"))
         source.left_out.update(
             {k: n for k, n in zip(("picture", "embedded object"), unread, strict=True) if n}
         )
 
 
-def _rows(sheet: Any) -> Iterator[list[str]]:  # noqa: ANN401
+def _rows(sheet: Any, wide: dict[int, list[tuple[int, int]]]) -> Iterator[list[str]]:  # noqa: ANN401
+    """Yield the rows of a sheet; a short text of a merged cell is in each row that it spans.
+
+    ``wide`` gets the columns of each cell that spans several, by the number of its row.
+    """
+    number = 0
+    reaching: dict[int, tuple[str, int]] = {}
     for row in sheet.iter("{*}table-row"):
         cells: list[str] = []
         for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
             again = _count(_get(cell, "number-columns-repeated"), _MOST_CELLS)
-            cells += [_value(cell)] * min(again, max(0, _MOST_CELLS - len(cells)))
+            text, place = _value(cell), len(cells)
+            width = _count(_get(cell, "number-columns-spanned"), _MOST_CELLS)
+            if text and width > 1:
+                wide.setdefault(number + 1, []).append((place, place + width - 1))
+            rows = _count(_get(cell, "number-rows-spanned"), 100_000)
+            if text and rows > 1 and len(text) <= MAX_HEADER_LENGTH:
+                reaching[place] = text, rows - 1
+            elif not text and place in reaching:
+                text, left = reaching.pop(place)
+                if left > 1:
+                    reaching[place] = text, left - 1
+            cells += [text] * min(again, max(0, _MOST_CELLS - len(cells)))
         while cells and not cells[-1]:
             cells.pop()
         for _ in range(_count(_get(row, "number-rows-repeated"), 1_000_000) if cells else 1):
+            number += 1
             yield cells
 
 
 def _value(cell: Any) -> str:  # noqa: ANN401
-    """Return the value of a cell: numbers and dates as they are stored, not as they are shown."""
+    """Return the text that a cell shows; numbers and dates have their value as well."""
     kind = _get(cell, "value-type")
+    paragraphs = ("".join(p.itertext()) for p in cell.iterfind("{*}p"))
+    shown = " ".join(filter(None, paragraphs))
     if kind == "date":
         return _get(cell, "date-value").replace("T", " ").removesuffix(":00")
-    if kind in ("float", "currency", "percentage"):
-        return _get(cell, "value").removesuffix(".0")
-    paragraphs = ("".join(p.itertext()) for p in cell.iterfind("{*}p"))
-    return " ".join(filter(None, paragraphs))
+    value = _get(cell, "value")
+    if kind not in ("float", "currency", "percentage") or not _NUMBER.fullmatch(value):
+        return shown or value
+    number = float(value)
+    stored = int(number) if number.is_integer() else number
+    return ShownCell(shown or value.removesuffix(".0"), stored)
+
+
+_NUMBER = re.compile(r"[+-]?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,2})?")

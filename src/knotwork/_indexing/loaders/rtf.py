@@ -152,8 +152,8 @@ class _Reader:
         if closed.place == "footnote" != self._group.place:
             note, _ = self._take("footnote")
             self._note_count += 1
-            self._add(f"[{self._note_count}]")
-            self._notes.append(f"[{self._note_count}] {note.strip()}")
+            self._add(f" [^{self._note_count}]")
+            self._notes.append(f"[^{self._note_count}] {note.strip()}")
 
     def _control(self, word: str, value: int, *, is_starred: bool) -> None:
         group = self._group
