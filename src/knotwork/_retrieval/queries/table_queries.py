@@ -42,21 +42,65 @@ _SUPERLATIVES = tuple(
     for words, chinese, dimension, descending in (
         ("most expensive|priciest|costliest", "最贵", "price", True),
         ("cheapest|least expensive", "最便宜", "price", False),
-        ("latest|newest|most recent|last", "最近|最新|最晚", "time", True),
-        ("earliest|oldest|first", "最早", "time", False),
+        ("latest|newest|most recent|most recently|last", "最近|最新|最晚|最后", "time", True),
+        ("earliest|first", "最早|最先", "time", False),
+        ("oldest|eldest", "最老|年纪最大|年龄最大", "age", True),
+        ("youngest", "最年轻|年纪最小|年龄最小", "age", False),
+        ("best|top-rated|highest-rated", "最好", "score", True),
+        ("worst|lowest-rated", "最差", "score", False),
+        ("heaviest", "最重", "weight", True),
+        ("lightest", "最轻", "weight", False),
+        ("tallest", "(?!)", "height", True),
+        ("longest", "(?!)", "length", True),
+        ("shortest", "(?!)", "length", False),
         (
             "highest|largest|biggest|greatest|maximum|max|most|top",
-            "最[高大多长]",
+            "最[高大多长]|(?<=第[二三四五2-5])[高大多长]",
             "size",
             True,
         ),
-        ("lowest|smallest|least|minimum|min|fewest", "最[低小少短]", "size", False),
+        (
+            "lowest|smallest|least|minimum|min|fewest",
+            "最[低小少短]|(?<=第[二三四五2-5])[低小少短]",
+            "size",
+            False,
+        ),
     )
 )
 DIMENSION_WORDS = {
     "price": ("price", "cost", "价格", "单价", "售价"),
     "time": ("date", "day", "time", "year", "日期", "时间", "年份"),
+    "age": ("age", "年龄"),
+    "score": (
+        "rating",
+        "score",
+        "grade",
+        "mark",
+        "marks",
+        "points",
+        "评分",
+        "分数",
+        "成绩",
+        "平均分",
+    ),
+    "weight": ("weight", "重量", "体重"),
+    "height": ("height", "身高"),
+    "length": ("length", "duration", "distance"),
 }
+_RANK = re.compile(
+    r"\b(?P<en>second|2nd|third|3rd|fourth|4th|fifth|5th)[- ](?=most\b|least\b|best\b|[a-z]+est\b)"
+    r"|第(?P<zh>[二三四五2-5])(?=[高大多长低小少短贵重轻早晚])",
+    re.IGNORECASE,
+)
+_RANKS = {
+    form: rank
+    for rank, forms in enumerate(
+        ("se 2n 第二 第2", "th 3r 第三 第3", "fo 4t 第四 第4", "fi 5t 第五 第5"), 2
+    )
+    for form in forms.split()
+}
+_HOW_MANY = re.compile(r"how many|.*(?:多少|几)", re.IGNORECASE)
+_PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
 _LIMIT = re.compile(
     r"\b(?:top|first|last|highest|lowest|largest|smallest|latest) (\d{1,3})\b"
     r"|\b(\d{1,3}) (?=(?:most|highest|lowest|largest|smallest|latest|cheapest)\b)"
@@ -85,9 +129,9 @@ _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
     r"请问|请|列出|给出|显示|查询|告诉我|哪(?:一)?(?:些|个|位|名|家|种|款|条|项|部|人|里)?|什么|多少|谁"
     r"|分别|所有|全部|一共|总共|其中|里面|之中|数据|表格?中?|记录|文件|的|在|是|有|为|了|和|与|及|或|中|里|内"
-    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各"
+    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各|岁|分|度|台|辆|件|张|本|次|间|座"
 )
-_ONE = re.compile(r"^\W*(?:what|who|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少|谁)", re.IGNORECASE)
+_ONE = re.compile(r"^\W*(?:what|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+(?:['’][a-z]+)?|[^\W_A-Za-z0-9]")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 
@@ -107,12 +151,17 @@ class Extreme:
 class TableWording:
     """What the words of a question compute from a table; ``covered`` are the spans of these words.
 
-    ``limit`` is the number of first or last rows wanted. ``asks_for_one`` is True for "what is".
+    ``limit`` is the number of first or last rows wanted, ``rank`` is 2 for "the second highest".
+    ``counts`` is True for "how many", ``counts_people`` for "how many people", and
+    ``asks_for_one`` for "what is".
     """
 
     operation: Returned | None
     extreme: Extreme | None
     limit: int
+    rank: int
+    counts: bool
+    counts_people: bool
     asks_when: bool
     asks_who: bool
     asks_for_one: bool
@@ -120,14 +169,21 @@ class TableWording:
     covered: tuple[Span, ...]
 
 
-def read_table_wording(text: str) -> TableWording:
-    """Return what a question asks to compute."""
+def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
+    """Return what a question asks to compute; ``names`` are names of columns, not such words."""
     asked, covered = reading_of(text), list[Span]()
     operation: Returned | None = None
+    counts = False
+
+    def is_free(span: Span) -> bool:
+        return not any(name.overlaps(span) for name in names)
+
     for pattern, returned in _OPERATIONS:
         for match in pattern.finditer(text):
-            covered.append(Span(*match.span()))
-            operation = operation or returned
+            if is_free(span := Span(*match.span())):
+                covered.append(span)
+                operation = operation or returned
+                counts |= _HOW_MANY.match(match[0]) is not None
     compared = [comparison.span for comparison in asked.comparisons]
     extremes: list[Extreme] = []
     for pattern, dimension, descending in _SUPERLATIVES:
@@ -135,20 +191,24 @@ def read_table_wording(text: str) -> TableWording:
             span = Span(*match.span())
             # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
-            if not any(o.contains(span) for o in around):
+            if is_free(span) and not any(o.contains(span) for o in around):
                 extremes.append(Extreme(dimension, descending, span))
     covered += [extreme.span for extreme in extremes]
-    limit, when = _LIMIT.search(text), asked.asked_when
+    limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
+    people = _PEOPLE.search(text)
     covered += [when] if when else []
-    covered += [Span(*limit.span())] if limit else []
+    covered += [Span(*match.span()) for match in (limit, rank, people) if match]
     return TableWording(
         operation,
         extremes[0] if len(extremes) == 1 else None,
         int(next(group for group in limit.groups() if group)) if limit else 1,
+        _RANKS[rank[0].lower()[:2]] if rank else 1,
+        counts,
+        people is not None,
         asks_when=when is not None,
         asks_who=asked.asks_who,
         asks_for_one=_ONE.search(text) is not None,
-        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no,
+        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no and not (rank and not extremes),
         covered=tuple(covered),
     )
 
@@ -175,15 +235,21 @@ def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
 
 
 NUMERIC = ("integer", "number")
-_PERSON = ("name", "employee", "person", "customer", "姓名", "员工", "客户")
+_PERSON_WORDS = """
+    name firstname lastname surname employee person customer client patient student teacher member
+    player author owner driver guest 姓名 员工 客户 学生 老师 教师 患者 病人 会员 作者
+"""
+_PERSON = frozenset(_PERSON_WORDS.split())
+_NAME_PARTS = frozenset({"first", "last", "given", "family", "firstname", "lastname", "surname"})
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """A condition that a column has one of these texts."""
+    """A condition that a column has one of these texts, or none if ``differs``."""
 
     column: str
     values: tuple[str, ...]
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +259,8 @@ class TableQuery:
     ``returned`` is THING for whole rows and VALUE for ``columns``. An aggregate is of
     ``columns[0]``, or of rows for COUNT without a column. With ``group`` there is a row for each of
     its values. ``order`` is the column to sort by, or "" for the aggregate of a group; ``limit`` is
-    the maximum number of rows, 0 for all. With ``is_single``, several values are no answer.
+    the number of rows from the end of that scale, 0 for all, with ``rank`` that of its first value.
+    With ``is_single``, several values are no answer.
     """
 
     table: TableShape
@@ -205,6 +272,7 @@ class TableQuery:
     order: str | None = None
     descending: bool = True
     limit: int = 0
+    rank: int = 1
     is_single: bool = False
 
 
@@ -269,7 +337,8 @@ def _count(
     """Return a query for the number of rows or values, or for the sum of a numeric column."""
     query = replace(reading.query, returned=Returned.COUNT)
     if not reading.columns:
-        return query if reading.names_table or query.group else None
+        counts_rows = reading.wording.counts_people and _person(query.table)
+        return query if reading.names_table or query.group or counts_rows else None
     if len(reading.columns) != 1:
         return None
     if numeric:
@@ -281,10 +350,16 @@ def _count(
 def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     """Return a query for the most or least, or the latest or earliest."""
     wording, answers = reading.wording, reading.of_kinds("text")
-    if len(answers) > 1:
+    if len(answers) > 1 or wording.counts:
         return None
     order = _ordered_by(reading, extreme.dimension)
-    query = replace(reading.query, descending=extreme.descending, limit=wording.limit)
+    if order is None and extreme.dimension == "age" and not wording.asks_who:
+        # The oldest building is the one with the earliest date.
+        extreme = replace(extreme, dimension="time", descending=not extreme.descending)
+        order = _ordered_by(reading, extreme.dimension)
+    query = replace(
+        reading.query, descending=extreme.descending, limit=wording.limit, rank=wording.rank
+    )
     reading = replace(reading, query=query)
     if wording.operation is not None or order is None:
         return _best_group(reading, answers) if extreme.dimension == "size" else None
@@ -306,12 +381,14 @@ def _best_row(reading: TableReading, order: str) -> TableQuery | None:
         return None
     if wording.asks_who:
         person = _person(query.table)
-        columns = (person, order)
+        columns = (*person, order)
         return (
             replace(query, returned=Returned.VALUE, columns=columns, order=order)
             if person
             else None
         )
+    if wording.rank > 1:
+        return None
     end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
     is_named = any(column.name == order for column in reading.columns)
     return replace(query, returned=end, columns=(order,), limit=0) if is_named else None
@@ -361,8 +438,7 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         dates = [name for name, kind in query.table.columns if kind == "date"]
         columns = tuple(dates) if len(dates) == 1 else ()
     elif not columns and wording.asks_who:
-        person = _person(query.table)
-        columns = (person,) if person else ()
+        columns = _person(query.table)
     if columns and not set(columns) <= set(reading.names_rows):
         single = wording.asks_for_one
         return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)
@@ -370,12 +446,11 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
     return query if reading.names_table and is_plain else None
 
 
-def _person(table: TableShape) -> str:
-    """Return the only column that names persons, or ""."""
-    found = [
-        name
-        for name, kind in table.columns
-        if kind == "text"
-        and (name in _PERSON or not set(_PERSON).isdisjoint(split_name(name).split()))
-    ]
-    return found[0] if len(found) == 1 else ""
+def _person(table: TableShape) -> tuple[str, ...]:
+    """Return the only column that names persons, or those of the parts of their names."""
+    words = {
+        name: {name, *split_name(name).split()} for name, kind in table.columns if kind == "text"
+    }
+    found = tuple(name for name, held in words.items() if not held.isdisjoint(_PERSON))
+    are_parts = all(not words[name].isdisjoint(_NAME_PARTS) for name in found)
+    return found if len(found) == 1 or are_parts else ()
