@@ -30,13 +30,15 @@ class Operator(StrEnum):
 
 YEARS = range(1000, 2101)
 _SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
+_SCALED = r"\s?(?:thousand|million|billion|bn|百万|千万|[百千万萬亿億])|k(?![A-Za-z])"
 _AMOUNT = re.compile(
     rf"""(?P<day>{DAY})
     |(?P<month>{MONTH_OF_YEAR})
     |(?P<decade>{DECADE})
     |(?P<year>(?<![\d.,])\d{{4}}\s*年)
-    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)[$€£¥]?\s?-?\d[\d,]*(?:\.\d+)?
-        (?:\s?(?:thousand|million|billion|bn|[km](?![A-Za-z])|百万|千万|[百千万萬亿億]))?
+    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)
+        (?:[$€£¥]\s?-?\d[\d,]*(?:\.\d+)?(?:{_SCALED}|\s?[km](?![A-Za-z]))?
+        |-?\d[\d,]*(?:\.\d+)?(?:{_SCALED})?)
         (?![A-Za-z0-9_]|\.\d))""",
     re.VERBOSE | re.IGNORECASE,
 )

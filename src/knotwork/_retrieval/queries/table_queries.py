@@ -30,7 +30,7 @@ _OPERATIONS = (
     (
         re.compile(
             r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
-            r"|总(?:和|计|共|额|数)?|合计|一共|之和",
+            r"|\bhow much .*\b(?:spent|spend)\b|花了多少钱?|总(?:和|计|共|额|数)?|合计|一共|之和",
             re.IGNORECASE,
         ),
         Returned.SUM,
@@ -67,9 +67,12 @@ _SUPERLATIVES = tuple(
         ),
     )
 )
+YEAR_WORDS = ("year", "built", "founded", "established", "settled", "published", "年份", "年")
+MONEY_WORDS = ("amount", "price", "cost", "salary", "wage", "pay", "金额", "费用", "月薪", "工资")
 DIMENSION_WORDS = {
     "price": ("price", "cost", "价格", "单价", "售价"),
-    "time": ("date", "day", "time", "year", "日期", "时间", "年份"),
+    "time": ("date", "day", "time", "日期", "时间", *YEAR_WORDS),
+    "money": MONEY_WORDS,
     "age": ("age", "年龄"),
     "score": (
         "rating",
@@ -100,11 +103,27 @@ _RANKS = {
     for form in forms.split()
 }
 _HOW_MANY = re.compile(r"how many|.*(?:多少|几)", re.IGNORECASE)
+_MONEY = re.compile(
+    r"\bhow much .*\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
+)
 _PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
+_COMPARATIVES = tuple(
+    (re.compile(words, re.IGNORECASE), dimension)
+    for words, dimension in (
+        (r"longer|shorter", "length"),
+        (r"older|younger|岁", "age"),
+        (r"heavier|lighter", "weight"),
+        (r"taller", "height"),
+        (r"cheaper", "price"),
+    )
+)
+_NUMBERS = {word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)}
+_NUMBERS |= {word: number for number, word in enumerate("二三四五六七八九十", 2)} | {"两": 2}
+_COUNTED = rf"(?:\d{{1,3}}|{'|'.join(_NUMBERS)})"
 _LIMIT = re.compile(
-    r"\b(?:top|first|last|highest|lowest|largest|smallest|latest) (\d{1,3})\b"
-    r"|\b(\d{1,3}) (?=(?:most|highest|lowest|largest|smallest|latest|cheapest)\b)"
-    r"|前\s*(\d{1,3})\s*(?:个|名|位|条)?",
+    rf"\b(?:top|first|last|highest|lowest|largest|smallest|latest) ({_COUNTED})\b"
+    rf"|\b({_COUNTED}) (?=(?:most|least|fewest|best|[a-z]+est)\b)"
+    rf"|前\s*({_COUNTED})\s*(?:个|名|位|条|家|种)?|(?<=[高低多少大小贵长短早晚新]的)\s*({_COUNTED})[个名位条家种台]",
     re.IGNORECASE,
 )
 _GROUPING = re.compile(
@@ -122,7 +141,7 @@ _STRUCTURE_WORDS = """
     their them they all any each every me us please tell show list give find get display name names
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
-    year years month day only just made place placed having together
+    year years month day only just made place placed published released having together own owns
     euro euros dollar dollars usd eur yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
@@ -152,8 +171,8 @@ class TableWording:
     """What the words of a question compute from a table; ``covered`` are the spans of these words.
 
     ``limit`` is the number of first or last rows wanted, ``rank`` is 2 for "the second highest".
-    ``counts`` is True for "how many", ``counts_people`` for "how many people", and
-    ``asks_for_one`` for "what is".
+    ``counts`` is True for "how many", ``counts_people`` for "how many people",
+    ``asks_money`` for "how much was spent", and ``asks_for_one`` for "what is".
     """
 
     operation: Returned | None
@@ -162,11 +181,17 @@ class TableWording:
     rank: int
     counts: bool
     counts_people: bool
+    asks_money: bool
     asks_when: bool
     asks_who: bool
     asks_for_one: bool
     is_clear: bool
     covered: tuple[Span, ...]
+
+    @property
+    def asks_age(self) -> bool:
+        """True for "oldest" and "youngest"."""
+        return self.extreme is not None and self.extreme.dimension == "age"
 
 
 def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
@@ -195,21 +220,43 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
                 extremes.append(Extreme(dimension, descending, span))
     covered += [extreme.span for extreme in extremes]
     limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
-    people = _PEOPLE.search(text)
+    people, money = _PEOPLE.search(text), _MONEY.search(text)
+    covered += [Span(*money.span(1))] if money and money[1] else []
     covered += [when] if when else []
     covered += [Span(*match.span()) for match in (limit, rank, people) if match]
     return TableWording(
         operation,
         extremes[0] if len(extremes) == 1 else None,
-        int(next(group for group in limit.groups() if group)) if limit else 1,
+        _read_limit(limit) if limit else 1,
         _RANKS[rank[0].lower()[:2]] if rank else 1,
         counts,
         people is not None,
+        money is not None,
         asks_when=when is not None,
         asks_who=asked.asks_who,
         asks_for_one=_ONE.search(text) is not None,
         is_clear=len(extremes) < 2 and not asked.asks_yes_or_no and not (rank and not extremes),
         covered=tuple(covered),
+    )
+
+
+def _read_limit(found: re.Match[str]) -> int:
+    written = next(group for group in found.groups() if group).lower()
+    return _NUMBERS.get(written) or int(written)
+
+
+def is_measured(column: str, comparison: str) -> bool:
+    """Return True for a column that a comparison means without its name, as "older than 30"."""
+    return any(
+        words.search(comparison) and _measures(column, "", dimension)
+        for words, dimension in _COMPARATIVES
+    )
+
+
+def is_counted(text: str, span: Span) -> bool:
+    """Return True if the words before a span ask for the number of what it names."""
+    return (
+        re.search(r"how many\s+$|[多几][少个]?\S?$", text[: span.start], re.IGNORECASE) is not None
     )
 
 
@@ -235,6 +282,7 @@ def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
 
 
 NUMERIC = ("integer", "number")
+_BORN = re.compile(r"born|birth|出生|生日", re.IGNORECASE)
 _PERSON_WORDS = """
     name firstname lastname surname employee person customer client patient student teacher member
     player author owner driver guest 姓名 员工 客户 学生 老师 教师 患者 病人 会员 作者
@@ -326,6 +374,12 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
     numeric, others = reading.of_kinds(*NUMERIC), reading.of_kinds("text", "date")
     if operation is Returned.COUNT:
         return _count(reading, numeric, others)
+    if operation is Returned.SUM and not numeric and reading.wording.asks_money:
+        numeric = [
+            name
+            for name, kind in query.table.columns
+            if kind in NUMERIC and _measures(name, kind, "money")
+        ]
     if operation is None or len(numeric) != 1 or others:
         return None
     return replace(query, returned=operation, columns=(numeric[0],))
@@ -353,7 +407,7 @@ def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     if len(answers) > 1 or wording.counts:
         return None
     order = _ordered_by(reading, extreme.dimension)
-    if order is None and extreme.dimension == "age" and not wording.asks_who:
+    if order is None and extreme.dimension == "age":
         # The oldest building is the one with the earliest date.
         extreme = replace(extreme, dimension="time", descending=not extreme.descending)
         order = _ordered_by(reading, extreme.dimension)
@@ -413,10 +467,14 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
     kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
     named = reading.of_kinds(*kinds)
     if dimension != "size":
+        persons = reading.wording.asks_who and reading.wording.asks_age
         fitting = [
             name
             for name, kind in reading.query.table.columns
-            if kind in kinds and _measures(name, kind, dimension)
+            if kind in kinds
+            and _measures(name, kind, dimension)
+            # The oldest person is not the one who came first.
+            and (dimension != "time" or not persons or _BORN.search(name))
         ]
         named = [name for name in named if name in fitting] or fitting
     return named[0] if len(named) == 1 else None

@@ -8,6 +8,7 @@ other table fits as well. Otherwise passages answer.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,13 +21,16 @@ from knotwork._retrieval.queries.schema_linker import SchemaLinker, SchemaMentio
 from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_queries import (
     NUMERIC,
+    YEAR_WORDS,
     ColumnValues,
     NamedColumn,
     TableQuery,
     TableReading,
     choose_query,
     is_asked_for,
+    is_counted,
     is_grouping,
+    is_measured,
     read_table_wording,
     unaccounted,
 )
@@ -73,6 +77,7 @@ _CURRENCIES = {
     }.items()
 }
 _DATE_ENDING = re.compile(r"(?<=\S)(?: (?:date|on|at)|日期|时间)$", re.IGNORECASE)
+_COUNT_ENDING = re.compile(r"(?<=..)(?:数量|总数|个数|数)$")
 _DIGITS = re.compile(r"\d+")
 _BRACKETS = re.compile(r"[(（\[].*?[)）\]]")
 
@@ -169,17 +174,16 @@ class _TableReader:
             # A part of a name may be a word that states what to compute.
             and (m.score >= 1 or not _overlap(m.span, self._wording.covered))
         ]
+        self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
+        # "Members" is a table rather than a part of "member id".
+        columns = [c for c in columns if c.score >= 1 or not _overlap(c.span, self._tables)]
+        self._covered = [*self._wording.covered, *taken, *self._tables]
         self._free = _best_columns(columns)
+        self._covered += [column.span for column in self._free]
+        self._free = list({column.name: column for column in reversed(self._free)}.values())
         apart = [c for c in self._free if not _overlap(c.span, self._wording.covered)]
         if any(column.kind in NUMERIC for column in apart):
             self._free = apart  # "the average mark in maths", beside a column of average marks
-        self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
-        self._covered = [
-            *self._wording.covered,
-            *taken,
-            *self._tables,
-            *(c.span for c in self._free),
-        ]
 
     def read(self) -> TableReading | None:
         """Return the reading, or None if words of the question are not accounted for.
@@ -211,7 +215,11 @@ class _TableReader:
         rows = [c.name for c in rest if any(c.span.overlaps(span) for span in self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
-        return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
+        # "How many sloops" and "which sloops" are about the rows with that value.
+        names = bool(self._tables) or any(
+            is_counted(self._text, v.span) or is_asked_for(self._text, v.span) for v in self._values
+        )
+        return TableReading(query, rest, self._wording, names, tuple(rows), asked)
 
     def _may_be_meant(self, value: _Value, names: Sequence[Span]) -> bool:
         """Return True if a part of the question can mean a value, and none of the ``names``."""
@@ -247,16 +255,18 @@ class _TableReader:
         ]
         if fitting:
             return min(fitting, key=lambda column: column.span.distance(comparison.span))
-        times = [
+        fitting = [
             NamedColumn(name, kind, comparison.span)
             for name, kind in self._table.columns
-            if comparison.is_time
-            and _holds_times(name, kind)
-            and conditions_of(comparison, PropertyShape(name, kind))
+            if conditions_of(comparison, PropertyShape(name, kind))
+            and (
+                (comparison.is_time and _holds_times(name, kind))
+                or is_measured(name, comparison.surface)
+            )
         ]
-        if len(times) != 1:
+        if len(fitting) != 1:
             raise QueryRefused(f"No column can be compared with “{comparison.surface}”.")
-        return times[0]
+        return fitting[0]
 
     def _match_values(self) -> Iterator[ColumnValues]:
         """Yield conditions for all values; several values of one column are alternatives.
@@ -348,14 +358,16 @@ def _holds_numbers_of(text: str, column: SchemaMention) -> bool:
 def _schema_of(table: TableShape) -> TargetSchema:
     """Return the schema of a table; headers without brackets are synonyms of its columns.
 
-    "Hire date" and "购买日期" are also "hire" and "购买", unless that is the name of the table.
+    "Hire date" and "购买日期" are also "hire" and "购买", unless that is the name of the table, and
+    "房间数量" is also "房间".
     """
     named = set(terms(split_name(table.name)))
     columns = tuple(PropertyShape(name, kind) for name, kind in table.columns)
     words: dict[str, tuple[str, ...]] = {}
     for (name, kind), label in zip(table.columns, table.labels, strict=True):
         bare = _BRACKETS.sub("", label).strip()
-        event = _DATE_ENDING.sub("", bare) if kind == "date" else ""
+        ending = _COUNT_ENDING if kind == "integer" else _DATE_ENDING
+        event = ending.sub("", bare) if kind in ("date", "integer") else ""
         event = "" if named & set(terms(event)) else event
         words[name] = tuple(text for text in dict.fromkeys((bare, split_name(bare), event)) if text)
     return TargetSchema("sql", (KindShape(table.name, table.rows, columns),), words=words)
@@ -364,11 +376,17 @@ def _schema_of(table: TableShape) -> TargetSchema:
 def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
     """Return the best of overlapping columns; equally good ones are left out."""
     kept: list[NamedColumn] = []
+    # "Sold" and "units" mean the units sold rather than the unit price.
+    named = {(m.name, m.span): m.score for m in mentions}
+    total = Counter({m.name: 0.0 for m in mentions})
+    for (name, _), score in named.items():
+        total[name] += score
     order = sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.span.start))
     for mention in order:
         is_rival = any(
             other.name != mention.name
             and other.score == mention.score
+            and total[other.name] >= total[mention.name]
             and other.span == mention.span
             for other in order
         )
@@ -378,7 +396,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
 
 
 def _holds_times(name: str, kind: str) -> bool:
-    is_year = "year" in split_name(name).split() or name in ("年份", "年")
+    is_year = not set(split_name(name).split()).isdisjoint(YEAR_WORDS)
     return kind == "date" or (kind == "integer" and is_year)
 
 
