@@ -117,7 +117,9 @@ _COMPARATIVES = tuple(
         (r"cheaper", "price"),
     )
 )
-_NUMBERS = {word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)}
+_NUMBERS = {
+    word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)
+}
 _NUMBERS |= {word: number for number, word in enumerate("二三四五六七八九十", 2)} | {"两": 2}
 _COUNTED = rf"(?:\d{{1,3}}|{'|'.join(_NUMBERS)})"
 _LIMIT = re.compile(
