@@ -85,8 +85,14 @@ class Expectation:
         """Return False for words with a unit of another dimension than those asked for alone."""
         if not self.dimensions:
             return True
+        if self.dimensions == {"clock"}:
+            return self.has_unit(words)
         had = {name for name, held in DIMENSIONS.items() if held.units.search(words)}
         return not had or bool(had & self.dimensions)
+
+    def has_unit(self, words: str) -> bool:
+        """Return True if words have a unit of a dimension that is asked for."""
+        return any(DIMENSIONS[name].units.search(words) for name in self.dimensions)
 
     def is_asked_by(self, words: str) -> bool:
         """Return True if words have, or ask for, a dimension that is asked for."""
@@ -109,6 +115,8 @@ class Expectation:
             met = FULL
         if AnswerKind.DATE in self.kinds and self._is_new(_DATE, sentence):
             met = FULL
+        if "clock" in self.dimensions:
+            met = FULL if DIMENSIONS["clock"].units.search(sentence) else 0.0
         return met
 
     def _is_new(self, form: re.Pattern[str], sentence: str) -> bool:

@@ -22,7 +22,7 @@ from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
-from knotwork._synthesis.short_answers import choose_short_answer
+from knotwork._synthesis.short_answers import choose_short_answer, misses_fact
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -136,6 +136,9 @@ DOUBT_POWER = 0.3
 question the index does not contain; similarity alone does not show it."""
 LEAST_ODDS, MOST_ODDS = -9.0, 6.0
 """Bounds to which the log-odds of a reader are clipped."""
+MISSED = 0.15
+"""Factor of the confidence if the first piece does not state the fact that is asked for. No passage
+that answers a question of three Chinese sets with one passage each missed it."""
 _LARGEST_LOGIT = 4.0
 
 
@@ -202,4 +205,4 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
         + model.log_terms * math.log1p(len(reading_of(question).terms))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )
-    return right * doubt
+    return right * doubt * (MISSED if misses_fact(first, question) else 1.0)

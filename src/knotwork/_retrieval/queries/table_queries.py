@@ -111,7 +111,7 @@ _COMPARATIVES = tuple(
     (re.compile(words, re.IGNORECASE), dimension)
     for words, dimension in (
         (r"longer|shorter", "length"),
-        (r"older|younger|岁", "age"),
+        (r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", "age"),
         (r"heavier|lighter", "weight"),
         (r"taller", "height"),
         (r"cheaper", "price"),
@@ -395,10 +395,12 @@ def _count(
     if not reading.columns:
         counts_rows = reading.wording.counts_people and _person(query.table)
         return query if reading.names_table or query.group or counts_rows else None
-    if len(reading.columns) != 1:
+    if len({column.name for column in reading.columns} - set(reading.names_rows)) > 1:
         return None
-    if numeric:
+    if len(numeric) == 1:
         return replace(query, returned=Returned.SUM, columns=(numeric[0],))
+    if not others:
+        return None
     # "How many employees" in a table of employees with a column of that name.
     return query if others[0] in reading.names_rows else replace(query, columns=(others[0],))
 

@@ -255,14 +255,12 @@ class _TableReader:
         ]
         if fitting:
             return min(fitting, key=lambda column: column.span.distance(comparison.span))
+        written = self._text[max(comparison.span.start - 4, 0) : comparison.span.end + 1]
         fitting = [
             NamedColumn(name, kind, comparison.span)
             for name, kind in self._table.columns
             if conditions_of(comparison, PropertyShape(name, kind))
-            and (
-                (comparison.is_time and _holds_times(name, kind))
-                or is_measured(name, comparison.surface)
-            )
+            and ((comparison.is_time and _holds_times(name, kind)) or is_measured(name, written))
         ]
         if len(fitting) != 1:
             raise QueryRefused(f"No column can be compared with “{comparison.surface}”.")
