@@ -87,7 +87,7 @@ _BEFORE = tuple(
         ),
     )
 )
-_COUNTED = "[a-z]{1,12} (?=or )|[元岁人个年米克吨级度次层周]|分钟|小时|公里|[厘毫]米|公斤|千克"
+_COUNTED = "[a-z]{1,12} (?=or )|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
 _AFTER = tuple(
     (re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE), operator)
     for words, operator in (

@@ -25,11 +25,14 @@ _STATED = {
     name: Words(f"{form['asks']}|{form['states']}") for name, form in _HELD["events"].items()
 }
 _ROLES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["roles"].items()}
+_MEASURES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["measures"].items()}
+_HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
 _CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\bhow many ((?:[a-z-]+ ){0,2}?[a-z-]{3,})(?=\s*\?|\s*$|\s+(?:are|is|do|does|did|can|may|were"
     r"|was|has|have|had|in|of|on|at|must|will|should|per|there|work|live)\b)"
-    rf"|(?:多少|几)[名位个艘本台辆家间所座张件只条份种项支棵头匹架栋]([{HAN}]{{1,4}}?)(?=[？?]|$)",
+    rf"|(?:多少|几)[名位个艘本台辆家间所座张件只条份种项支棵头匹架栋]([{HAN}]{{1,4}}?)(?=[？?]|$)"
+    r"|多少(人)(?=[？?]|$)",
     re.IGNORECASE,
 )
 _PEOPLE = frozenset(
@@ -63,10 +66,11 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 """Matches an English question without a subordinate clause, which could hold the event."""
+_OF_AGE = re.compile(r"\b(?:of|aged?)\s*$", re.IGNORECASE)
 _LONGEST_HAN = 40
 _TIMES = frozenset({"clock", "year", "duration"})
 _UNIT = re.compile(rf"[\s-]*([a-z/]+|[{HAN}]|[%°℃])", re.IGNORECASE)
-_STATING, _DENYING = 1.3, 0.6
+_STATING, _DENYING = 2.0, 0.5
 """Factors of the worth of a sentence that states what is asked for, or something else."""
 
 
@@ -100,13 +104,15 @@ class AskedFact:
         if not self.reading.asks_yes_or_no or len(asked) != 1:
             return Fit.OPEN
         (amount,), own = asked, reading_of(sentence)
-        unit = _unit_behind(self.reading.text, amount.span.end)
+        text = self.reading.text
+        unit = _unit_behind(text, amount.span.end)
+        may_be_age = _OF_AGE.search(text[: amount.span.start]) is not None
         met = [
             comparison.is_met_by(amount.number or 0.0)
             for comparison in own.comparisons
             for held in own.amounts
             if comparison.span.contains(held.span)
-            and unit
+            and (unit or may_be_age)
             and _unit_behind(sentence, held.span.end) == unit
         ]
         return Fit.OPEN if not met else Fit.STATES if all(met) else Fit.OTHER
@@ -127,7 +133,8 @@ class AskedFact:
         return (
             self._misses_event(sentence, text)
             or self._misses_role(text)
-            or self._misses_dimension(sentence, text)
+            or self._misses_dimension(sentence)
+            or self._misses_measure(sentence)
             or (bool(self.counted) and not self._has_counted(text))
             or (self.asks_place and not self._has_place(text))
         )
@@ -139,14 +146,27 @@ class AskedFact:
         is_timeless = self.reading.asked_when is not None and not _TIME.search(sentence)
         return fit is not Fit.STATES or is_timeless
 
-    def _misses_dimension(self, sentence: str, text: str) -> bool:
-        """Return True for a sentence with a weight, where a height is asked for."""
+    def _misses_dimension(self, sentence: str) -> bool:
+        """Return True for a sentence with a weight, where a price is asked for."""
         expected = self.reading.expected
-        wanted = expected.dimensions - _TIMES
-        if not self.is_simple or not wanted or wanted != expected.dimensions:
+        wanted, is_how = expected.dimensions, _HOW.search(self.reading.simple)
+        # "How long" may ask for a length or a time.
+        if (
+            not self.is_simple
+            or not wanted
+            or wanted & _TIMES
+            or ("length" in wanted and not is_how)
+        ):
             return False
         others = (DIMENSIONS[name] for name in DIMENSIONS.keys() - _TIMES - wanted)
-        return not expected.has_unit(text) and any(d.units.search(sentence) for d in others)
+        return not expected.has_unit(sentence) and any(d.units.search(sentence) for d in others)
+
+    def _misses_measure(self, sentence: str) -> bool:
+        """Return True for a sentence with a length, where a depth is asked for."""
+        asked = _HOW.search(self.reading.simple)
+        own = [name for name, words in _MEASURES.items() if asked and words.search(asked[0])]
+        stated = {name for name, words in _MEASURES.items() if words.search(sentence)}
+        return bool(self.is_simple and own and stated and not stated & set(own))
 
     def _misses_role(self, text: str) -> bool:
         if not self.role or _ROLES[self.role].search(text):
@@ -171,7 +191,8 @@ class AskedFact:
 def _unit_behind(text: str, end: int) -> str:
     """Return the beginning of the unit behind a number, "" if there is none."""
     found = _UNIT.match(text, end)
-    return found[1][:3].lower() if found else ""
+    is_unit = found and any(d.units.search(f"1 {found[1]}") for d in DIMENSIONS.values())
+    return found[1][:3].lower() if found and is_unit else ""
 
 
 HAN_TEXT = re.compile(f"[{HAN}]")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from knotwork._questions.asked_facts import asked_fact, is_place
 from knotwork._questions.kinds import QuestionKind
 from knotwork._questions.reading import QuestionReading, reading_of
-from knotwork._retrieval.evidence_builder import logistic
+from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.pieces import Grain, Piece
 from knotwork._text.chinese import HAN_AND_KANA, simplify
@@ -146,6 +146,9 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     ):
         return ""
     behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
+    counted = asked_fact(asked.text).counted
+    if is_in_han(counted) and counted[-1] not in f"{words}{behind}":
+        return ""
     if not asked.expected.allows(f"{words} {behind}"):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)

@@ -88,6 +88,7 @@ DIMENSION_WORDS = {
     ),
     "weight": ("weight", "重量", "体重"),
     "height": ("height", "身高"),
+    "depth": ("depth", "深度"),
     "length": ("length", "duration", "distance"),
 }
 _RANK = re.compile(
@@ -114,6 +115,7 @@ _COMPARATIVES = tuple(
         (r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", "age"),
         (r"heavier|lighter", "weight"),
         (r"taller", "height"),
+        (r"deeper|shallower", "depth"),
         (r"cheaper", "price"),
     )
 )
@@ -144,7 +146,7 @@ _STRUCTURE_WORDS = """
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
     year years month day only just made place placed published released having together own owns
-    euro euros dollar dollars usd eur yuan percent
+    pays euro euros dollar dollars usd eur yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
@@ -209,7 +211,8 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
         for match in pattern.finditer(text):
             if is_free(span := Span(*match.span())):
                 covered.append(span)
-                operation = operation or returned
+                is_mean = returned is Returned.AVERAGE  # also "the average number of wins"
+                operation = returned if is_mean else operation or returned
                 counts |= _HOW_MANY.match(match[0]) is not None
     compared = [comparison.span for comparison in asked.comparisons]
     extremes: list[Extreme] = []
@@ -262,6 +265,19 @@ def is_counted(text: str, span: Span) -> bool:
     )
 
 
+def is_key(column: str) -> bool:
+    """Return True for a column of numbers that name rows."""
+    return split_name(column).endswith(("identifier", "number", "号", "编号"))
+
+
+def people_in(text: str, table: TableShape) -> list[Span]:
+    """Return the words for people in a question, if a table has people by name."""
+    persons = [split_name(name).split() for name in _person(table)]
+    if not persons or not all(_NAMES.intersection(words) for words in persons):
+        return []
+    return [Span(*found.span()) for found in _PERSONS.finditer(text)]
+
+
 def is_grouping(text: str, span: Span) -> bool:
     """Return True if the words before a span group by it, as "per" or "for each"."""
     return _GROUPING.search(text[: span.start]) is not None
@@ -287,9 +303,14 @@ NUMERIC = ("integer", "number")
 _BORN = re.compile(r"born|birth|出生|生日", re.IGNORECASE)
 _PERSON_WORDS = """
     name firstname lastname surname employee person customer client patient student teacher member
-    player author owner driver guest 姓名 员工 客户 学生 老师 教师 患者 病人 会员 作者
+    player author owner driver guest tenant 姓名 员工 客户 学生 老师 教师 患者 病人 会员 作者
 """
 _PERSON = frozenset(_PERSON_WORDS.split())
+_NAMES = frozenset({"name", "firstname", "lastname", "surname", "姓名"})
+_PERSONS = re.compile(
+    r"\b(?:people|persons|employees?|students?|members?|staff|workers)\b|学生|员工|学员|职员|同学",
+    re.IGNORECASE,
+)
 _NAME_PARTS = frozenset({"first", "last", "given", "family", "firstname", "lastname", "surname"})
 
 
@@ -373,7 +394,8 @@ def choose_query(reading: TableReading) -> TableQuery | None:
 def _aggregate(reading: TableReading) -> TableQuery | None:
     """Return a query for a count, a sum or a mean."""
     query, operation = reading.query, reading.wording.operation
-    numeric, others = reading.of_kinds(*NUMERIC), reading.of_kinds("text", "date")
+    numeric = [name for name in reading.of_kinds(*NUMERIC) if not is_key(name)]
+    others = reading.of_kinds("text", "date")
     if operation is Returned.COUNT:
         return _count(reading, numeric, others)
     if operation is Returned.SUM and not numeric and reading.wording.asks_money:
@@ -382,7 +404,7 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
             for name, kind in query.table.columns
             if kind in NUMERIC and _measures(name, kind, "money")
         ]
-    if operation is None or len(numeric) != 1 or others:
+    if operation is None or len(numeric) != 1 or not set(others) <= set(reading.names_rows):
         return None
     return replace(query, returned=operation, columns=(numeric[0],))
 

@@ -30,7 +30,9 @@ from knotwork._retrieval.queries.table_queries import (
     is_asked_for,
     is_counted,
     is_grouping,
+    is_key,
     is_measured,
+    people_in,
     read_table_wording,
     unaccounted,
 )
@@ -39,7 +41,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.table_file import TableFile, TableShape
 from knotwork._text.names import STOP_NAMES, name_candidates
-from knotwork._text.terms import terms
+from knotwork._text.terms import content_terms, terms
 from knotwork.errors import QueryRefused
 from knotwork.records import (
     Chunk,
@@ -175,6 +177,8 @@ class _TableReader:
             and (m.score >= 1 or not _overlap(m.span, self._wording.covered))
         ]
         self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
+        # Whoever has a name in the table is a student, an employee, …
+        self._tables += people_in(text, table) if not self._tables else []
         # "Members" is a table rather than a part of "member id".
         columns = [c for c in columns if c.score >= 1 or not _overlap(c.span, self._tables)]
         self._covered = [*self._wording.covered, *taken, *self._tables]
@@ -262,6 +266,9 @@ class _TableReader:
             if conditions_of(comparison, PropertyShape(name, kind))
             and ((comparison.is_time and _holds_times(name, kind)) or is_measured(name, written))
         ]
+        # The date of an order is the order date rather than the delivery date.
+        named = set(terms(split_name(self._table.name)))
+        fitting = [c for c in fitting if named & set(terms(split_name(c.name)))] or fitting
         if len(fitting) != 1:
             raise QueryRefused(f"No column can be compared with “{comparison.surface}”.")
         return fitting[0]
@@ -298,7 +305,7 @@ class _TableReader:
         A number behind the name of the table is that of its first column, as in "order 7".
         """
         key, kind = self._table.columns[0]
-        keys = [NamedColumn(key, kind, span) for span in self._tables if _is_key(key)]
+        keys = [NamedColumn(key, kind, span) for span in self._tables if is_key(key)]
         for amount in self._numbers:
             for column in [*self._free, *keys]:
                 before = self._text[column.span.end : amount.span.start]
@@ -338,11 +345,6 @@ def _overlap(span: Span, others: Iterable[Span]) -> bool:
     return any(span.overlaps(other) for other in others)
 
 
-def _is_key(column: str) -> bool:
-    """Return True for a column of numbers that name rows."""
-    return split_name(column).endswith(("identifier", "number", "号", "编号"))
-
-
 def _currencies_in(text: str) -> set[str]:
     return {name for name, form in _CURRENCIES.items() if form.search(text)}
 
@@ -367,7 +369,10 @@ def _schema_of(table: TableShape) -> TargetSchema:
         ending = _COUNT_ENDING if kind == "integer" else _DATE_ENDING
         event = ending.sub("", bare) if kind in ("date", "integer") else ""
         event = "" if named & set(terms(event)) else event
-        words[name] = tuple(text for text in dict.fromkeys((bare, split_name(bare), event)) if text)
+        # "Order no" is "order number", and "order" alone is something else.
+        is_whole = len(content_terms(bare)) == len(terms(bare))
+        forms = (bare if is_whole else "", split_name(bare), event)
+        words[name] = tuple(text for text in dict.fromkeys(forms) if text)
     return TargetSchema("sql", (KindShape(table.name, table.rows, columns),), words=words)
 
 
