@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from knotwork._questions.asked_facts import asked_fact, is_place
+from knotwork._questions.asked_facts import Fit, asked_fact, is_place
 from knotwork._questions.kinds import QuestionKind
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
@@ -132,7 +132,7 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         return ""
     span, before = first.answer.span, chunk.text[start : first.answer.span.start]
     words = show_sentence(complete_words(chunk.text, span, Span(start, end)))
-    words = _of_dimension(words, asked)
+    words = _of_kind(words, asked)
     if bound := _BOUND.search(before):
         words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
     said = set(content_terms(words))
@@ -161,11 +161,21 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     return words if probability >= LEAST_PROBABILITY else ""
 
 
-def _of_dimension(words: str, asked: QuestionReading) -> str:
-    """Return the only part of some words with a unit of the dimension that is asked for."""
-    parts = _PARTS.split(words)
-    of_dimension = [part for part in parts if asked.expected.has_unit(part)]
-    return _trim(of_dimension[0]) if len(parts) > 1 and len(of_dimension) == 1 else words
+def _of_kind(words: str, asked: QuestionReading) -> str:
+    """Return the only part of some words that has a unit, or states the event, asked for.
+
+    Without one, the words end before a part that states another event.
+    """
+    parts, fact = _PARTS.split(words), asked_fact(asked.text)
+    fitting = [
+        part
+        for part in parts
+        if asked.expected.has_unit(part) or (fact.event and fact.fit_of(part) is Fit.STATES)
+    ]
+    if len(parts) > 1 and len(fitting) == 1:
+        return _trim(fitting[0])
+    other = next((part for part in parts[1:] if fact.fit_of(part) is Fit.OTHER), "")
+    return _trim(words[: words.index(other)].removesuffix("and ")) if other else words
 
 
 def _choose_cell(row: Piece, asked: QuestionReading) -> str:
