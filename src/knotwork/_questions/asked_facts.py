@@ -103,7 +103,7 @@ class AskedFact:
         asked = [amount for amount in self.reading.amounts if amount.number is not None]
         if not self.reading.asks_yes_or_no or len(asked) != 1:
             return Fit.OPEN
-        (amount,), own = asked, reading_of(sentence)
+        (amount,), own = asked, QuestionReading(sentence)  # not one of the readings that are kept
         text = self.reading.text
         unit = _unit_behind(text, amount.span.end)
         may_be_age = _OF_AGE.search(text[: amount.span.start]) is not None

@@ -30,7 +30,8 @@ _OPERATIONS = (
     (
         re.compile(
             r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
-            r"|\bhow much .*\b(?:spent|spend)\b|花了多少钱?|总(?:和|计|共|额|数)?|合计|一共|之和",
+            r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?"
+            r"|总(?:和|计|共|额|数)?|合计|一共|之和",
             re.IGNORECASE,
         ),
         Returned.SUM,
@@ -105,7 +106,7 @@ _RANKS = {
 }
 _HOW_MANY = re.compile(r"how many|.*(?:多少|几)", re.IGNORECASE)
 _MONEY = re.compile(
-    r"\bhow much .*\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
+    r"\bhow much .{0,80}\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
 )
 _PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
 _COMPARATIVES = tuple(

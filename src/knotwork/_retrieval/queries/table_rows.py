@@ -308,6 +308,8 @@ class _TableReader:
         keys = [NamedColumn(key, kind, span) for span in self._tables if is_key(key)]
         for amount in self._numbers:
             for column in [*self._free, *keys]:
+                if column.span.distance(amount.span) > _COMPARED_CHARACTERS:
+                    continue
                 before = self._text[column.span.end : amount.span.start]
                 after = self._text[amount.span.end : column.span.start]
                 is_next = column.span.end <= amount.span.start and _IS.fullmatch(before)
