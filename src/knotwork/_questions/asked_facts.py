@@ -189,7 +189,7 @@ class AskedFact:
 
 
 def _unit_behind(text: str, end: int) -> str:
-    """Return the beginning of the unit behind a number, "" if there is none."""
+    """Return the beginning of the unit behind a number, or ""."""
     found = _UNIT.match(text, end)
     is_unit = found and any(d.units.search(f"1 {found[1]}") for d in DIMENSIONS.values())
     return found[1][:3].lower() if found and is_unit else ""
