@@ -30,7 +30,7 @@ from knotwork._synthesis.structured_answers import (
     find_leading_result,
 )
 from knotwork._synthesis.subjects import name_subjects
-from knotwork.records import Answer, AnswerPiece, Evidence
+from knotwork.records import Answer, AnswerPiece, Evidence, Prediction
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -123,7 +123,13 @@ def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> 
     ranks = sorted({item.rank for item in ranked if item.rank < MOST_READ and item.worth >= least})
     passages = [PassageText.of(evidence.hits[rank].chunk) for rank in ranks]
     hits, failed = list(evidence.hits), list[str]()
-    read = attempt("The reader", lambda: reader.read(evidence.query.text, passages), [], failed)
+    nothing: list[Prediction] = []
+    read = attempt(
+        "The reader",
+        lambda: list(reader.read(evidence.query.text, passages)),
+        nothing,
+        failed,
+    )
     for rank, found in zip(ranks, read, strict=False):
         hits[rank] = replace(hits[rank], prediction=found)
     return replace(evidence, hits=tuple(hits), notes=(*evidence.notes, *failed))

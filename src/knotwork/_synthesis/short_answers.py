@@ -111,13 +111,13 @@ def misses_cell(question: str, text: str) -> bool:
     if found is None:
         return False
     if found["han_of"]:
-        of, what, held = simplify(found["han_of"]), simplify(found["han_what"]), simplify(text)
-        shared = set(content_terms(of)) & set(content_terms(held))
-        has_of = of in held or any(len(term) > 1 for term in shared)
-        return not has_of or not (what in held or reading_of(question).expected.is_asked_by(held))
-    held, asked = set(content_terms(text)), reading_of(question)
+        owner, name, row = (simplify(t) for t in (found["han_of"], found["han_what"], text))
+        shared = set(content_terms(owner)) & set(content_terms(row))
+        has_owner = owner in row or any(len(term) > 1 for term in shared)
+        return not has_owner or not (name in row or reading_of(question).expected.is_asked_by(row))
+    held, expected = set(content_terms(text)), reading_of(question).expected
     what, of = content_terms(found["what"])[-1:], set(content_terms(found["of"]))
-    has_what = set(what) <= held or asked.expected.is_asked_by(text)
+    has_what = set(what) <= held or expected.is_asked_by(text)
     return bool(of and not of & held) or not has_what
 
 

@@ -8,7 +8,7 @@ other table fits as well. Otherwise passages answer.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -383,7 +383,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
     kept: list[NamedColumn] = []
     # "Sold" and "units" mean the units sold rather than the unit price.
     named = {(m.name, m.span): m.score for m in mentions}
-    total = Counter({m.name: 0.0 for m in mentions})
+    total: dict[str, float] = defaultdict(float)
     for (name, _), score in named.items():
         total[name] += score
     order = sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.span.start))
