@@ -105,18 +105,21 @@ class AnswerEngine:
         started_s = time.perf_counter()
         models = self._open(request) if request.use_llm else None
         notes: list[str] = []
+        as_asked: tuple[str, tuple[str, ...]] = (request.question, ())
         text, more = attempt(
             "Rewriting the follow-up",
             lambda: _rewrite_follow_up(request, store, models),
-            (request.question, ()),
+            as_asked,
             notes,
         )
         question = reading_of(text)
         notes += more
         mode, more = _choose_mode(request, question, store, models)
         notes += more
-        recall = request.recall or (lambda _: ())
-        memory = tuple(attempt("The memory", lambda: recall(text), (), notes))
+        recall, nothing = request.recall, tuple[MemoryCitation, ...]()
+        memory = nothing
+        if recall is not None:
+            memory = attempt("The memory", lambda: tuple(recall(text)), nothing, notes)
         return AskPlan(request, question, mode, models, tuple(notes), started_s, memory)
 
     def answer(
