@@ -360,11 +360,14 @@ class ScopedSearcher:
         is_question = text == scope.question
         if not self.with_tables or (scope.filter and not is_question):
             return found
+        from knotwork._retrieval.optional_parts import attempt
         from knotwork._retrieval.queries.table_rows import TableRows
 
         # Words that became a filter are missing in the text, but rows have to match them as well.
-        asked = request.question if is_question else text
-        return TableRows(self.retrievers.store).add_rows(found, asked)
+        asked, failed = request.question if is_question else text, list[str]()
+        rows = TableRows(self.retrievers.store)
+        found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
+        return replace(found, notes=(*found.notes, *failed))
 
 
 def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:

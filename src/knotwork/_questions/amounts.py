@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator as operators
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,15 +29,25 @@ class Operator(StrEnum):
     CONTAINS = "contains"
 
 
+_TESTS = {
+    Operator.EQUALS: operators.eq,
+    Operator.DIFFERS: operators.ne,
+    Operator.LESS: operators.lt,
+    Operator.AT_MOST: operators.le,
+    Operator.MORE: operators.gt,
+    Operator.AT_LEAST: operators.ge,
+}
 YEARS = range(1000, 2101)
 _SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
+_SCALED = r"\s?(?:thousand|million|billion|bn|百万|千万|[百千万萬亿億])|k(?![A-Za-z])"
 _AMOUNT = re.compile(
     rf"""(?P<day>{DAY})
     |(?P<month>{MONTH_OF_YEAR})
     |(?P<decade>{DECADE})
     |(?P<year>(?<![\d.,])\d{{4}}\s*年)
-    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)[$€£¥]?\s?-?\d[\d,]*(?:\.\d+)?
-        (?:\s?(?:thousand|million|billion|bn|[km](?![A-Za-z])|百万|千万|[百千万萬亿億]))?
+    |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)
+        (?:[$€£¥]\s?-?\d[\d,]*(?:\.\d+)?(?:{_SCALED}|\s?[km](?![A-Za-z]))?
+        |-?\d[\d,]*(?:\.\d+)?(?:{_SCALED})?)
         (?![A-Za-z0-9_]|\.\d))""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -76,8 +87,9 @@ _BEFORE = tuple(
         ),
     )
 )
+_COUNTED = "[a-z]{1,12} (?=or )|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
 _AFTER = tuple(
-    (re.compile(rf"\s*(?:元|岁|人|个|分钟|年)?(?:{words})", re.IGNORECASE), operator)
+    (re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE), operator)
     for words, operator in (
         (
             r"or (?:more|above|over|higher|later|older)\b|onwards?\b|\+|及?以上|以来|起",
@@ -119,6 +131,10 @@ class AmountComparison:
     span: Span
     first: str = ""
     last: str = ""
+
+    def is_met_by(self, number: float) -> bool:
+        """Return True if a number meets the condition."""
+        return self.number is not None and _TESTS[self.operator](number, self.number)
 
     @property
     def is_time(self) -> bool:

@@ -66,6 +66,7 @@ _AMOUNT = re.compile(
     rf"|[一二两三四五六七八九十百千万亿半]+\s?[{HAN}]|\d+",
     re.IGNORECASE,
 )
+_HOW_MUCH = re.compile(r"\bhow much (?!time|longer|later)")
 _DEFAULT = re.compile(r"\bdefaults?\b|默认|缺省|预设", re.IGNORECASE)
 _DATE = re.compile(
     r"\b1[5-9]\d\d\b|\b20\d\d\b|\b\d{1,2}:\d\d\b|\b(?:January|February|March|April|May|June|July"
@@ -83,10 +84,17 @@ class Expectation:
 
     def allows(self, words: str) -> bool:
         """Return False for words with a unit of another dimension than those asked for alone."""
-        if not self.dimensions:
-            return True
+        if not self.dimensions:  # "how much" is no time
+            is_time = DIMENSIONS["duration"].units.search(words)
+            return not (is_time and _HOW_MUCH.search(self.asked))
+        if self.dimensions == {"clock"}:
+            return self.has_unit(words)
         had = {name for name, held in DIMENSIONS.items() if held.units.search(words)}
         return not had or bool(had & self.dimensions)
+
+    def has_unit(self, words: str) -> bool:
+        """Return True if words have a unit of a dimension that is asked for."""
+        return any(DIMENSIONS[name].units.search(words) for name in self.dimensions)
 
     def is_asked_by(self, words: str) -> bool:
         """Return True if words have, or ask for, a dimension that is asked for."""
@@ -109,6 +117,8 @@ class Expectation:
             met = FULL
         if AnswerKind.DATE in self.kinds and self._is_new(_DATE, sentence):
             met = FULL
+        if "clock" in self.dimensions:
+            met = FULL if DIMENSIONS["clock"].units.search(sentence) else 0.0
         return met
 
     def _is_new(self, form: re.Pattern[str], sentence: str) -> bool:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
@@ -24,6 +25,7 @@ from knotwork._inference.model_registry import (
 )
 from knotwork._questions.reading import Extent, QuestionReading, reading_of
 from knotwork._questions.scopes import ScopeKind
+from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -102,11 +104,23 @@ class AnswerEngine:
         """
         started_s = time.perf_counter()
         models = self._open(request) if request.use_llm else None
-        text, notes = _rewrite_follow_up(request, store, models)
+        notes: list[str] = []
+        as_asked: tuple[str, tuple[str, ...]] = (request.question, ())
+        text, more = attempt(
+            "Rewriting the follow-up",
+            lambda: _rewrite_follow_up(request, store, models),
+            as_asked,
+            notes,
+        )
         question = reading_of(text)
+        notes += more
         mode, more = _choose_mode(request, question, store, models)
-        memory = tuple(request.recall(text)) if request.recall else ()
-        return AskPlan(request, question, mode, models, (*notes, *more), started_s, memory)
+        notes += more
+        recall, nothing = request.recall, tuple[MemoryCitation, ...]()
+        memory = nothing
+        if recall is not None:
+            memory = attempt("The memory", lambda: tuple(recall(text)), nothing, notes)
+        return AskPlan(request, question, mode, models, tuple(notes), started_s, memory)
 
     def answer(
         self, plan: AskPlan, evidence: Evidence, sources: AnswerSources
@@ -120,7 +134,14 @@ class AnswerEngine:
         if request.mode is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
             mode = AskMode.BASIC
         if request.expand and models is not None:
-            evidence = _expand_evidence(plan, evidence, sources, models.keyword, notes)
+            keyword, found_first = models.keyword, evidence
+            evidence = attempt(
+                "Expanding the search",
+                lambda: _expand_evidence(plan, found_first, sources, keyword, notes),
+                evidence,
+                notes,
+                raises=(*FOR_THE_USER, ModelError),
+            )
         wants_overview = _wants_overview(request, plan.question, mode)
         if models is None and request.mode is AskMode.AUTO and not wants_overview:
             mode = AskMode.BASIC
@@ -131,24 +152,54 @@ class AnswerEngine:
             evidence = join_evidence(evidence, found)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
         if models is not None:
-            steps = self._answer_from(plan, mode, evidence, sources)
+            steps = self._answer_from(plan, mode, evidence, sources, notes)
         elif division:
             steps = answer_divided(
                 division, evidence, sources=sources, settings=self._settings.answer
             )
         else:
-            steps = self._quote(plan, mode, evidence, sources, wants_overview=wants_overview)
-        for event in steps:
+            steps = self._quote(plan, mode, evidence, sources, notes, wants_overview=wants_overview)
+        for event in self._steps_or_sentences(steps, evidence, sources, notes):
             if event.answer is None:
                 yield event
                 continue
             usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
-            all_notes = (*plan.notes, *notes, *event.answer.notes)
-            answer = _answer_with_memory(event.answer, plan)
+            quoted = event.answer
+            answer = attempt(
+                "The memory", partial(_answer_with_memory, quoted, plan), quoted, notes
+            )
+            all_notes = tuple(dict.fromkeys((*plan.notes, *notes, *event.answer.notes)))
             if answer.model and (added := answer.text[len(event.answer.text) :]):
                 yield AskEvent(AskEventKind.TEXT, added)
             answer = replace(answer, question=request.question, usage=usage, notes=all_notes)
             yield replace(event, answer=answer)
+
+    def _steps_or_sentences(
+        self,
+        steps: Iterator[AskEvent],
+        evidence: Evidence,
+        sources: AnswerSources,
+        notes: list[str],
+    ) -> Iterator[AskEvent]:
+        """Yield the steps of an answer, or if they fail, sentences of the evidence.
+
+        Failures of a model are handled by the steps themselves, as ``fallback`` asks.
+        """
+        is_shown = False
+        try:
+            for event in steps:
+                yield event
+                is_shown |= event.kind is AskEventKind.TEXT
+        except (*FOR_THE_USER, ModelError):
+            raise
+        except Exception as error:  # noqa: BLE001 - as `attempt`
+            note = note_failure("The answer in this mode", error)
+            notes.append(note)
+            if is_shown:
+                yield AskEvent(AskEventKind.WITHDRAWN, note)
+            settings = self._settings.answer
+            quoted = compose_answer(evidence, store=sources.store, settings=settings)
+            yield AskEvent(AskEventKind.FINISHED, answer=quoted)
 
     def close(self) -> None:
         """Close the file of calls."""
@@ -157,7 +208,12 @@ class AnswerEngine:
                 self._models.close()
 
     def _answer_from(
-        self, plan: AskPlan, mode: AskMode, evidence: Evidence, sources: AnswerSources
+        self,
+        plan: AskPlan,
+        mode: AskMode,
+        evidence: Evidence,
+        sources: AnswerSources,
+        notes: list[str],
     ) -> Iterator[AskEvent]:
         settings, models, fallback = self._settings.answer, plan.models, plan.request.fallback
         writer = None
@@ -186,7 +242,8 @@ class AnswerEngine:
         reports = sources.reports
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            reports = reports.updated(models.summarize if models else None)
+            held, model = reports, models.summarize if models else None
+            reports = attempt("The reports", lambda: held.updated(model), held, notes)
         inquiry = Inquiry(
             question=evidence.query.text,
             mode=mode,
@@ -207,6 +264,7 @@ class AnswerEngine:
         mode: AskMode,
         evidence: Evidence,
         sources: AnswerSources,
+        notes: list[str],
         *,
         wants_overview: bool,
     ) -> Iterator[AskEvent]:
@@ -218,19 +276,34 @@ class AnswerEngine:
         if wants_overview and (is_general or plan.question.scope is not None):
             from knotwork._synthesis.overviews.answers import answer_overview, plan_overview
 
-            overview = plan_overview(
-                evidence.query.text, evidence, sources=sources, is_general=is_general
+            overview = attempt(
+                "The overview",
+                lambda: plan_overview(
+                    evidence.query.text, evidence, sources=sources, is_general=is_general
+                ),
+                None,
+                notes,
             )
-        if overview is None:
-            yield from self._answer_from(plan, mode, evidence, sources)
+        given = None
+        if overview is not None:
+            reports, planned = sources.reports, overview
+            if overview.needs_communities:
+                yield AskEvent(AskEventKind.STEP, "reports", total=1)
+                held = reports
+                reports = attempt("The reports", lambda: held.updated(None), held, notes)
+            given = attempt(
+                "The overview",
+                lambda: answer_overview(
+                    planned, store=sources.store, reports=reports, settings=settings
+                ),
+                None,
+                notes,
+            )
+        if given is None:
+            basic = mode if overview is None else AskMode.BASIC
+            yield from self._answer_from(plan, basic, evidence, sources, notes)
             return
-        reports = sources.reports
-        if overview.needs_communities:
-            yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            reports = reports.updated(None)
-        answer, found = answer_overview(
-            overview, store=sources.store, reports=reports, settings=settings
-        )
+        answer, found = given
         yield AskEvent(AskEventKind.FOUND, evidence=found)
         answer = replace(answer, notes=(*answer.notes, *reports.notes))
         yield AskEvent(AskEventKind.FINISHED, answer=answer)

@@ -15,13 +15,14 @@ from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
+from knotwork._retrieval.optional_parts import attempt
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
-from knotwork._synthesis.short_answers import choose_short_answer
+from knotwork._synthesis.short_answers import choose_short_answer, misses_fact
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -29,7 +30,7 @@ from knotwork._synthesis.structured_answers import (
     find_leading_result,
 )
 from knotwork._synthesis.subjects import name_subjects
-from knotwork.records import Answer, AnswerPiece, Evidence
+from knotwork.records import Answer, AnswerPiece, Evidence, Prediction
 
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
@@ -48,25 +49,36 @@ def compose_answer(
     no answer is given, and the citations are the nearest passages. No model is called.
     """
     settings = settings or AnswerSettings()
-    result = find_leading_result(evidence, least=settings.abstain_below)
-    if result is not None:
-        return compose_query_answer(evidence, result, store=store, settings=settings)
-    path = find_leading_path(evidence, least=settings.abstain_below)
-    if path is not None:
-        led = compose_path_answer(evidence, path, store=store, settings=settings)
-        if led is not None:
-            return led
+    failed: list[str] = []
+
+    def lead() -> Answer | None:
+        least = settings.abstain_below
+        if result := find_leading_result(evidence, least=least):
+            return compose_query_answer(evidence, result, store=store, settings=settings)
+        path = find_leading_path(evidence, least=least)
+        return compose_path_answer(evidence, path, store=store, settings=settings) if path else None
+
+    led = attempt("The answer from rows or paths", lead, None, failed)
+    if led is not None:
+        return led
     question = evidence.query.text
     language = reading_of(question).language
     candidates = rank_candidates(evidence)
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
-    name_subjects(pieces, evidence, store)
+    attempt("Naming subjects", lambda: name_subjects(pieces, evidence, store), None, failed)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below
-    short = choose_short_answer(pieces[0], question, confidence=confidence) if answered else ""
+    short = ""
+    if answered:
+        short = attempt(
+            "The short answer",
+            lambda: choose_short_answer(pieces[0], question, confidence=confidence),
+            "",
+            failed,
+        )
     shown = tuple(
         AnswerPiece(piece.grain, with_mark(write_piece(piece, language), number), number)
         for number, piece in enumerate(pieces, 1)
@@ -85,7 +97,7 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=evidence.notes,
+        notes=(*evidence.notes, *failed),
         short=short,
         pieces=shown if answered else (),
     )
@@ -110,10 +122,17 @@ def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> 
     least = ranked[min(most, len(ranked)) - 1].worth / (1 + PREDICTION_GAIN)
     ranks = sorted({item.rank for item in ranked if item.rank < MOST_READ and item.worth >= least})
     passages = [PassageText.of(evidence.hits[rank].chunk) for rank in ranks]
-    hits = list(evidence.hits)
-    for rank, found in zip(ranks, reader.read(evidence.query.text, passages), strict=True):
+    hits, failed = list(evidence.hits), list[str]()
+    nothing: list[Prediction] = []
+    read = attempt(
+        "The reader",
+        lambda: list(reader.read(evidence.query.text, passages)),
+        nothing,
+        failed,
+    )
+    for rank, found in zip(ranks, read, strict=False):
         hits[rank] = replace(hits[rank], prediction=found)
-    return replace(evidence, hits=tuple(hits))
+    return replace(evidence, hits=tuple(hits), notes=(*evidence.notes, *failed))
 
 
 FOUND_CONFIDENCE = 0.5
@@ -123,6 +142,9 @@ DOUBT_POWER = 0.3
 question the index does not contain; similarity alone does not show it."""
 LEAST_ODDS, MOST_ODDS = -9.0, 6.0
 """Bounds to which the log-odds of a reader are clipped."""
+MISSED = 0.15
+"""Factor of the confidence if the first piece does not state the fact that is asked for. No passage
+that answers a question of three Chinese sets with one passage each missed it."""
 _LARGEST_LOGIT = 4.0
 
 
@@ -189,4 +211,4 @@ def estimate_confidence(evidence: Evidence, ranked: Sequence[Piece]) -> float:
         + model.log_terms * math.log1p(len(reading_of(question).terms))
         + model.odds * min(max(odds or 0.0, LEAST_ODDS), MOST_ODDS)
     )
-    return right * doubt
+    return right * doubt * (MISSED if misses_fact(first, question) else 1.0)

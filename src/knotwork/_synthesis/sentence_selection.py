@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
+from knotwork._questions.asked_facts import asked_fact
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._text.plain_text import split_number, split_row
@@ -56,6 +57,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
     if top <= 0 or best <= 0:
         return []
     expected = reading_of(evidence.query.text).expected
+    fact = asked_fact(evidence.query.text)
     gain = PREDICTION_GAIN * trust_in_reader(evidence)
     quotable = [
         _Quotable(rank, hit, span, relevance, headings)
@@ -79,6 +81,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
         value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
         value *= 1.0 if met and item.is_field else item.prose
+        value *= fact.weigh(item.read)
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         odds, answer = item.predicted
         value *= 1 + gain * logistic((UNREAD_ODDS if odds is None else odds) / PREDICTION_SCALE)

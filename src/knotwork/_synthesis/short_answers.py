@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
+from knotwork._questions.asked_facts import Fit, asked_fact, is_place
 from knotwork._questions.kinds import QuestionKind
 from knotwork._questions.reading import QuestionReading, reading_of
-from knotwork._retrieval.evidence_builder import logistic
+from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.pieces import Grain, Piece
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_AND_KANA, simplify
 from knotwork._text.plain_text import split_row
 from knotwork._text.prose import announces
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
-from knotwork.records import Span
+from knotwork.records import BlockKind, Span
 
 LEAST_PROBABILITY = 0.6
 """Below this probability of being right no short answer is given."""
@@ -36,6 +38,17 @@ _AROUND = ",.;:!?，。；：！？、|—–"
 _LEADING = re.compile(rf"^(?:\s|[，。；：！？、]|[{_AROUND}](?![\w./-]))+")
 _TRAILING = re.compile(rf"[\s{_AROUND}]+$")
 _PAIRS = tuple(zip("([{<“‘（「《", ")]}>”’）」》", strict=True))
+_OF_PROSE = (Grain.PARAGRAPH, Grain.ITEM, Grain.SECTION)
+_OF_CELLS = (Grain.ROW, Grain.TABLE)
+_LABEL = re.compile(r"[^:：|]{1,60}[:：]")
+_LABELLED = re.compile(r"[^:：|.。]{1,60}[:：]")
+_BOUND = re.compile(
+    r"(?:\b(?:at least|at most|up to|(?:not? )?(?:more|less|fewer) than|over|under|above|below)\s+"
+    r"|(?:不超过|不少于|不低于|至少|至多|最多|最少|超过|不足))$",
+    re.IGNORECASE,
+)
+"""What bounds an amount; without it the amount would be another one."""
+_PARTS = re.compile(r"[,，;；、]\s*|\s+(?:and|is|are|for)\s+")
 _QUOTES = ("`", '"')
 _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
 
@@ -55,6 +68,59 @@ def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> st
     return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
 
 
+def misses_fact(piece: Piece, question: str) -> bool:
+    """Return True if a piece is about something else than the fact that a question asks for.
+
+    A label without a value ("Ship name:") is missing what it names, and a row of a table all that
+    neither it nor the names of its columns have.
+    """
+    chunk, best = piece.best.chunk, piece.best.text
+    around = " ".join((*chunk.headings[-2:], chunk.document_title))
+    if piece.grain in _OF_CELLS:
+        labels = (
+            b.label for b in chunk.blocks_around(piece.best.span) if b.kind is BlockKind.TABLE
+        )
+        return misses_cell(question, f"{piece.text} {' '.join(labels)} {around}")
+    if piece.grain not in _OF_PROSE:
+        return False
+    asked = reading_of(question)
+    if any(set(content_terms(label)) >= set(asked.terms) for label in _empty_labels(piece.text)):
+        return True
+    return asked_fact(question).is_missed_by(best, f"{piece.text} {around}")
+
+
+def _empty_labels(text: str) -> Iterator[str]:
+    """Yield the lines that are a label without a value, before another label or the end."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if _LABEL.fullmatch(line) and (not following or _LABELLED.match(following)):
+            yield line
+
+
+_CELL_OF = re.compile(
+    r"^\W*(?:what|who) (?:is|was|are|were) (?:the )?(?P<what>[^?]{2,40}) (?:of|for|in|at)"
+    r" (?:the )?(?P<of>[^?]{1,40}?)\W*$"
+    r"|^(?P<han_of>[^的？?]{2,12})的(?P<han_what>[^的？?]{2,8})(?:是|有|为)(?:什么|多少|谁|几)",
+    re.IGNORECASE,
+)
+
+
+def misses_cell(question: str, text: str) -> bool:
+    """Return True if "the X of Y" is asked, and a row and the names of its columns lack either."""
+    found = _CELL_OF.match(question)
+    if found is None:
+        return False
+    if found["han_of"]:
+        owner, name, row = (simplify(t) for t in (found["han_of"], found["han_what"], text))
+        shared = set(content_terms(owner)) & set(content_terms(row))
+        has_owner = owner in row or any(len(term) > 1 for term in shared)
+        return not has_owner or not (name in row or reading_of(question).expected.is_asked_by(row))
+    held, expected = set(content_terms(text)), reading_of(question).expected
+    what, of = content_terms(found["what"])[-1:], set(content_terms(found["of"]))
+    has_what = set(what) <= held or expected.is_asked_by(text)
+    return bool(of and not of & held) or not has_what
+
+
 def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence: float) -> str:
     """Return the words of a sentence that answer a question; "" if they are too uncertain."""
     if first.answer is None or announces(first.text):
@@ -64,13 +130,25 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     end = start + len(first.text)
     if not start <= first.answer.span.start < first.answer.span.end <= end:
         return ""
-    words = show_sentence(complete_words(chunk.text, first.answer.span, Span(start, end)))
+    span, before = first.answer.span, chunk.text[start : first.answer.span.start]
+    words = show_sentence(complete_words(chunk.text, span, Span(start, end)))
+    words = _of_kind(words, asked)
+    if bound := _BOUND.search(before):
+        words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
     said = set(content_terms(words))
-    if asked.asks_name and not any(letter.isalpha() for letter in words):
-        return ""
-    if len(words) > LONGEST_SHORT_ANSWER or said <= set(asked.terms):
+    lacks_letters = asked.asks_name and not any(letter.isalpha() for letter in words)
+    lacks_place = asked_fact(asked.text).asks_place and not is_place(words, before)
+    if (
+        lacks_letters
+        or lacks_place
+        or len(words) > LONGEST_SHORT_ANSWER
+        or said <= set(asked.terms)
+    ):
         return ""
     behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
+    counted = asked_fact(asked.text).counted
+    if is_in_han(counted) and counted[-1] not in f"{words}{behind}":
+        return ""
     if not asked.expected.allows(f"{words} {behind}"):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
@@ -81,6 +159,23 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         + _EXPECTED * asked.expected.met_by(words)
     )
     return words if probability >= LEAST_PROBABILITY else ""
+
+
+def _of_kind(words: str, asked: QuestionReading) -> str:
+    """Return the only part of some words that has a unit, or states the event, asked for.
+
+    Without one, the words end before a part that states another event.
+    """
+    parts, fact = _PARTS.split(words), asked_fact(asked.text)
+    fitting = [
+        part
+        for part in parts
+        if asked.expected.has_unit(part) or (fact.event and fact.fit_of(part) is Fit.STATES)
+    ]
+    if len(parts) > 1 and len(fitting) == 1:
+        return _trim(fitting[0])
+    other = next((part for part in parts[1:] if fact.fit_of(part) is Fit.OTHER), "")
+    return _trim(words[: words.index(other)].removesuffix("and ")) if other else words
 
 
 def _choose_cell(row: Piece, asked: QuestionReading) -> str:

@@ -253,7 +253,7 @@ def test_without_an_answer_of_the_encoder_the_order_stays_and_is_told(index, emb
     query = Query("silver lantern film", k=4)
     kept = Rerank(store=index, base=base, reranker=SilentReranker()).retrieve(query)
     assert kept.hits == base.retrieve(query).hits
-    assert kept.notes == ("The passages were not reranked: No connection.",)
+    assert kept.notes == ("Reranking failed and was left out: No connection.",)
 
 
 def test_a_model_rates_passages_in_one_call(index, embedder):

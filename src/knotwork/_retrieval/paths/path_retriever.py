@@ -24,6 +24,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_entities import OWN_PAGE
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.graph_retriever import GraphRetriever
+from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY, cite_paths
 from knotwork._retrieval.paths.path_enumeration import UNSTATED_RELATIONS, PathBounds
 from knotwork._retrieval.paths.path_question import relation_words
@@ -101,7 +102,11 @@ class PathsRetriever:
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, and the best paths with the sentences that state them."""
-        base = self._base.retrieve(query)
+        base, failed = self._base.retrieve(query), list[str]()
+        found = attempt("The search for paths", lambda: self._find_paths(query, base), base, failed)
+        return replace(found, notes=(*found.notes, *failed))
+
+    def _find_paths(self, query: Query, base: Evidence) -> Evidence:
         with self._store.reading():
             candidates = find_candidates(query.text, self._store, self._bounds)
         ranked = self.rank(candidates)

@@ -25,6 +25,8 @@ NEAR_MEANING = 0.6
 _WORD = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.UNICODE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 _ABBREVIATIONS = {"no": "number", "nr": "number", "num": "number", "id": "identifier"}
+_SHORT_FORMS = {"max": "maximum", "min": "minimum", "avg": "averag", "qty": "quantiti"}
+"""Stems by their short forms, which mean the same in names and in questions."""
 _COMMON_WORDS: dict[str, tuple[str, ...]] = {
     "person": ("who", "people", "individual", "someone", "anyone", "somebody", "everyone", "whom"),
     "location": ("where", "place"),
@@ -89,7 +91,8 @@ class SchemaLinker:
         found: dict[tuple[Element, str, int], SchemaMention] = {}
         for phrase in self._phrases:
             for mention in _by_stems(phrase, tokens, text):
-                _keep(found, mention)
+                if not any(mention.span.overlaps(span) for span in taken):
+                    _keep(found, mention)
         known = [m.span for m in found.values() if m.score >= 1.0]
         unknown = [t for t in tokens if not any(t.span.overlaps(s) for s in known)]
         for mention in self._by_meaning(text, unknown):
@@ -141,7 +144,8 @@ def _phrases(schema: TargetSchema) -> Iterator[_Phrase]:
             words = texts[0].split()
             texts += [more for word in words for more in _COMMON_WORDS.get(word, ())]
         for text in dict.fromkeys(texts):
-            stems = tuple(dict.fromkeys(content_terms(text) or terms(text)))
+            found = content_terms(text) or terms(text)
+            stems = tuple(dict.fromkeys(_SHORT_FORMS.get(stem, stem) for stem in found))
             if stems:
                 yield _Phrase(element, name, text, stems)
 
@@ -219,7 +223,8 @@ def _tokens(text: str) -> list[_Token]:
         stems = terms(match[0])
         if stems and match[0].isascii():
             is_stop = match[0].lower() in STOP_NAMES
-            found.append(_Token(stems[0], Span(*match.span()), is_stop))
+            stem = _SHORT_FORMS.get(stems[0], stems[0])
+            found.append(_Token(stem, Span(*match.span()), is_stop))
     return found
 
 

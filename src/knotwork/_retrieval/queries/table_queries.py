@@ -30,6 +30,7 @@ _OPERATIONS = (
     (
         re.compile(
             r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
+            r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?"
             r"|总(?:和|计|共|额|数)?|合计|一共|之和",
             re.IGNORECASE,
         ),
@@ -42,25 +43,92 @@ _SUPERLATIVES = tuple(
     for words, chinese, dimension, descending in (
         ("most expensive|priciest|costliest", "最贵", "price", True),
         ("cheapest|least expensive", "最便宜", "price", False),
-        ("latest|newest|most recent|last", "最近|最新|最晚", "time", True),
-        ("earliest|oldest|first", "最早", "time", False),
+        ("latest|newest|most recent|most recently|last", "最近|最新|最晚|最后", "time", True),
+        ("earliest|first", "最早|最先", "time", False),
+        ("oldest|eldest", "最老|年纪最大|年龄最大", "age", True),
+        ("youngest", "最年轻|年纪最小|年龄最小", "age", False),
+        ("best|top-rated|highest-rated", "最好", "score", True),
+        ("worst|lowest-rated", "最差", "score", False),
+        ("heaviest", "最重", "weight", True),
+        ("lightest", "最轻", "weight", False),
+        ("tallest", "(?!)", "height", True),
+        ("longest", "(?!)", "length", True),
+        ("shortest", "(?!)", "length", False),
         (
             "highest|largest|biggest|greatest|maximum|max|most|top",
-            "最[高大多长]",
+            "最[高大多长]|(?<=第[二三四五2-5])[高大多长]",
             "size",
             True,
         ),
-        ("lowest|smallest|least|minimum|min|fewest", "最[低小少短]", "size", False),
+        (
+            "lowest|smallest|least|minimum|min|fewest",
+            "最[低小少短]|(?<=第[二三四五2-5])[低小少短]",
+            "size",
+            False,
+        ),
     )
 )
+YEAR_WORDS = ("year", "built", "founded", "established", "settled", "published", "年份", "年")
+MONEY_WORDS = ("amount", "price", "cost", "salary", "wage", "pay", "金额", "费用", "月薪", "工资")
 DIMENSION_WORDS = {
     "price": ("price", "cost", "价格", "单价", "售价"),
-    "time": ("date", "day", "time", "year", "日期", "时间", "年份"),
+    "time": ("date", "day", "time", "日期", "时间", *YEAR_WORDS),
+    "money": MONEY_WORDS,
+    "age": ("age", "年龄"),
+    "score": (
+        "rating",
+        "score",
+        "grade",
+        "mark",
+        "marks",
+        "points",
+        "评分",
+        "分数",
+        "成绩",
+        "平均分",
+    ),
+    "weight": ("weight", "重量", "体重"),
+    "height": ("height", "身高"),
+    "depth": ("depth", "深度"),
+    "length": ("length", "duration", "distance"),
 }
+_RANK = re.compile(
+    r"\b(?P<en>second|2nd|third|3rd|fourth|4th|fifth|5th)[- ](?=most\b|least\b|best\b|[a-z]+est\b)"
+    r"|第(?P<zh>[二三四五2-5])(?=[高大多长低小少短贵重轻早晚])",
+    re.IGNORECASE,
+)
+_RANKS = {
+    form: rank
+    for rank, forms in enumerate(
+        ("se 2n 第二 第2", "th 3r 第三 第3", "fo 4t 第四 第4", "fi 5t 第五 第5"), 2
+    )
+    for form in forms.split()
+}
+_HOW_MANY = re.compile(r"how many|.*(?:多少|几)", re.IGNORECASE)
+_MONEY = re.compile(
+    r"\bhow much .{0,80}\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
+)
+_PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
+_COMPARATIVES = tuple(
+    (re.compile(words, re.IGNORECASE), dimension)
+    for words, dimension in (
+        (r"longer|shorter", "length"),
+        (r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", "age"),
+        (r"heavier|lighter", "weight"),
+        (r"taller", "height"),
+        (r"deeper|shallower", "depth"),
+        (r"cheaper", "price"),
+    )
+)
+_NUMBERS = {
+    word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)
+}
+_NUMBERS |= {word: number for number, word in enumerate("二三四五六七八九十", 2)} | {"两": 2}
+_COUNTED = rf"(?:\d{{1,3}}|{'|'.join(_NUMBERS)})"
 _LIMIT = re.compile(
-    r"\b(?:top|first|last|highest|lowest|largest|smallest|latest) (\d{1,3})\b"
-    r"|\b(\d{1,3}) (?=(?:most|highest|lowest|largest|smallest|latest|cheapest)\b)"
-    r"|前\s*(\d{1,3})\s*(?:个|名|位|条)?",
+    rf"\b(?:top|first|last|highest|lowest|largest|smallest|latest) ({_COUNTED})\b"
+    rf"|\b({_COUNTED}) (?=(?:most|least|fewest|best|[a-z]+est)\b)"
+    rf"|前\s*({_COUNTED})\s*(?:个|名|位|条|家|种)?|(?<=[高低多少大小贵长短早晚新]的)\s*({_COUNTED})[个名位条家种台]",
     re.IGNORECASE,
 )
 _GROUPING = re.compile(
@@ -78,16 +146,16 @@ _STRUCTURE_WORDS = """
     their them they all any each every me us please tell show list give find get display name names
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
-    year years month day only just made place placed having together
-    euro euros dollar dollars usd eur yuan percent
+    year years month day only just made place placed published released having together own owns
+    pays euro euros dollar dollars usd eur yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
     r"请问|请|列出|给出|显示|查询|告诉我|哪(?:一)?(?:些|个|位|名|家|种|款|条|项|部|人|里)?|什么|多少|谁"
     r"|分别|所有|全部|一共|总共|其中|里面|之中|数据|表格?中?|记录|文件|的|在|是|有|为|了|和|与|及|或|中|里|内"
-    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各"
+    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各|岁|分|度|台|辆|件|张|本|次|间|座"
 )
-_ONE = re.compile(r"^\W*(?:what|who|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少|谁)", re.IGNORECASE)
+_ONE = re.compile(r"^\W*(?:what|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+(?:['’][a-z]+)?|[^\W_A-Za-z0-9]")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 
@@ -107,27 +175,46 @@ class Extreme:
 class TableWording:
     """What the words of a question compute from a table; ``covered`` are the spans of these words.
 
-    ``limit`` is the number of first or last rows wanted. ``asks_for_one`` is True for "what is".
+    ``limit`` is the number of first or last rows wanted, ``rank`` is 2 for "the second highest".
+    ``counts`` is True for "how many", ``counts_people`` for "how many people",
+    ``asks_money`` for "how much was spent", and ``asks_for_one`` for "what is".
     """
 
     operation: Returned | None
     extreme: Extreme | None
     limit: int
+    rank: int
+    counts: bool
+    counts_people: bool
+    asks_money: bool
     asks_when: bool
     asks_who: bool
     asks_for_one: bool
     is_clear: bool
     covered: tuple[Span, ...]
 
+    @property
+    def asks_age(self) -> bool:
+        """True for "oldest" and "youngest"."""
+        return self.extreme is not None and self.extreme.dimension == "age"
 
-def read_table_wording(text: str) -> TableWording:
-    """Return what a question asks to compute."""
+
+def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
+    """Return what a question asks to compute; ``names`` are names of columns, not such words."""
     asked, covered = reading_of(text), list[Span]()
     operation: Returned | None = None
+    counts = False
+
+    def is_free(span: Span) -> bool:
+        return not any(name.overlaps(span) for name in names)
+
     for pattern, returned in _OPERATIONS:
         for match in pattern.finditer(text):
-            covered.append(Span(*match.span()))
-            operation = operation or returned
+            if is_free(span := Span(*match.span())):
+                covered.append(span)
+                is_mean = returned is Returned.AVERAGE  # also "the average number of wins"
+                operation = returned if is_mean else operation or returned
+                counts |= _HOW_MANY.match(match[0]) is not None
     compared = [comparison.span for comparison in asked.comparisons]
     extremes: list[Extreme] = []
     for pattern, dimension, descending in _SUPERLATIVES:
@@ -135,22 +222,61 @@ def read_table_wording(text: str) -> TableWording:
             span = Span(*match.span())
             # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
-            if not any(o.contains(span) for o in around):
+            if is_free(span) and not any(o.contains(span) for o in around):
                 extremes.append(Extreme(dimension, descending, span))
     covered += [extreme.span for extreme in extremes]
-    limit, when = _LIMIT.search(text), asked.asked_when
+    limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
+    people, money = _PEOPLE.search(text), _MONEY.search(text)
+    covered += [Span(*money.span(1))] if money and money[1] else []
     covered += [when] if when else []
-    covered += [Span(*limit.span())] if limit else []
+    covered += [Span(*match.span()) for match in (limit, rank, people) if match]
     return TableWording(
         operation,
         extremes[0] if len(extremes) == 1 else None,
-        int(next(group for group in limit.groups() if group)) if limit else 1,
+        _read_limit(limit) if limit else 1,
+        _RANKS[rank[0].lower()[:2]] if rank else 1,
+        counts,
+        people is not None,
+        money is not None,
         asks_when=when is not None,
         asks_who=asked.asks_who,
         asks_for_one=_ONE.search(text) is not None,
-        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no,
+        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no and not (rank and not extremes),
         covered=tuple(covered),
     )
+
+
+def _read_limit(found: re.Match[str]) -> int:
+    written = next(group for group in found.groups() if group).lower()
+    return _NUMBERS.get(written) or int(written)
+
+
+def is_measured(column: str, comparison: str) -> bool:
+    """Return True for a column that a comparison means without its name, as "older than 30"."""
+    return any(
+        words.search(comparison) and _measures(column, "", dimension)
+        for words, dimension in _COMPARATIVES
+    )
+
+
+def is_counted(text: str, span: Span) -> bool:
+    """Return True if the words before a span ask for the number of what it names."""
+    return (
+        re.search(r"how many\s+$|[多几][少个]?\S?$", text[: span.start], re.IGNORECASE) is not None
+    )
+
+
+def is_key(column: str) -> bool:
+    """Return True for a column of numbers that name rows."""
+    return split_name(column).endswith(("identifier", "number", "号", "编号"))
+
+
+def people_in(text: str, table: TableShape) -> list[Span]:
+    """Return the words for people in a question, if a table has people by name."""
+    persons = [split_name(name).split() for name in _person(table)]
+    if not persons or not all(_NAMES.intersection(words) for words in persons):
+        return []
+    return [Span(*found.span()) for found in _PERSONS.finditer(text)]
 
 
 def is_grouping(text: str, span: Span) -> bool:
@@ -175,15 +301,27 @@ def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
 
 
 NUMERIC = ("integer", "number")
-_PERSON = ("name", "employee", "person", "customer", "姓名", "员工", "客户")
+_BORN = re.compile(r"born|birth|出生|生日", re.IGNORECASE)
+_PERSON_WORDS = """
+    name firstname lastname surname employee person customer client patient student teacher member
+    player author owner driver guest tenant 姓名 员工 客户 学生 老师 教师 患者 病人 会员 作者
+"""
+_PERSON = frozenset(_PERSON_WORDS.split())
+_NAMES = frozenset({"name", "firstname", "lastname", "surname", "姓名"})
+_PERSONS = re.compile(
+    r"\b(?:people|persons|employees?|students?|members?|staff|workers)\b|学生|员工|学员|职员|同学",
+    re.IGNORECASE,
+)
+_NAME_PARTS = frozenset({"first", "last", "given", "family", "firstname", "lastname", "surname"})
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """A condition that a column has one of these texts."""
+    """A condition that a column has one of these texts, or none if ``differs``."""
 
     column: str
     values: tuple[str, ...]
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +331,8 @@ class TableQuery:
     ``returned`` is THING for whole rows and VALUE for ``columns``. An aggregate is of
     ``columns[0]``, or of rows for COUNT without a column. With ``group`` there is a row for each of
     its values. ``order`` is the column to sort by, or "" for the aggregate of a group; ``limit`` is
-    the maximum number of rows, 0 for all. With ``is_single``, several values are no answer.
+    the number of rows from the end of that scale, 0 for all, with ``rank`` that of its first value.
+    With ``is_single``, several values are no answer.
     """
 
     table: TableShape
@@ -205,6 +344,7 @@ class TableQuery:
     order: str | None = None
     descending: bool = True
     limit: int = 0
+    rank: int = 1
     is_single: bool = False
 
 
@@ -255,10 +395,17 @@ def choose_query(reading: TableReading) -> TableQuery | None:
 def _aggregate(reading: TableReading) -> TableQuery | None:
     """Return a query for a count, a sum or a mean."""
     query, operation = reading.query, reading.wording.operation
-    numeric, others = reading.of_kinds(*NUMERIC), reading.of_kinds("text", "date")
+    numeric = [name for name in reading.of_kinds(*NUMERIC) if not is_key(name)]
+    others = reading.of_kinds("text", "date")
     if operation is Returned.COUNT:
         return _count(reading, numeric, others)
-    if operation is None or len(numeric) != 1 or others:
+    if operation is Returned.SUM and not numeric and reading.wording.asks_money:
+        numeric = [
+            name
+            for name, kind in query.table.columns
+            if kind in NUMERIC and _measures(name, kind, "money")
+        ]
+    if operation is None or len(numeric) != 1 or not set(others) <= set(reading.names_rows):
         return None
     return replace(query, returned=operation, columns=(numeric[0],))
 
@@ -269,11 +416,14 @@ def _count(
     """Return a query for the number of rows or values, or for the sum of a numeric column."""
     query = replace(reading.query, returned=Returned.COUNT)
     if not reading.columns:
-        return query if reading.names_table or query.group else None
-    if len(reading.columns) != 1:
+        counts_rows = reading.wording.counts_people and _person(query.table)
+        return query if reading.names_table or query.group or counts_rows else None
+    if len({column.name for column in reading.columns} - set(reading.names_rows)) > 1:
         return None
-    if numeric:
+    if len(numeric) == 1:
         return replace(query, returned=Returned.SUM, columns=(numeric[0],))
+    if not others:
+        return None
     # "How many employees" in a table of employees with a column of that name.
     return query if others[0] in reading.names_rows else replace(query, columns=(others[0],))
 
@@ -281,10 +431,16 @@ def _count(
 def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     """Return a query for the most or least, or the latest or earliest."""
     wording, answers = reading.wording, reading.of_kinds("text")
-    if len(answers) > 1:
+    if len(answers) > 1 or wording.counts:
         return None
     order = _ordered_by(reading, extreme.dimension)
-    query = replace(reading.query, descending=extreme.descending, limit=wording.limit)
+    if order is None and extreme.dimension == "age":
+        # The oldest building is the one with the earliest date.
+        extreme = replace(extreme, dimension="time", descending=not extreme.descending)
+        order = _ordered_by(reading, extreme.dimension)
+    query = replace(
+        reading.query, descending=extreme.descending, limit=wording.limit, rank=wording.rank
+    )
     reading = replace(reading, query=query)
     if wording.operation is not None or order is None:
         return _best_group(reading, answers) if extreme.dimension == "size" else None
@@ -306,12 +462,14 @@ def _best_row(reading: TableReading, order: str) -> TableQuery | None:
         return None
     if wording.asks_who:
         person = _person(query.table)
-        columns = (person, order)
+        columns = (*person, order)
         return (
             replace(query, returned=Returned.VALUE, columns=columns, order=order)
             if person
             else None
         )
+    if wording.rank > 1:
+        return None
     end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
     is_named = any(column.name == order for column in reading.columns)
     return replace(query, returned=end, columns=(order,), limit=0) if is_named else None
@@ -336,10 +494,14 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
     kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
     named = reading.of_kinds(*kinds)
     if dimension != "size":
+        persons = reading.wording.asks_who and reading.wording.asks_age
         fitting = [
             name
             for name, kind in reading.query.table.columns
-            if kind in kinds and _measures(name, kind, dimension)
+            if kind in kinds
+            and _measures(name, kind, dimension)
+            # The oldest person is not the one who came first.
+            and (dimension != "time" or not persons or _BORN.search(name))
         ]
         named = [name for name in named if name in fitting] or fitting
     return named[0] if len(named) == 1 else None
@@ -361,8 +523,7 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         dates = [name for name, kind in query.table.columns if kind == "date"]
         columns = tuple(dates) if len(dates) == 1 else ()
     elif not columns and wording.asks_who:
-        person = _person(query.table)
-        columns = (person,) if person else ()
+        columns = _person(query.table)
     if columns and not set(columns) <= set(reading.names_rows):
         single = wording.asks_for_one
         return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)
@@ -370,12 +531,11 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
     return query if reading.names_table and is_plain else None
 
 
-def _person(table: TableShape) -> str:
-    """Return the only column that names persons, or ""."""
-    found = [
-        name
-        for name, kind in table.columns
-        if kind == "text"
-        and (name in _PERSON or not set(_PERSON).isdisjoint(split_name(name).split()))
-    ]
-    return found[0] if len(found) == 1 else ""
+def _person(table: TableShape) -> tuple[str, ...]:
+    """Return the only column that names persons, or those of the parts of their names."""
+    words = {
+        name: {name, *split_name(name).split()} for name, kind in table.columns if kind == "text"
+    }
+    found = tuple(name for name, held in words.items() if not held.isdisjoint(_PERSON))
+    are_parts = all(not words[name].isdisjoint(_NAME_PARTS) for name in found)
+    return found if len(found) == 1 or are_parts else ()

@@ -8,7 +8,8 @@ other table fits as well. Otherwise passages answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotwork._questions.amounts import AmountComparison, Operator
@@ -16,18 +17,22 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.comparisons import conditions_of, require_no_negation
 from knotwork._retrieval.queries.query_plans import PropertyCondition, Returned
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE
-from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
+from knotwork._retrieval.queries.schema_linker import SchemaLinker, SchemaMention, split_name
 from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_queries import (
     NUMERIC,
+    YEAR_WORDS,
     ColumnValues,
     NamedColumn,
     TableQuery,
     TableReading,
-    TableWording,
     choose_query,
     is_asked_for,
+    is_counted,
     is_grouping,
+    is_key,
+    is_measured,
+    people_in,
     read_table_wording,
     unaccounted,
 )
@@ -36,8 +41,8 @@ from knotwork._stores.base import Store
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.table_file import TableFile, TableShape
 from knotwork._text.names import STOP_NAMES, name_candidates
-from knotwork._text.terms import terms
-from knotwork.errors import QueryRefused, QueryTimeout
+from knotwork._text.terms import content_terms, terms
+from knotwork.errors import QueryRefused
 from knotwork.records import (
     Chunk,
     Document,
@@ -54,9 +59,28 @@ LEAST_SHARE = 0.5
 _HINT_CHARACTERS = 12
 """Maximum distance between a value and the name of its column that only describes it."""
 _COMPARED_CHARACTERS = 30
-_NUMBER_AFTER = re.compile(
-    r"\s*(?:number|no\.?|#|:|：|=|is)?\s*#?(\d{1,18})(?![\w.,])", re.IGNORECASE
+_IS = re.compile(
+    r"\s*(?:(?:number|no\.?|#|:|：|=|is|are|was|were|of|equals|equal to|exactly|号|是|为|等于|正好)"
+    r"\s*)*",
+    re.IGNORECASE,
 )
+_NOT_IN = re.compile(
+    r"(?:\b(?:not|except|excluding|other than|apart from|outside)(?: (?:of|in|from|at|for|by|the))*"
+    r"|不在|不是|不属于|除了?)\s*$",
+    re.IGNORECASE,
+)
+_CURRENCIES = {
+    name: re.compile(form, re.IGNORECASE)
+    for name, form in {
+        "EUR": r"€|\beuros?\b|\beur\b|欧元",
+        "USD": r"\$|\bdollars?\b|\busd\b|美元",
+        "GBP": r"£|\bpounds\b|\bgbp\b|英镑",
+        "CNY": r"\byuan\b|\b(?:cny|rmb)\b|人民币|(?<![美欧日])元",
+    }.items()
+}
+_DATE_ENDING = re.compile(r"(?<=\S)(?: (?:date|on|at)|日期|时间)$", re.IGNORECASE)
+_COUNT_ENDING = re.compile(r"(?<=..)(?:数量|总数|个数|数)$")
+_DIGITS = re.compile(r"\d+")
 _BRACKETS = re.compile(r"[(（\[].*?[)）\]]")
 
 Found = Mapping[str, Sequence[tuple[str, str, str]]]
@@ -71,29 +95,29 @@ class _Value:
     columns: Mapping[str, tuple[str, ...]]
 
 
-def plan_query(
+def plan_queries(
     text: str, tables: Sequence[TableShape], forms: Mapping[str, Span], found: Found
-) -> TableQuery | None:
-    """Return the only query that a question can mean, or None.
+) -> Iterator[TableQuery]:
+    """Yield what a question can mean: the only query, and one to run if that has no rows.
 
     ``forms`` are the parts of the question that may be values, ``found`` the stored values among
-    them.
+    them. "The average rating" is first a column of that name, and then the mean of the column.
     """
-    wording = read_table_wording(text)
-    if not wording.is_clear:
-        return None
-    plans: list[tuple[bool, TableQuery]] = []
-    for table in tables:
-        reader = _TableReader(text, wording, table, _values_in(table, forms, found))
-        try:
-            reading = reader.read()
-        except QueryRefused:
-            continue
-        query = choose_query(reading) if reading is not None else None
-        if reading is not None and query is not None:
-            plans.append((reading.names_table, query))
-    chosen = [plan for names_table, plan in plans if names_table] or [plan for _, plan in plans]
-    return chosen[0] if len(chosen) == 1 else None
+    for keeps_names in (True, False):
+        plans: list[tuple[bool, TableQuery]] = []
+        for table in tables:
+            values = _values_in(table, forms, found)
+            reader = _TableReader(text, table, values, keeps_names=keeps_names)
+            try:
+                reading = reader.read()
+            except QueryRefused:
+                continue
+            query = choose_query(reading) if reading is not None else None
+            if reading is not None and query is not None:
+                plans.append((reading.names_table, query))
+        chosen = [plan for names_table, plan in plans if names_table] or [plan for _, plan in plans]
+        if len(chosen) == 1:
+            yield chosen[0]
 
 
 def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> list[_Value]:
@@ -115,37 +139,72 @@ class _TableReader:
     """Reads a question as one about a certain table."""
 
     def __init__(
-        self, text: str, wording: TableWording, table: TableShape, values: Sequence[_Value]
+        self, text: str, table: TableShape, values: Sequence[_Value], *, keeps_names: bool
     ) -> None:
+        asked = reading_of(text)
         self._text = text
-        self._wording = wording
         self._table = table
-        self._comparisons = reading_of(text).comparisons
-        self._values = [value for value in values if self._may_be_meant(value)]
-        taken = [*(c.span for c in self._comparisons), *(v.span for v in self._values)]
-        mentions = SchemaLinker(_schema_of(table)).link(text, taken=taken)
-        kinds = dict(table.columns)
+        self._keeps_names = keeps_names
+        self._comparisons = asked.comparisons
+        linker, kinds = SchemaLinker(_schema_of(table)), dict(table.columns)
+        compared = [comparison.span for comparison in self._comparisons]
+        whole = [
+            m
+            for m in linker.link(text, taken=compared)
+            if m.element == "property" and m.score >= 1 and _holds_numbers_of(text, m)
+        ]
+        names = [m.span for m in whole]
+        self._wording = read_table_wording(text, names if keeps_names else ())
+        self._computes = keeps_names or self._wording != read_table_wording(text, names)
+        self._numbers = [
+            amount
+            for amount in asked.amounts
+            if amount.number is not None
+            and not any(
+                amount.span.overlaps(o) for o in (*compared, *names, *self._wording.covered)
+            )
+        ]
+        self._values = [value for value in values if self._may_be_meant(value, names)]
+        taken = [*compared, *(v.span for v in self._values)]
+        numbers = [amount.span for amount in self._numbers]
+        mentions = linker.link(text, taken=[*taken, *numbers])
         columns = [
             NamedColumn(m.name, kinds[m.name], m.span, m.score)
             for m in mentions
             if m.element == "property"
             and m.score >= LEAST_SHARE
             # A part of a name may be a word that states what to compute.
-            and (m.score >= 1 or not any(m.span.overlaps(o) for o in wording.covered))
+            and (m.score >= 1 or not _overlap(m.span, self._wording.covered))
         ]
-        self._free = _best_columns(columns)
         self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
-        self._covered = [*wording.covered, *taken, *self._tables, *(c.span for c in self._free)]
+        # Whoever has a name in the table is a student, an employee, …
+        self._tables += people_in(text, table) if not self._tables else []
+        # "Members" is a table rather than a part of "member id".
+        columns = [c for c in columns if c.score >= 1 or not _overlap(c.span, self._tables)]
+        self._covered = [*self._wording.covered, *taken, *self._tables]
+        self._free = _best_columns(columns)
+        self._covered += [column.span for column in self._free]
+        self._free = list({column.name: column for column in reversed(self._free)}.values())
+        apart = [c for c in self._free if not _overlap(c.span, self._wording.covered)]
+        if any(column.kind in NUMERIC for column in apart):
+            self._free = apart  # "the average mark in maths", beside a column of average marks
 
     def read(self) -> TableReading | None:
         """Return the reading, or None if words of the question are not accounted for.
 
         Raises QueryRefused for a condition that cannot be applied.
         """
-        require_no_negation(self._text, [value.span for value in self._values])
+        if not self._wording.is_clear or not self._computes:
+            return None
+        if not self._keeps_names and (self._comparisons or self._numbers):
+            return None  # a compared column is meant by its name
+        used = {column.name for column in self._free}
         compared = tuple(self._compare())
         texts = tuple(self._match_values())
+        require_no_negation(self._text, self._covered)
         conditions = (*compared, *self._equal_numbers())
+        used |= {condition.property for condition in conditions}
+        self._require_currencies(used)
         if unaccounted(self._text, self._covered):
             return None
         groups = [
@@ -160,11 +219,15 @@ class _TableReader:
         rows = [c.name for c in rest if any(c.span.overlaps(span) for span in self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
-        return TableReading(query, rest, self._wording, bool(self._tables), tuple(rows), asked)
+        # "How many sloops" and "which sloops" are about the rows with that value.
+        names = bool(self._tables) or any(
+            is_counted(self._text, v.span) or is_asked_for(self._text, v.span) for v in self._values
+        )
+        return TableReading(query, rest, self._wording, names, tuple(rows), asked)
 
-    def _may_be_meant(self, value: _Value) -> bool:
-        """Return True if a part of the question can mean a value."""
-        taken = [*self._wording.covered, *(c.span for c in self._comparisons)]
+    def _may_be_meant(self, value: _Value, names: Sequence[Span]) -> bool:
+        """Return True if a part of the question can mean a value, and none of the ``names``."""
+        taken = [*self._wording.covered, *names, *(c.span for c in self._comparisons)]
         surface = self._text[value.span.start : value.span.end]
         return surface.lower() not in STOP_NAMES and not any(
             value.span.overlaps(span) for span in taken
@@ -176,6 +239,7 @@ class _TableReader:
         for comparison in self._comparisons:
             column = self._compared_column(comparison)
             used += [column] if column in self._free else []
+            self._cover_unit(column.name, comparison.span)
             yield from conditions_of(comparison, PropertyShape(column.name, column.kind))
         self._free = [column for column in self._free if column not in used]
 
@@ -195,23 +259,26 @@ class _TableReader:
         ]
         if fitting:
             return min(fitting, key=lambda column: column.span.distance(comparison.span))
-        times = [
+        written = self._text[max(comparison.span.start - 4, 0) : comparison.span.end + 1]
+        fitting = [
             NamedColumn(name, kind, comparison.span)
             for name, kind in self._table.columns
-            if comparison.is_time
-            and _holds_times(name, kind)
-            and conditions_of(comparison, PropertyShape(name, kind))
+            if conditions_of(comparison, PropertyShape(name, kind))
+            and ((comparison.is_time and _holds_times(name, kind)) or is_measured(name, written))
         ]
-        if len(times) != 1:
+        # The date of an order is the order date rather than the delivery date.
+        named = set(terms(split_name(self._table.name)))
+        fitting = [c for c in fitting if named & set(terms(split_name(c.name)))] or fitting
+        if len(fitting) != 1:
             raise QueryRefused(f"No column can be compared with “{comparison.surface}”.")
-        return times[0]
+        return fitting[0]
 
     def _match_values(self) -> Iterator[ColumnValues]:
         """Yield conditions for all values; several values of one column are alternatives.
 
         Raises QueryRefused for a value of several columns if none is named next to it.
         """
-        by_column: dict[str, dict[str, None]] = {}
+        by_column: dict[tuple[str, bool], dict[str, None]] = {}
         for value in self._values:
             hints = [
                 column
@@ -223,36 +290,108 @@ class _TableReader:
                 raise QueryRefused("A value occurs in several columns.")
             name = hints[0].name if hints else next(iter(value.columns))
             self._free = [column for column in self._free if column not in hints[:1]]
-            by_column.setdefault(name, {}).update(dict.fromkeys(value.columns[name]))
-        for name, values in by_column.items():
-            yield ColumnValues(name, tuple(values))
+            denied = _NOT_IN.search(self._text[: value.span.start])
+            if denied:
+                self._covered.append(Span(*denied.span()))
+            by_column.setdefault((name, bool(denied)), {}).update(
+                dict.fromkeys(value.columns[name])
+            )
+        for (name, differs), values in by_column.items():
+            yield ColumnValues(name, tuple(values), differs)
 
     def _equal_numbers(self) -> Iterator[PropertyCondition]:
-        """Yield conditions for numbers right after a column, as in "order id 7"."""
-        for column in list(self._free):
-            match = _NUMBER_AFTER.match(self._text, column.span.end)
-            if match is not None and column.kind in NUMERIC:
-                self._covered.append(Span(*match.span()))
-                self._free.remove(column)
-                yield PropertyCondition(column.name, int(match[1]))
+        """Yield conditions for numbers next to a column, as in "order id 7" and "4 stars".
+
+        A number behind the name of the table is that of its first column, as in "order 7".
+        """
+        key, kind = self._table.columns[0]
+        keys = [NamedColumn(key, kind, span) for span in self._tables if is_key(key)]
+        for amount in self._numbers:
+            for column in [*self._free, *keys]:
+                if column.span.distance(amount.span) > _COMPARED_CHARACTERS:
+                    continue
+                before = self._text[column.span.end : amount.span.start]
+                after = self._text[amount.span.end : column.span.start]
+                is_next = column.span.end <= amount.span.start and _IS.fullmatch(before)
+                is_before = amount.span.end <= column.span.start and not after.strip()
+                if column.kind in NUMERIC and (is_next or (is_before and column not in keys)):
+                    self._covered.append(amount.span)
+                    self._cover_unit(column.name, amount.span)
+                    self._free = [other for other in self._free if other != column]
+                    value = amount.number or 0.0
+                    held = int(value) if value.is_integer() else value
+                    yield PropertyCondition(column.name, held)
+                    break
+
+    def _cover_unit(self, column: str, amount: Span) -> None:
+        """Account for the unit behind an amount if the header of its column has it in brackets."""
+        for unit in _BRACKETS.findall(self._label(column)):
+            written = rf"\s*{re.escape(unit[1:-1].strip())}s?(?![a-z])"
+            if found := re.compile(written, re.IGNORECASE).match(self._text, amount.end):
+                self._covered.append(Span(*found.span()))
+
+    def _require_currencies(self, columns: Iterable[str]) -> None:
+        """Raise QueryRefused for a question in another currency than the header of a column."""
+        asked = _currencies_in(self._text)
+        for column in columns:
+            held = _currencies_in(self._label(column))
+            if asked and held and not asked & held:
+                raise QueryRefused(f"The column “{column}” is in another currency.")
+
+    def _label(self, column: str) -> str:
+        names = [name for name, _ in self._table.columns]
+        return dict(zip(names, self._table.labels, strict=False)).get(column, column)
+
+
+def _overlap(span: Span, others: Iterable[Span]) -> bool:
+    return any(span.overlaps(other) for other in others)
+
+
+def _currencies_in(text: str) -> set[str]:
+    return {name for name, form in _CURRENCIES.items() if form.search(text)}
+
+
+def _holds_numbers_of(text: str, column: SchemaMention) -> bool:
+    """Return True if the name of a column has all digits of the words that mention it."""
+    written = text[column.span.start : column.span.end]
+    return set(_DIGITS.findall(written)) <= set(_DIGITS.findall(column.name))
 
 
 def _schema_of(table: TableShape) -> TargetSchema:
-    """Return the schema of a table; headers without brackets are synonyms of its columns."""
+    """Return the schema of a table; headers without brackets are synonyms of its columns.
+
+    "Hire date" and "购买日期" are also "hire" and "购买", unless that is the name of the table, and
+    "房间数量" is also "房间".
+    """
+    named = set(terms(split_name(table.name)))
     columns = tuple(PropertyShape(name, kind) for name, kind in table.columns)
-    bare = (_BRACKETS.sub("", label).strip() for label in table.labels)
-    words = {name: (text,) for (name, _), text in zip(table.columns, bare, strict=True) if text}
+    words: dict[str, tuple[str, ...]] = {}
+    for (name, kind), label in zip(table.columns, table.labels, strict=True):
+        bare = _BRACKETS.sub("", label).strip()
+        ending = _COUNT_ENDING if kind == "integer" else _DATE_ENDING
+        event = ending.sub("", bare) if kind in ("date", "integer") else ""
+        event = "" if named & set(terms(event)) else event
+        # "Order no" is "order number", and "order" alone is something else.
+        is_whole = len(content_terms(bare)) == len(terms(bare))
+        forms = (bare if is_whole else "", split_name(bare), event)
+        words[name] = tuple(text for text in dict.fromkeys(forms) if text)
     return TargetSchema("sql", (KindShape(table.name, table.rows, columns),), words=words)
 
 
 def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
     """Return the best of overlapping columns; equally good ones are left out."""
     kept: list[NamedColumn] = []
+    # "Sold" and "units" mean the units sold rather than the unit price.
+    named = {(m.name, m.span): m.score for m in mentions}
+    total: dict[str, float] = defaultdict(float)
+    for (name, _), score in named.items():
+        total[name] += score
     order = sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.span.start))
     for mention in order:
         is_rival = any(
             other.name != mention.name
             and other.score == mention.score
+            and total[other.name] >= total[mention.name]
             and other.span == mention.span
             for other in order
         )
@@ -262,7 +401,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
 
 
 def _holds_times(name: str, kind: str) -> bool:
-    is_year = "year" in split_name(name).split() or name in ("年份", "年")
+    is_year = not set(split_name(name).split()).isdisjoint(YEAR_WORDS)
     return kind == "date" or (kind == "integer" and is_year)
 
 
@@ -316,8 +455,9 @@ class TableRows:
         if not shapes:
             return None
         forms = _forms_of(question)
-        query = plan_query(question, shapes, forms, self._tables.find_values(list(forms)))
-        return self._run(query, self._tables) if query is not None else None
+        found = self._tables.find_values(list(forms))
+        results = (self._run(q, self._tables) for q in plan_queries(question, shapes, forms, found))
+        return next((result for result in results if result is not None), None)
 
     def _current(self, shapes: Sequence[TableShape]) -> list[TableShape]:
         """Return the tables of files, and those of documents in their indexed revision."""
@@ -331,21 +471,19 @@ class TableRows:
 
     def _run(self, query: TableQuery, tables: TableFile) -> QueryResult | None:
         text, parameters = write_query(query)
-        try:
-            result = tables.run(text, parameters, row_limit=ROW_LIMIT, timeout_s=RUN_TIMEOUT_S)
-            is_aggregate = query.returned not in (Returned.THING, Returned.VALUE)
-            if result.is_empty and not (is_aggregate and result.rows and result.rows[0][-1] == 0):
-                return None
-            if query.is_single and len(result.rows) > 1:
-                return None  # "what is the department of Ann" has one answer
-            names = {str(row[0]) for row in result.rows}
-            if query.order and query.limit > 1 and len(names) < len(result.rows):
-                return None  # "the top three products" must be different products
-            text, values = write_sources(query, result)
-            sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
-        except QueryTimeout:
+        result = tables.run(text, parameters, row_limit=ROW_LIMIT, timeout_s=RUN_TIMEOUT_S)
+        is_aggregate = query.returned not in (Returned.THING, Returned.VALUE)
+        if result.is_empty and not (is_aggregate and result.rows and result.rows[0][-1] == 0):
             return None
-        rows = [int(row) for row in str(sources[1] or "").split(",") if row]
+        if query.is_single and len(result.rows) > 1:
+            return None  # "what is the department of Ann" has one answer
+        names = {str(row[0]) for row in result.rows}
+        if query.order and query.limit > 1 and len(names) < len(result.rows):
+            return None  # "the top three products" must be different products
+        text, values = write_sources(query, result)
+        sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
+        # If no row was counted, the table is cited by its first row.
+        rows = [int(row) for row in str(sources[1] or sources[2] or "").split(",") if row]
         shape = query.table
         return replace(
             result,
@@ -361,40 +499,49 @@ class TableRows:
 
 def write_query(query: TableQuery) -> tuple[str, Parameters]:
     """Return the statement of a query, and its parameters."""
-    where, parameters = _where(query)
-    selected, endings = _selected(query), _endings(query)
-    table = quote_column(query.table.name)
-    return "\n".join([f"SELECT {selected}", f"FROM {table}", *where, *endings]), parameters
+    head, where, parameters = _where(query)
+    table, selected = quote_column(query.table.name), _selected(query)
+    if not query.group:
+        lines = [*head, f"SELECT {selected}", f"FROM {table}", *where, *_endings(query)]
+        return "\n".join(lines), parameters
+    group = quote_column(query.group)
+    lines = [f"SELECT {selected}", f"FROM {table}", *where, f"GROUP BY {group}"]
+    if query.limit:
+        # Groups with the same value at the end of the scale are all wanted.
+        lines = [
+            f"WITH grouped({group}, value) AS (",
+            *lines,
+            f") SELECT {group}, value AS {_aggregate_label(query)} FROM grouped",  # noqa: S608
+            f"WHERE value IN (SELECT value FROM grouped {_end_of(query, 'value')})",  # noqa: S608
+        ]
+    sorting = f"2 {_direction(query)}, 1" if query.order is not None else "1"
+    return "\n".join([*lines, f"ORDER BY {sorting}"]), parameters
 
 
 def write_sources(query: TableQuery, result: QueryResult) -> tuple[str, Parameters]:
     """Return the statement that counts the rows behind a result and lists the first of them."""
-    where, parameters = _where(query)
+    head, where, parameters = _where(query)
     table = quote_column(query.table.name)
-    conditions = list(where)
-
-    def require(condition: str) -> None:
-        conditions.append(f"{'AND' if conditions else 'WHERE'} {condition}")
-
+    condition = ""
     if query.group:
         shown = [row[0] for row in result.rows[:CITED_ROWS]]
         names = [f"g{number}" for number in range(len(shown))]
         parameters |= dict(zip(names, shown, strict=True))
         listed = ", ".join(f"${name}" for name in names)
-        require(f"{quote_column(query.group)} IN ({listed})")
+        condition = f"{quote_column(query.group)} IN ({listed})"
     elif query.returned in (Returned.MAXIMUM, Returned.MINIMUM):
         parameters["end"] = result.rows[0][0]
-        require(f"{quote_column(query.columns[0])} = $end")
-    elif query.order and query.limit:
-        rows = f"SELECT rowid FROM {table} {' '.join(where)} {' '.join(_endings(query))}"  # noqa: S608
-        require(f"rowid IN ({rows})")
+        condition = f"{quote_column(query.columns[0])} = $end"
+    if condition:
+        where = [*where, f"{'AND' if where else 'WHERE'} {condition}"]
     order = ""
     if query.order:
         order = f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid"
-    first = f"SELECT rowid FROM {table} {' '.join(conditions)} {order} LIMIT {CITED_ROWS}"  # noqa: S608
+    rows = f"FROM {table} {' '.join(where)}"
+    first = f"SELECT rowid {rows} {order} LIMIT {CITED_ROWS}"
     statement = (
-        f"SELECT (SELECT count(*) FROM {table} {' '.join(conditions)}),"  # noqa: S608
-        f" (SELECT group_concat(rowid) FROM ({first}))"
+        f"{' '.join(head)} SELECT (SELECT count(*) {rows}),"  # noqa: S608
+        f" (SELECT group_concat(rowid) FROM ({first})), (SELECT min(rowid) FROM {table})"
     )
     return statement, parameters
 
@@ -406,50 +553,57 @@ def _selected(query: TableQuery) -> str:
     if query.returned is Returned.VALUE:
         return ", ".join(map(quote_column, query.columns))
     if query.returned is Returned.COUNT:
-        value = f'count(DISTINCT {column}) AS "count"' if column else 'count(*) AS "count"'
+        value = f"count(DISTINCT {column})" if column else "count(*)"
     else:
-        label = quote_column(f"{query.returned} {query.columns[0]}")
-        value = f"{query.returned}({column}) AS {label}"
+        value = f"{query.returned}({column})"
+    value += f" AS {_aggregate_label(query)}"
     return f"{quote_column(query.group)}, {value}" if query.group else value
 
 
-def _where(query: TableQuery) -> tuple[list[str], Parameters]:
+def _aggregate_label(query: TableQuery) -> str:
+    is_count = query.returned is Returned.COUNT
+    return quote_column("count" if is_count else f"{query.returned} {query.columns[0]}")
+
+
+def _where(query: TableQuery) -> tuple[list[str], list[str], Parameters]:
+    """Return what stands before the statement, its conditions, and its parameters.
+
+    Each condition is written once: with an end of a scale, they select the rows of ``held``.
+    """
     parameters: Parameters = {}
     conditions = []
     for item in query.texts:
         names = [f"p{len(parameters) + number}" for number in range(len(item.values))]
         parameters |= dict(zip(names, item.values, strict=True))
         listed = ", ".join(f"${name}" for name in names)
-        test = f"= {listed}" if len(names) == 1 else f"IN ({listed})"
+        equal, among = ("<>", "NOT IN") if item.differs else ("=", "IN")
+        test = f"{equal} {listed}" if len(names) == 1 else f"{among} ({listed})"
         conditions.append(f"{quote_column(item.column)} {test}")
     conditions += [
         compare_column(quote_column(condition.property), condition, parameters)
         for condition in query.conditions
     ]
-    if query.order:
-        conditions.append(f"{quote_column(query.order)} IS NOT NULL")
-    elif query.group:
-        conditions.append(f"{quote_column(query.group)} IS NOT NULL")
-    if query.order and query.limit == 1:
-        conditions.append(_is_end(query, conditions))
-    return ([f"WHERE {' AND '.join(conditions)}"] if conditions else []), parameters
+    if sorted_by := query.order or query.group:
+        conditions.append(f"{quote_column(sorted_by)} IS NOT NULL")
+    where = [f"WHERE {' AND '.join(conditions)}"] if conditions else []
+    if not (query.order and query.limit):
+        return [], where, parameters
+    table, column = quote_column(query.table.name), quote_column(query.order)
+    head = [f"WITH held(line) AS (SELECT rowid FROM {table} {' '.join(where)})"]  # noqa: S608
+    end = f"SELECT {column} FROM {table} WHERE rowid IN held {_end_of(query, column)}"  # noqa: S608
+    return head, [f"WHERE rowid IN held AND {column} IN ({end})"], parameters
 
 
-def _is_end(query: TableQuery, conditions: Sequence[str]) -> str:
-    """Return the condition on rows at the end of a scale; equal rows all match."""
-    column, table = quote_column(query.order or ""), quote_column(query.table.name)
-    end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
-    return f"{column} = (SELECT {end}({column}) FROM {table} WHERE {' AND '.join(conditions)})"  # noqa: S608
+def _end_of(query: TableQuery, column: str) -> str:
+    """Return the ending that selects the values at the end of a scale; equal ones all match."""
+    ending = f"ORDER BY {column} {_direction(query)} LIMIT {query.limit}"
+    # The second highest value is that behind all that are equal to the highest.
+    return ending if query.rank == 1 else f"GROUP BY {column} {ending} OFFSET {query.rank - 1}"
 
 
 def _endings(query: TableQuery) -> list[str]:
-    limit = f"LIMIT {query.limit}" if query.limit > 1 or (query.limit and query.group) else ""
-    if query.group:
-        group = quote_column(query.group)
-        sorting = f"ORDER BY 2 {_direction(query)}, 1" if query.order is not None else "ORDER BY 1"
-        return [f"GROUP BY {group} {sorting} {limit}".strip()]
     if query.order:
-        return [f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid {limit}".strip()]
+        return [f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid"]
     if query.returned is Returned.VALUE:
         columns = ", ".join(map(quote_column, query.columns))
         return [f"GROUP BY {columns} ORDER BY min(rowid)"]

@@ -19,12 +19,13 @@ from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.chunk_features import sentence_coverage
 from knotwork._retrieval.fusion import keep_within
+from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.steps.step_prompts import ask_ratings
 from knotwork._retrieval.wrapping_retriever import ModelStep, WrappingRetriever
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
-from knotwork.errors import ConfigError, ModelError, RetrievalError, UnknownName
+from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Evidence, Hit, Query
 
 RERANKING_WAYS = ("auto", "features", "encoder", "model")
@@ -89,12 +90,10 @@ class Rerank(ModelStep):
         evidence = self._base.retrieve(Query(query.text, max(query.k, self.options.depth)))
         hits = list(evidence.hits)
         head, tail = hits[: self.options.depth], hits[self.options.depth :]
-        notes: tuple[str, ...] = ()
-        try:
-            judged = self._judge(query.text, head) if head else []
-        except ModelError as error:
-            judged, notes = [], (f"The passages were not reranked: {error.message}",)
-        if judged:
+        notes: list[str] = []
+        if head and (
+            judged := attempt("Reranking", lambda: self._judge(query.text, head), [], notes)
+        ):
             hits = self._merge(head, judged) + tail
         return replace(
             evidence,
@@ -120,6 +119,8 @@ class Rerank(ModelStep):
         """Return the worth of each hit, scaled from 0 (worst) to 1 (best) unless a model rated
         it.
         """
+        if not hits:
+            return []
         if self._reranker is not None or self._model is not None:
             texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
             if self._reranker is not None:

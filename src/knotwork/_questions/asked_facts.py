@@ -1,0 +1,226 @@
+"""The fact that a question asks for: an event, a role, a number of things, a place.
+
+A sentence about the right thing may state another fact of it: when somebody joined a company, not
+when it was founded.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from importlib.resources import files
+
+from knotwork._questions.languages import DIMENSIONS, Words
+from knotwork._questions.reading import QuestionReading, reading_of
+from knotwork._text.chinese import HAN, simplify
+from knotwork._text.terms import content_terms, terms
+
+_HELD = tomllib.loads(files("knotwork._questions").joinpath("asked_facts.toml").read_text("utf-8"))
+_ASKED = {name: Words(form["asks"]) for name, form in _HELD["events"].items()}
+_STATED = {
+    name: Words(f"{form['asks']}|{form['states']}") for name, form in _HELD["events"].items()
+}
+_ROLES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["roles"].items()}
+_MEASURES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["measures"].items()}
+_HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
+_CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\bhow many ((?:[a-z-]+ ){0,2}?[a-z-]{3,})(?=\s*\?|\s*$|\s+(?:are|is|do|does|did|can|may|were"
+    r"|was|has|have|had|in|of|on|at|must|will|should|per|there|work|live)\b)"
+    rf"|(?:多少|几)[名位个艘本台辆家间所座张件只条份种项支棵头匹架栋]([{HAN}]{{1,4}}?)(?=[？?]|$)"
+    r"|多少(人)(?=[？?]|$)",
+    re.IGNORECASE,
+)
+_PEOPLE = frozenset(
+    terms(
+        "people person persons employees staff workers members inhabitants residents population"
+        " students pupils passengers visitors users crew men women players soldiers guests children"
+    )
+) | set("人员名位工")
+_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century"
+    r"|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|ago"
+    r"|yesterday|tomorrow|year|years|day|days|after|before|during|while|when|age|war)\b"
+    r"|[年月日时点周岁代期]|世纪|前|后",
+    re.IGNORECASE,
+)
+_PREPOSITION = (
+    r"\b(?:in|at|on|near|from|to|into|inside|outside|behind|under|above|beside|opposite|along|off|by"
+    r"|between|across|around|through|within|beneath|below|beyond|over|via|of)"
+)
+_PLACE = re.compile(
+    rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their) )?([\w'’-]+)", re.IGNORECASE
+)
+_PLACE_ZH = re.compile(rf"[在于位][{HAN}]|[{HAN}](?:省|市|县|区|镇|村|路|街|国|州|岛|山|河|人)")
+_NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
+_BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
+
+
+_SIMPLE = re.compile(
+    r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b)"
+    r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
+    re.IGNORECASE,
+)
+"""Matches an English question without a subordinate clause, which could hold the event."""
+_OF_AGE = re.compile(r"\b(?:of|aged?)\s*$", re.IGNORECASE)
+_LONGEST_HAN = 40
+_TIMES = frozenset({"clock", "year", "duration"})
+_UNIT = re.compile(rf"[\s-]*([a-z/]+|[{HAN}]|[%°℃])", re.IGNORECASE)
+_STATING, _DENYING = 2.0, 0.5
+"""Factors of the worth of a sentence that states what is asked for, or something else."""
+
+
+class Fit(Enum):
+    """How well a sentence fits the fact that is asked for."""
+
+    STATES = "states"
+    OPEN = "open"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class AskedFact:
+    """What a question asks to be stated; each part is "" if it asks for nothing of the kind."""
+
+    reading: QuestionReading
+    event: str = ""
+    role: str = ""
+    counted: str = ""
+    asks_place: bool = False
+    is_simple: bool = True
+
+    def weigh(self, sentence: str) -> float:
+        """Return the factor of the worth of a sentence for the fact, and the amount, asked for."""
+        fits = {self.fit_of(sentence), self._fit_amount(sentence)}
+        return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
+
+    def _fit_amount(self, sentence: str) -> Fit:
+        """Return whether the amount of a yes-or-no question meets the condition of a sentence."""
+        asked = [amount for amount in self.reading.amounts if amount.number is not None]
+        if not self.reading.asks_yes_or_no or len(asked) != 1:
+            return Fit.OPEN
+        (amount,), own = asked, QuestionReading(sentence)  # not one of the readings that are kept
+        text = self.reading.text
+        unit = _unit_behind(text, amount.span.end)
+        may_be_age = _OF_AGE.search(text[: amount.span.start]) is not None
+        met = [
+            comparison.is_met_by(amount.number or 0.0)
+            for comparison in own.comparisons
+            for held in own.amounts
+            if comparison.span.contains(held.span)
+            and (unit or may_be_age)
+            and _unit_behind(sentence, held.span.end) == unit
+        ]
+        return Fit.OPEN if not met else Fit.STATES if all(met) else Fit.OTHER
+
+    def fit_of(self, sentence: str) -> Fit:
+        """Return whether a sentence states the event that is asked for, or another one."""
+        sentence = simplify(sentence)
+        if not self.event:
+            return Fit.OPEN
+        if _STATED[self.event].search(sentence):
+            return Fit.STATES
+        others = (words.search(sentence) for words in _ASKED.values())
+        return Fit.OTHER if any(others) else Fit.OPEN
+
+    def is_missed_by(self, sentence: str, text: str) -> bool:
+        """Return True if neither a sentence nor the ``text`` around it states the fact."""
+        sentence, text = simplify(sentence), simplify(text)
+        return (
+            self._misses_event(sentence, text)
+            or self._misses_role(text)
+            or self._misses_dimension(sentence)
+            or self._misses_measure(sentence)
+            or (bool(self.counted) and not self._has_counted(text))
+            or (self.asks_place and not self._has_place(text))
+        )
+
+    def _misses_event(self, sentence: str, text: str) -> bool:
+        fit = self.fit_of(sentence)
+        if not self.event or (fit is Fit.OPEN and _STATED[self.event].search(text)):
+            return False
+        is_timeless = self.reading.asked_when is not None and not _TIME.search(sentence)
+        return fit is not Fit.STATES or is_timeless
+
+    def _misses_dimension(self, sentence: str) -> bool:
+        """Return True for a sentence with a weight, where a price is asked for."""
+        expected = self.reading.expected
+        wanted, is_how = expected.dimensions, _HOW.search(self.reading.simple)
+        # "How long" may ask for a length or a time.
+        if (
+            not self.is_simple
+            or not wanted
+            or wanted & _TIMES
+            or ("length" in wanted and not is_how)
+        ):
+            return False
+        others = (DIMENSIONS[name] for name in DIMENSIONS.keys() - _TIMES - wanted)
+        return not expected.has_unit(sentence) and any(d.units.search(sentence) for d in others)
+
+    def _misses_measure(self, sentence: str) -> bool:
+        """Return True for a sentence with a length, where a depth is asked for."""
+        asked = _HOW.search(self.reading.simple)
+        own = [name for name, words in _MEASURES.items() if asked and words.search(asked[0])]
+        stated = {name for name, words in _MEASURES.items() if words.search(sentence)}
+        return bool(self.is_simple and own and stated and not stated & set(own))
+
+    def _misses_role(self, text: str) -> bool:
+        if not self.role or _ROLES[self.role].search(text):
+            return False
+        return any(words.search(text) for words in _ROLES.values())
+
+    def _has_counted(self, text: str) -> bool:
+        """Return True if a text has the noun that is counted, or a number of people alike."""
+        if HAN_TEXT.search(self.counted):
+            return self.counted in text or any(letter in text for letter in self.counted)
+        noun, held = set(content_terms(self.counted)[-1:]), set(terms(text))
+        return noun <= held or bool(noun & _PEOPLE and held & _PEOPLE)
+
+    def _has_place(self, text: str) -> bool:
+        asked = set(self.reading.terms)
+        places = (terms(match[1])[:1] for match in _PLACE.finditer(text))
+        return any(set(place) - asked - _NO_PLACE for place in places) or bool(
+            _PLACE_ZH.search(text)
+        )
+
+
+def _unit_behind(text: str, end: int) -> str:
+    """Return the beginning of the unit behind a number, or ""."""
+    found = _UNIT.match(text, end)
+    is_unit = found and any(d.units.search(f"1 {found[1]}") for d in DIMENSIONS.values())
+    return found[1][:3].lower() if found and is_unit else ""
+
+
+HAN_TEXT = re.compile(f"[{HAN}]")
+
+
+def is_place(words: str, before: str) -> bool:
+    """Return True if words can be a place by their preposition or the words ``before`` them."""
+    follows = _BEFORE_PLACE.search(before) or before.rstrip().endswith(tuple("在于到往至位：:|"))
+    return bool(follows or _PLACE.match(words))
+
+
+@lru_cache(maxsize=64)
+def asked_fact(question: str) -> AskedFact:
+    """Return the fact that a question asks for."""
+    reading = reading_of(question)
+    question = reading.simple
+    is_han = HAN_TEXT.search(question)
+    if len(question) > _LONGEST_HAN if is_han else not _SIMPLE.match(question):
+        return AskedFact(reading, is_simple=False)
+    is_of_event = reading.asked_when or reading.asks_where or reading.asks_who
+    events = [name for name, words in _ASKED.items() if words.search(question)]
+    roles = [name for name, words in _ROLES.items() if words.search(question)]
+    names = reading.asks_who or _CALLED.search(question)
+    counted = _COUNTED.search(question)
+    return AskedFact(
+        reading,
+        events[0] if is_of_event and len(events) == 1 else "",
+        roles[0] if names and len(roles) == 1 and not events else "",
+        next((group for group in counted.groups() if group), "") if counted else "",
+        asks_place=reading.asks_where,
+    )
