@@ -204,8 +204,8 @@ SHEET = (
 def test_sheets_of_libreoffice_have_typed_values():
     document = read("a.ods", make_odf(SHEET))
     assert document.text == (
-        "# Berths\n\n| Name | Price | Built |\n| --- | --- | --- |\n| Old | 43,50 € | 1784-05-01 |\n"
-        "| New | 50 | 1990-05-01 |"
+        "# Berths\n\n| Name | Price | Built |\n| --- | --- | --- |\n"
+        "| Old | 43,50 € | 1784-05-01 |\n| New | 50 | 1990-05-01 |"
     )
     (table,) = document.tables
     assert [column.type for column in table.columns] == ["text", "number", "date"]

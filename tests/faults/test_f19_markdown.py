@@ -44,8 +44,8 @@ Last[^a] again[^more].
 """
     assert text_of(markdown) == (
         "- One [^a]\n\n  [^a] Note a.\n- Two\n\n| Berth | Fee |\n| --- | --- |\n| A | 30 [^t] |\n\n"
-        "[^t] Net of tax.\n\n> Quoted [^q].\n>\n> [^q] Of the quote.\n\nLast [^a] again [^more].\n\n"
-        "[^more] See [^deep]:\n\n- an item\n\n[^deep] Deep.\n\n[^unused] Unused."
+        "[^t] Net of tax.\n\n> Quoted [^q].\n>\n> [^q] Of the quote.\n\nLast [^a] again "
+        "[^more].\n\n[^more] See [^deep]:\n\n- an item\n\n[^deep] Deep.\n\n[^unused] Unused."
     )
 
 

@@ -91,9 +91,10 @@ class Rerank(ModelStep):
         hits = list(evidence.hits)
         head, tail = hits[: self.options.depth], hits[self.options.depth :]
         notes: list[str] = []
-        if head and (
-            judged := attempt("Reranking", lambda: self._judge(query.text, head), [], notes)
-        ):
+        judged: Sequence[float] = ()
+        if head:
+            judged = attempt("Reranking", lambda: self._judge(query.text, head), judged, notes)
+        if judged:
             hits = self._merge(head, judged) + tail
         return replace(
             evidence,
