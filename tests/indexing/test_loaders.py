@@ -206,11 +206,11 @@ def test_notes_of_markdown_are_below_the_text_with_their_mark(name):
     )
     document = load(name, text.encode())
     assert document.text.split("\n\n")[2:] == [
-        "Sales rose [1] by 10^2 crowns.",
-        "[1] Without the north.",
+        "Sales rose [^1] by 10^2 crowns.",
+        "[^1] Without the north.",
         "Its books come in May.",
-        "价格未含税 [税]。",
-        "[税] 含税另计。",
+        "价格未含税 [^税]。",
+        "[^税] 含税另计。",
     ]
 
 
