@@ -16,6 +16,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.docx_links import bookmarks_of, links_of, mark_links
 from knotwork._indexing.loaders.docx_markup import (
     BOX,
     COMMENT,
@@ -140,6 +141,7 @@ class _Body:
         self._parts = document.part.related_parts
         self._styles = StyleSheet(document)
         self._markup = Markup(document, self._styles)
+        mark_links(document.element.body, document.part.rels)
         self._markup.reduce(document.element.body)
         self._notes = dict(self._markup.notes(document.part))
         self._rules = FormattingRules.of(document.element.body, self._styles)
@@ -153,12 +155,20 @@ class _Body:
 
     def _add_all(self, parent: Any) -> None:  # noqa: ANN401
         for element in parent:
+            self._record_links(element)
             if element.tag == f"{W}p":
                 self._add_paragraph(element)
             elif element.tag == f"{W}tbl":
                 self._add_table(element)
             elif element.tag == f"{W}altChunk":
                 self._graphics.count("embedded document")
+
+    def _record_links(self, element: Any) -> None:  # noqa: ANN401
+        if element.tag in (f"{W}p", f"{W}tbl"):
+            for name in bookmarks_of(element):
+                self._writer.anchor(name)
+            for words, target in links_of(element):
+                self._writer.link(words, target)
 
     def add_page_edges(self, document: Any) -> None:  # noqa: ANN401
         """Append the lines of headers and footers that are nowhere else."""
