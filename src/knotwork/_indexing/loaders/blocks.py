@@ -139,10 +139,13 @@ class BlockWriter:
         """The text of the paragraph, item or heading before, "" after other blocks."""
         return self._last
 
-    def link(self, words: str, target: str) -> None:
-        """Record that words of the text written next lead to a target."""
+    def link(self, words: str, target: str, *, place: int | None = None) -> None:
+        """Record that words of the text behind a place, by default written next, lead to a target.
+
+        Links are recorded in the order of the text.
+        """
         if line := clean_line(words):
-            self._links.append((self._length, line, target))
+            self._links.append((self._length if place is None else place, line, target))
 
     def anchor(self, name: str) -> None:
         """Record the name of the place that is written next."""

@@ -31,6 +31,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
 )
 from knotwork._indexing.loaders.pdf_flow import join_lines
 from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
+from knotwork._indexing.loaders.pdf_links import PageLink
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
 from knotwork._indexing.loaders.pdf_pictures import (
     UNREAD_PAGES,
@@ -65,7 +66,7 @@ class PdfLoader(FormatLoader, name="pdf"):
     def load(self, source: Source) -> Content:
         with open_pdf(source) as document:
             with PDFIUM_LOCK:
-                found, scanned, figures, notes = _read_pages(source, document)
+                found, scanned, figures, notes, links = _read_pages(source, document)
                 attached = count_attachments(document)
                 bookmarks = dict(_bookmarks(document))
                 information = document.get_metadata_dict()
@@ -78,6 +79,10 @@ class PdfLoader(FormatLoader, name="pdf"):
         writer = BlockWriter(source)
         flow = _with_notes(_in_order(writer, source, lines, read), notes, read.pages)
         _add_lines(writer, flow, _headings(flow, bookmarks))
+        starts = {page.label: page.start for page in writer.pages}
+        for number, of_page in links.items():
+            for words, target in of_page:
+                writer.link(words, target, place=starts.get(str(number + 1)))
         unread = unread_parts({"attached file": attached})
         if read.unread:
             unread[UNREAD_PAGES] = page_ranges(read.unread)
@@ -93,8 +98,15 @@ class PdfLoader(FormatLoader, name="pdf"):
 def _read_pages(
     source: Source,
     document: Any,  # noqa: ANN401 - a library without types
-) -> tuple[list[list[PageLine]], list[int], list[Figure], dict[int, Sequence[PageNote]]]:
-    """Return the lines of each page, the numbers of scanned pages, the figures on others, notes.
+) -> tuple[
+    list[list[PageLine]],
+    list[int],
+    list[Figure],
+    dict[int, Sequence[PageNote]],
+    dict[int, Sequence[PageLink]],
+]:
+    """Return the lines of each page, the numbers of scanned pages, the figures on others, and the
+    notes and links of pages by their numbers.
 
     Raises LoadError for a form that only programs of Adobe show.
     """
@@ -103,6 +115,7 @@ def _read_pages(
     scanned: list[int] = []
     figures: list[Figure] = []
     notes: dict[int, Sequence[PageNote]] = {}
+    links: dict[int, Sequence[PageLink]] = {}
     if is_dynamic_form(document):
         raise LoadError(
             "unsupported",
@@ -115,12 +128,14 @@ def _read_pages(
         length = sum(len(line.text) for line in pages[-1])
         if content.notes:
             notes[number] = content.notes
+        if content.links:
+            links[number] = content.links
         meter.add(length + sum(len(note.text) for note in content.notes))
         if content.is_garbled or is_scanned(content, length):
             scanned.append(number)
         else:
             figures += figures_of(content, number)
-    return pages, scanned, without_repetitions(figures), notes
+    return pages, scanned, without_repetitions(figures), notes, links
 
 
 def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa: ANN401

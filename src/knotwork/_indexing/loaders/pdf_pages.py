@@ -28,6 +28,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
 )
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
 from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
+from knotwork._indexing.loaders.pdf_links import PageLink, read_links
 from knotwork._indexing.loaders.pdf_order import (
     CHINESE,
     RIGHT_TO_LEFT,
@@ -123,7 +124,7 @@ class PageContent(NamedTuple):
     ``drawn`` are the horizontal lines, the topmost first. ``region`` is that of the whole page,
     empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
     all read, ``is_garbled`` True if codes were left out that name no characters. ``notes`` are
-    comments, text boxes and values without labels.
+    comments, text boxes and values without labels, ``links`` lead away from words of the page.
     """
 
     pieces: list[Piece]
@@ -133,6 +134,7 @@ class PageContent(NamedTuple):
     is_complete: bool
     is_garbled: bool = False
     notes: Sequence[PageNote] = ()
+    links: Sequence[PageLink] = ()
 
 
 @contextmanager
@@ -197,10 +199,11 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
             if filled:
                 pieces, unplaced = with_values(pieces, filled)
                 notes = [*unplaced, *notes]
+            links = read_links(document, page)
     except pypdfium2.PdfiumError:
         return PageContent([], [], [], _NOWHERE, is_complete=False)
     is_complete &= len(pieces) < _MOST_PIECES
-    return PageContent(pieces, drawn, pictures, region, is_complete, is_garbled, notes)
+    return PageContent(pieces, drawn, pictures, region, is_complete, is_garbled, notes, links)
 
 
 def _read_level(page: Any) -> tuple[list[Character], int]:  # noqa: ANN401
