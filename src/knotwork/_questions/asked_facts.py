@@ -55,7 +55,9 @@ _PREPOSITION = (
 _PLACE = re.compile(
     rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their) )?([\w'’-]+)", re.IGNORECASE
 )
-_PLACE_ZH = re.compile(rf"[在于位][{HAN}]|[{HAN}](?:省|市|县|区|镇|村|路|街|国|州|岛|山|河|人)")
+_PLACE_ZH = re.compile(
+    rf"[在于位到去往]\s?[{HAN}A-Z]|[{HAN}](?:[省市县区镇村路街国州岛山河人站场厂馆院校港湾海湖城洲楼室])"
+)
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
 _BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
 
@@ -174,11 +176,15 @@ class AskedFact:
         return any(words.search(text) for words in _ROLES.values())
 
     def _has_counted(self, text: str) -> bool:
-        """Return True if a text has the noun that is counted, or a number of people alike."""
+        """Return True if a text speaks of people where they are counted.
+
+        Other things have too many names: "runs" of a statement may be its "executions".
+        """
         if HAN_TEXT.search(self.counted):
-            return self.counted in text or any(letter in text for letter in self.counted)
+            is_of_people = not _PEOPLE.isdisjoint(self.counted)
+            return not is_of_people or any(letter in text for letter in self.counted)
         noun, held = set(content_terms(self.counted)[-1:]), set(terms(text))
-        return noun <= held or bool(noun & _PEOPLE and held & _PEOPLE)
+        return not noun & _PEOPLE or noun <= held or bool(held & _PEOPLE)
 
     def _has_place(self, text: str) -> bool:
         asked = set(self.reading.terms)
