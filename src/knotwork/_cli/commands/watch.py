@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from knotwork._cli.session import Decorator, Session, command
 from knotwork._cli.terminal import Terminal, count_of
+from knotwork._indexing.report import EventKind, IndexEvent
 from knotwork.errors import ConfigError
-
-if TYPE_CHECKING:
-    from knotwork._indexing.report import IndexEvent
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _CHANGES = {
-    "added": "added",
-    "changed": "changed",
-    "removed": "removed",
-    "failed": "skipped",
-    "stopped": "problem",
+    EventKind.ADDED: "added",
+    EventKind.CHANGED: "changed",
+    EventKind.REMOVED: "removed",
+    EventKind.FAILED: "skipped",
+    EventKind.STOPPED: "problem",
 }
 """The word for each kind of event that is shown."""
 
@@ -90,46 +87,58 @@ class WatchLines:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._problems: dict[str, str] = {}
+        self._problems: dict[str, dict[str, str]] = {}
+        """By path and name of the file or path."""
         self._counts = dict.fromkeys(_CHANGES.values(), 0)
         self._has_news = True
 
     def show(self, event: IndexEvent) -> None:
-        """Show an event unless it is a step of a run, or is known."""
-        from knotwork._cli.progress import describe_event, describe_failure
+        """Show a change, a problem that is new, or the end of a run that had any of them."""
+        problems = self._problems.get(event.uri, {})
+        if event.report is not None:
+            failures = {failure.uri: failure for failure in event.report.failures}
+            self._problems[event.uri] = {uri: found.message for uri, found in failures.items()}
+            for uri, found in failures.items():
+                # The next run removes a file that is missing.
+                if found.reason != "missing" and problems.get(uri) != found.message:
+                    reason, message = found.reason, found.message
+                    self._show_change(
+                        IndexEvent(EventKind.FAILED, uri, reason=reason, message=message)
+                    )
+            if self._has_news:
+                size = count_of(event.report.total_documents, "document")
+                self._write(event, "current", f"{event.uri}: {size} in the index")
+            self._has_news = False
+        elif event.kind is EventKind.STOPPED and problems.get(event.uri) != event.message:
+            self._problems[event.uri] = {**problems, event.uri: event.message}
+            self._show_change(event)
+        elif event.kind in (EventKind.ADDED, EventKind.CHANGED, EventKind.REMOVED):
+            self._show_change(event)
 
-        report, word = event.report, _CHANGES.get(str(event.kind), "")
-        if event.message and word:
-            if event.reason == "missing" or self._problems.get(event.uri) == event.message:
-                return  # the next run removes a file that is missing
-            self._problems[event.uri] = event.message
-        elif word or event.kind == "unchanged" or report is not None:
-            self._problems.pop(event.uri, None)
-        if word:
-            self._counts[word] += 1
-            text = describe_failure(event.uri, event.message) if event.message else event.uri
-        elif report is not None and self._has_news:
-            word = "current"
-            text = f"{event.uri}: {count_of(report.total_documents, 'document')} in the index"
-        else:
-            return
-        self._has_news = report is None
-        line = f"{time.strftime('%H:%M:%S')} {word:<8} {text}"
-        self._write(describe_event(event), line)
+    def _show_change(self, event: IndexEvent) -> None:
+        from knotwork._cli.progress import describe_failure
+
+        self._counts[_CHANGES[event.kind]] += 1
+        self._has_news = True
+        text = describe_failure(event.uri, event.message) if event.message else event.uri
+        self._write(event, _CHANGES[event.kind], text)
 
     def sum_up(self, seconds: float) -> None:
         """Show how many changes there were."""
         from knotwork._cli.progress import format_seconds
 
-        listed = ", ".join(f"{count:,} {word}" for word, count in self._counts.items() if count)
-        self._write(
-            {"event": "ended", "seconds": round(seconds, 1), **self._counts},
-            f"Watched for {format_seconds(seconds)}: {listed or 'no changes'}.",
-        )
-
-    def _write(self, described: dict[str, Any], line: str) -> None:
         if self._terminal.json:
-            self._terminal.emit(described)
+            counts = {"event": "ended", "seconds": round(seconds, 1), **self._counts}
+            self._terminal.emit(counts)
+            return
+        listed = ", ".join(f"{count:,} {word}" for word, count in self._counts.items() if count)
+        self._terminal.say(f"Watched for {format_seconds(seconds)}: {listed or 'no changes'}.")
+
+    def _write(self, event: IndexEvent, word: str, text: str) -> None:
+        from knotwork._cli.progress import describe_event
+
+        if self._terminal.json:
+            self._terminal.emit(describe_event(event))
         else:
-            self._terminal.say(line)
+            self._terminal.say(f"{time.strftime('%H:%M:%S')} {word:<8} {text}")
         sys.stdout.flush()  # a service has no terminal
