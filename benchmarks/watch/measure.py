@@ -73,10 +73,10 @@ def change(kb: knotwork.KnowledgeBase, root: Path, number: int, random_: random.
     time.sleep(random_.random())
     if number % 4 == 0:
         other.write_text(text, encoding="utf-8")
-        return seconds_until(lambda: text_of(kb, other) == text)
+        return seconds_until(lambda: text_of(kb, other) == text.strip())
     if number % 4 == 1:
         file.write_text(text, encoding="utf-8")
-        return seconds_until(lambda: text_of(kb, file) == text)
+        return seconds_until(lambda: text_of(kb, file) == text.strip())
     if number % 4 == 2:
         file.rename(other)
         return seconds_until(lambda: bool(text_of(kb, other)) and not text_of(kb, file))
@@ -92,7 +92,7 @@ def note(number: int, random_: random.Random) -> str:
 def text_of(kb: knotwork.KnowledgeBase, file: Path) -> str:
     """Return the text of a document, "" if the index has none of the file."""
     try:
-        return kb.document(f"notes/{file.name}").text
+        return kb.document(f"notes/{file.name}").text.strip()
     except KnotworkError:
         return ""
 
