@@ -112,7 +112,7 @@ class Folder:
 
         self._monkeypatch.setattr(watching, "require_extra", lambda: None)
         self._monkeypatch.setattr(watching, "file_events", events)
-        return self.kb.watch(paths or self.path, **options)
+        return self.kb.watch(*(paths or [self.path]), **options)
 
     def fresh(self, path):
         with knotwork.open(path, embedder=HashingEmbedder(16)) as kb:
@@ -259,7 +259,7 @@ def test_a_run_that_fails_is_tried_again(folder, monkeypatch):
 
 def test_an_unknown_folder_is_an_error_at_the_start(folder, tmp_path):
     with pytest.raises(IndexingError, match="does not exist"):
-        list(folder.watch(paths=tmp_path / "nothing"))
+        list(folder.watch(paths=[tmp_path / "nothing"]))
     with pytest.raises(ConfigError):
         list(folder.watch(tier="unknown"))
 

@@ -181,8 +181,7 @@ class KnowledgeBase:
 
     def watch(
         self,
-        paths: str | Path | Sequence[str | Path],
-        *,
+        *paths: str | Path,
         every_s: float = 600,
         polling: bool = False,
         **options: Unpack[IndexOptions],
@@ -200,8 +199,7 @@ class KnowledgeBase:
         """
         from knotwork._indexing.watching import Watch, check_not_emptied
 
-        named = [paths] if isinstance(paths, str | Path) else list(paths)
-        watch = Watch(named, every_s=every_s, polling=polling)
+        watch = Watch(paths, every_s=every_s, polling=polling)
         has_worked = False
         for due in watch.due():
             failures: list[tuple[str, KnotworkError]] = []

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 @command(
     "knotwork serve handbook.knot",
-    "knotwork serve ~/indexes --port 9000",
     "knotwork serve ~/indexes --watch papers=~/papers",
     "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
     handles_signals=True,

@@ -76,7 +76,7 @@ def watch_command(
     if not session.common.json:
         session.terminal.note("Press Ctrl-C to stop.", style="dim")
     try:
-        for event in knowledge_base.watch(paths, every_s=every_s, polling=polling):
+        for event in knowledge_base.watch(*paths, every_s=every_s, polling=polling):
             lines.show(event)
     except KeyboardInterrupt:
         lines.sum_up(time.monotonic() - started_s)
