@@ -257,6 +257,13 @@ def test_a_run_that_fails_is_tried_again(folder, monkeypatch):
     ]
 
 
+def test_objects_of_storage_are_compared_on_the_schedule(folder):
+    pytest.importorskip("fsspec")
+    write = lambda: folder.write("b.md", "# Rook\n\nRooks nest in Lund.\n")  # noqa: E731
+    found = outcomes(folder.watch(write, paths=[f"local://{folder.path}"], every_s=0))
+    assert found == [("added", "a.md"), ("added", "b.md")]
+
+
 def test_an_unknown_folder_is_an_error_at_the_start(folder, tmp_path):
     with pytest.raises(IndexingError, match="does not exist"):
         list(folder.watch(paths=[tmp_path / "nothing"]))
