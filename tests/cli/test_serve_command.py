@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 
 import pytest
 from tests.cli.running import knotwork
@@ -81,3 +82,10 @@ def test_a_watched_folder_of_a_server_of_many_indexes_needs_a_workspace(tmp_path
     outcome = knotwork("serve", tmp_path, "--watch", given)
     assert outcome.code == 2
     assert "--watch NAME=FOLDER" in outcome.err
+
+
+def test_watching_without_its_library_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    outcome = knotwork("serve", tmp_path, "--watch", f"notes={tmp_path}")
+    assert outcome.code == 2
+    assert "knotwork[watch]" in outcome.err

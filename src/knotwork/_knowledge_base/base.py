@@ -215,8 +215,8 @@ class KnowledgeBase:
                         watch.retry_soon()
             if not has_worked:
                 raise failures[0][1]
-            for path, error in failures:
-                yield IndexEvent(EventKind.STOPPED, path, reason=error.code, message=str(error))
+            for path, failure in failures:
+                yield IndexEvent(EventKind.STOPPED, path, reason=failure.code, message=str(failure))
 
     def embed(self, model: str | Embedder = "") -> EmbedReport:
         """Embed the index again with another model, in place, and return the report.

@@ -105,8 +105,8 @@ class ServerConfig:
         return hidden_file_beside(self.path, PLACE_FILE)
 
     def check(self) -> None:
-        """Raise ConfigError for a path that cannot be served, an invalid proxy or a missing key, or
-        for folders that a read-only server should watch.
+        """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
+        invalid proxy or a missing key.
         """
         if self.watched and self.read_only:
             raise ConfigError(
@@ -118,6 +118,8 @@ class ServerConfig:
                 f"`{self.path}` is neither a folder of indexes nor an index.",
                 fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
             )
+        for paths in self.watched.values():
+            Watch(paths, every_s=self.every_s)  # needs its extra
         ProxyNetworks(self.settings.service.trusted_proxies)
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
