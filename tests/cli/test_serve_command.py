@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 
 import pytest
 from tests.cli.running import knotwork
@@ -74,3 +75,17 @@ def test_without_its_extra_the_server_says_which_to_install(tmp_path, monkeypatc
     monkeypatch.undo()
     assert outcome.code == 2
     assert "knotwork[serve]" in outcome.err
+
+
+@pytest.mark.parametrize("given", ["~/papers", "=papers", "a b=papers", "papers="])
+def test_a_watched_folder_of_a_server_of_many_indexes_needs_a_workspace(tmp_path, given):
+    outcome = knotwork("serve", tmp_path, "--watch", given)
+    assert outcome.code == 2
+    assert "--watch NAME=FOLDER" in outcome.err
+
+
+def test_watching_without_its_library_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    outcome = knotwork("serve", tmp_path, "--watch", f"notes={tmp_path}")
+    assert outcome.code == 2
+    assert "knotwork[watch]" in outcome.err

@@ -136,6 +136,7 @@ COMMANDS = {
     "demo": ("demo", "Index a bundled sample and answer three questions."),
     "init": ("setup", "Create a settings file."),
     "index": ("index", "Index files and folders, or update what changed."),
+    "watch": ("watch", "Index folders, and their changes within seconds."),
     "embed": ("index", "Recompute all vectors with another embedding model."),
     "import": ("index", "Import an index of GraphRAG or LightRAG."),
     "ask": ("ask", "Answer a question, with sources."),

@@ -54,11 +54,12 @@ class JsonView(SilentView):
 
     def show(self, event: IndexEvent) -> None:
         """Write the event."""
-        write_json(_describe_event(event), sys.stderr)
+        write_json(describe_event(event), sys.stderr)
         sys.stderr.flush()
 
 
-def _describe_event(event: IndexEvent) -> dict[str, Any]:
+def describe_event(event: IndexEvent) -> dict[str, Any]:
+    """Return the object of an event."""
     described: dict[str, Any] = {"event": str(event.kind), **describe_progress(event)}
     if event.kind is EventKind.READING:
         described["seconds"] = round(event.seconds, 1)

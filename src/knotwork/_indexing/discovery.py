@@ -33,6 +33,7 @@ _SKIPPED_FILES = GitIgnoreSpec.from_lines(
     [
         *("~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm"),
         *("*.knot-tables*", "*.knot.calls*", "*.knot.memory*", "*.knot.begun*", "*.knot.damaged*"),
+        "*.knot.map*",
     ]
 )
 
@@ -61,6 +62,18 @@ class IgnoreRules(NamedTuple):
 
     depth: int
     spec: GitIgnoreSpec
+
+
+_UNFINISHED = IgnoreRules(
+    0,
+    GitIgnoreSpec.from_lines(
+        [
+            *("*~", "*.tmp", "*.swp", "\\#*#", "4913"),  # of editors; vim tries `4913`
+            *("*.part", "*.partial", "*.filepart", "*.crdownload", "*.download"),
+        ]
+    ),
+)
+"""Files that programs are writing. The rules of ignore files override these."""
 
 
 class _Folder(NamedTuple):
@@ -142,7 +155,7 @@ def _discover_one(named: str, rules: _Rules) -> Iterator[SourceFile]:
     if path.is_dir():
         yield from _Walk(path, rules).sources()
     elif archive_kind(path.name) and path.is_file():
-        yield from _Walk(path, rules).archived(path, (), ())
+        yield from _Walk(path, rules).archived(path, (), (_UNFINISHED,))
     elif os.path.lexists(path):
         yield source_file(_uri("", [path.name]), path, root=_absolute(path))
     elif glob.has_magic(named):
@@ -164,7 +177,7 @@ def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
     archive = enclosing_archive(path)
     if archive is None:
         return
-    for source in _Walk(archive, rules).archived(archive, (), ()):
+    for source in _Walk(archive, rules).archived(archive, (), (_UNFINISHED,)):
         place = place_of(source)
         if place == path or path in place.parents:
             uri = _uri(path.name, place.relative_to(path).parts)
@@ -195,7 +208,7 @@ class _Walk:
         self._entered = {self._real_root}
 
     def sources(self) -> Iterator[SourceFile]:
-        waiting: list[_Folder | SourceFile] = [_Folder(self._root, (), ())]
+        waiting: list[_Folder | SourceFile] = [_Folder(self._root, (), (_UNFINISHED,))]
         while waiting:
             check_cancelled()
             item = waiting.pop()

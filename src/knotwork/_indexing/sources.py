@@ -236,7 +236,7 @@ def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
 
 def _check_gone(store: Store, named: str, place: str) -> None:
     """Raise IndexingError if the index has documents of a path or URL that does not exist."""
-    if any(e.root and _is_inside(entry_path(e), place) for e in store.ledger.entries()):
+    if any(e.root and is_inside(entry_path(e), place) for e in store.ledger.entries()):
         raise IndexingError(
             f"`{named}` no longer exists, but is in the index.",
             fix=f"Remove it with: knotwork delete {shlex.quote(named)}",
@@ -256,7 +256,7 @@ def store_roots(store: Store, roots: Sequence[str]) -> None:
 
 
 def _named_by_widest_root(file: SourceFile, roots: Iterable[str]) -> SourceFile:
-    wider = [root for root in roots if root != file.root and _is_inside(file.root, root)]
+    wider = [root for root in roots if root != file.root and is_inside(file.root, root)]
     if not wider:
         return file
     widest = min(wider, key=len)
@@ -322,9 +322,9 @@ def _coverage(
         if not entry.root:
             return False
         place = entry_path(entry)
-        if any(_is_inside(place, folder) for folder in folders):
+        if any(is_inside(place, folder) for folder in folders):
             return True
-        below = not is_url(place) and any(_is_inside(place, base) for base in bases)
+        below = not is_url(place) and any(is_inside(place, base) for base in bases)
         return below and (enclosing_archive(Path(place)) in archives or not exists(Path(place)))
 
     return covers
@@ -346,7 +346,7 @@ def absolute_path(path: str | Path) -> str:
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - resolve() would follow links
 
 
-def _is_inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     separator = "/" if is_url(folder) else os.sep
     return path == folder or path.startswith(folder.rstrip(separator) + separator)
 
@@ -405,7 +405,7 @@ def _is_meant(entry: LedgerEntry, name: str) -> bool:
     if glob.has_magic(name):
         return fnmatchcase(entry.uri, name) or fnmatchcase(place, path)
     folder = name.rstrip("/")
-    return _is_inside(place, path) or bool(folder and entry.uri.startswith(folder + "/"))
+    return is_inside(place, path) or bool(folder and entry.uri.startswith(folder + "/"))
 
 
 def _near(name: str, uris: Iterable[str]) -> list[str]:

@@ -273,6 +273,7 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
 
     index = finished(KnowledgeBase.index, KnowledgeBase.index_events, lambda event: event.report)
     index_events = iterated(KnowledgeBase.index_events)
+    watch = iterated(KnowledgeBase.watch)
     index_documents = awaited(KnowledgeBase.index_documents)
     estimate = awaited(KnowledgeBase.estimate)
     import_from = awaited(KnowledgeBase.import_from)

@@ -37,7 +37,7 @@ from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fie
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
-from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
+from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,
@@ -178,6 +178,45 @@ class KnowledgeBase:
             with closing(selection):
                 store_roots(self.store, selection.roots)
                 yield from run.events(selection)
+
+    def watch(
+        self,
+        *paths: str | Path,
+        every_s: float = 600,
+        polling: bool = False,
+        **options: Unpack[IndexOptions],
+    ) -> Iterator[IndexEvent]:
+        """Keep the index current: yield the steps of `index`, now and whenever files change.
+
+        Folders are indexed a second after their last change, and everything every ``every_s``, as
+        storage has no events. ``polling`` looks at files instead of waiting for events, which
+        network file systems do not send. Each path is a run of its own, and the last event of a run
+        has the path as its ``uri``. A run that fails is ``STOPPED`` with the message, and is tried
+        again. Never ends: close the iterator.
+
+        Raises as `index_events` if no path can be indexed at the start, and MissingExtra without
+        the extra `watch`. A folder that is found empty or missing keeps its documents.
+        """
+        from knotwork._indexing.watching import Watch, check_not_emptied
+
+        watch = Watch(paths, every_s=every_s, polling=polling)
+        has_worked = False
+        for due in watch.due():
+            failures: list[tuple[str, KnotworkError]] = []
+            for path in due:
+                try:
+                    check_not_emptied(self.store, path, watch.filled_as(path))
+                    for event in self.index_events(path, **options):
+                        yield replace(event, uri=path) if event.report is not None else event
+                    has_worked = True
+                except KnotworkError as error:
+                    failures.append((path, error))
+                    if not isinstance(error, IndexingError):
+                        watch.retry_soon()
+            if not has_worked:
+                raise failures[0][1]
+            for path, failure in failures:
+                yield IndexEvent(EventKind.STOPPED, path, reason=failure.code, message=str(failure))
 
     def embed(self, model: str | Embedder = "") -> EmbedReport:
         """Embed the index again with another model, in place, and return the report.

@@ -25,6 +25,7 @@ from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._indexing.stored_objects import is_url
+from knotwork._indexing.watching import check_not_emptied
 from knotwork._service.evaluation_job import run_evaluation_job
 from knotwork._service.job_store import Job, JobState, JobStore, Progress
 from knotwork._service.job_turns import JobTurns
@@ -381,6 +382,15 @@ def run_reindex(
     )
 
 
+def run_watched(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+) -> JobReport:
+    """Update the index from a folder or URL that the server watches."""
+    path = str(arguments["path"])
+    check_not_emptied(workspace.base.store, path, arguments["filled_as"])
+    return _index_paths(workspace, [path], arguments, progress)
+
+
 def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
     """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
@@ -433,6 +443,7 @@ def run_communities(
 WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]] = {
     "index": run_index,
     "reindex": run_reindex,
+    "watch": run_watched,
     "delete": run_delete,
     "communities": run_communities,
     "evaluate": run_evaluation_job,

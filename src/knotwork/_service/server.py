@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from fastapi import FastAPI
 
 from knotwork._config import ServiceSettings, Settings
 from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.watching import Watch
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._service.connections import (
@@ -42,6 +43,7 @@ from knotwork._service.observability import Metrics
 from knotwork._service.open_requests import OpenRequests
 from knotwork._service.private_files import place_name
 from knotwork._service.quiet_log import QuietLog
+from knotwork._service.watching import WatchThread
 from knotwork._service.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork._stores.base import companions_of
@@ -82,6 +84,9 @@ class ServerConfig:
     settings: Settings = field(default_factory=Settings)
     read_only: bool = False
     url: str = ""
+    watched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The watched folders and URLs of each workspace."""
+    every_s: float = 3_600
 
     @property
     def keys_path(self) -> Path:
@@ -100,13 +105,21 @@ class ServerConfig:
         return hidden_file_beside(self.path, PLACE_FILE)
 
     def check(self) -> None:
-        """Raise ConfigError for a path that cannot be served, an invalid proxy or a missing key."""
+        """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
+        invalid proxy or a missing key.
+        """
+        if self.watched and self.read_only:
+            raise ConfigError(
+                "A read-only server cannot watch folders.", fix="Leave out --read-only or --watch."
+            )
         is_file = self.path.suffix == INDEX_SUFFIX or self.path.is_file()
         if not self.url and not is_file and not self.path.is_dir():
             raise ConfigError(
                 f"`{self.path}` is neither a folder of indexes nor an index.",
                 fix=f"Choose an existing folder, or a file that ends with {INDEX_SUFFIX}.",
             )
+        for paths in self.watched.values():
+            Watch(paths, every_s=self.every_s)  # needs its extra
         ProxyNetworks(self.settings.service.trusted_proxies)
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
@@ -155,6 +168,10 @@ class Service:
         """Uploads in progress by their idempotency keys, with caller and workspace."""
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
+        self.watches = [
+            WatchThread(self.jobs, workspace, Watch(paths, every_s=config.every_s))
+            for workspace, paths in config.watched.items()
+        ]
         self.warmer = ModelLoader(self._open_embedder)
         self._asking_database = threading.Lock()
 
@@ -204,6 +221,10 @@ class Service:
                 folders = (job.arguments.get("folder", "") for job in self.records.open_jobs())
                 self.workspaces.discard_leftovers(waiting=set(folders))
             self.jobs.start()
+            for name in self.config.watched.keys() - set(self.workspaces.names()):
+                self.workspaces.create(name)
+            for watch in self.watches:
+                watch.start()
 
     def _open_records(self) -> JobStore:
         """Open the jobs: a file beside what is served, or tables of an index on a server.
@@ -236,6 +257,8 @@ class Service:
     def begin_closing(self) -> None:
         """Accept no new work, and stop jobs and streams."""
         self.closing = True
+        for watch in self.watches:
+            watch.stop()
         self.jobs.pause()
 
     def close(self) -> None:

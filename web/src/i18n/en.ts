@@ -86,6 +86,7 @@ export const en = {
     kinds: {
       index: "Index uploads",
       reindex: "Reindex",
+      watch: "Update a watched folder",
       delete: "Remove documents",
       communities: "Build communities",
       evaluate: "Evaluate",

@@ -84,6 +84,7 @@ export const zh: Messages = {
     kinds: {
       index: "索引上传的文件",
       reindex: "重新索引",
+      watch: "更新监视的文件夹",
       delete: "删除文档",
       communities: "构建社区",
       evaluate: "评测",

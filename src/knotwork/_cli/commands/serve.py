@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from knotwork._cli.commands.watch import every_option
 from knotwork._cli.session import (
     Session,
     choice_option,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 @command(
     "knotwork serve handbook.knot",
-    "knotwork serve ~/indexes --port 9000",
+    "knotwork serve ~/indexes --watch papers=~/papers",
     "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
     handles_signals=True,
 )
@@ -46,6 +48,15 @@ if TYPE_CHECKING:
     "--keys", metavar="FILE", type=click.Path(), help="Key file. [env: KNOTWORK_SERVICE_KEYS]"
 )
 @click.option("--read-only", is_flag=True, help="Refuse uploads and changes of indexes.")
+@click.option(
+    "--watch",
+    "watched",
+    metavar="[NAME=]FOLDER",
+    multiple=True,
+    help="Folder or URL of storage whose changes are indexed, in the workspace NAME. May be "
+    "repeated.",
+)
+@every_option("1h")
 def serve_command(
     session: Session,
     *,
@@ -54,6 +65,8 @@ def serve_command(
     port: int | None,
     keys: str | None,
     read_only: bool,
+    watched: tuple[str, ...],
+    every_s: float,
 ) -> None:
     """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
 
@@ -78,7 +91,10 @@ def serve_command(
     )
     path, url = _served_place(session, place)
     settings = replace(session.settings, service=service)
-    served = ServerConfig(path, settings, read_only=read_only, url=url)
+    folders = _watched_folders(watched, has_names=not url and path.is_dir())
+    served = ServerConfig(
+        path, settings, read_only=read_only, url=url, watched=folders, every_s=every_s
+    )
     served.check()
 
     def announce(address: str) -> None:
@@ -100,6 +116,23 @@ def serve_command(
 
     app = make_app(served)
     KnotworkServer(app).serve_at(service.host, service.port, announce)
+
+
+def _watched_folders(watched: Sequence[str], *, has_names: bool) -> dict[str, list[str]]:
+    """Return the watched folders by workspace. Raises ConfigError without a name that is needed."""
+    from knotwork._service.keys import WORKSPACE_NAME_RULE, is_workspace_name
+    from knotwork._service.workspaces import DEFAULT_WORKSPACE
+
+    folders: dict[str, list[str]] = {}
+    for given in watched:
+        name, _, folder = given.partition("=") if has_names else (DEFAULT_WORKSPACE, "", given)
+        if not folder or not is_workspace_name(name):
+            raise ConfigError(
+                f"`--watch {given}` does not name the workspace of the folder.",
+                fix=f"Write --watch NAME=FOLDER. {WORKSPACE_NAME_RULE}",
+            )
+        folders.setdefault(name, []).append(folder)
+    return folders
 
 
 _ROLES = ("read", "write", "admin")

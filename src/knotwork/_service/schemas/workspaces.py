@@ -151,7 +151,7 @@ class JobShape(View):
     id: str
     kind: str
     state: str
-    arguments: dict[str, Any]
+    arguments: PublicObject
     created: str
     started: str
     finished: str

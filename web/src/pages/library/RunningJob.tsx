@@ -51,7 +51,7 @@ export function RunningJob() {
           )}
         </div>
       </div>
-      {(job.kind === "index" || job.kind === "reindex") && <Steps stage={reported?.stage ?? ""} />}
+      {["index", "reindex", "watch"].includes(job.kind) && <Steps stage={reported?.stage ?? ""} />}
       <Bar label={stage} />
       <div class="row between wrap small muted">
         <span aria-live="polite">{stage}</span>
