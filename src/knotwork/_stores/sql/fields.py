@@ -147,12 +147,9 @@ class FieldStatements:
             GROUP BY m.entity, m.name, m.type
         """
         self.relations_of = f"""
-            SELECT r.name, count(*) AS edges
-            FROM (
-                SELECT DISTINCT c.source, c.target, c.relation
-                FROM {keys} CROSS JOIN contribution c WHERE c.chunk = j.value
-            ) e CROSS JOIN relation r
-            WHERE r.id = e.relation GROUP BY r.name ORDER BY edges DESC, r.name
+            SELECT DISTINCT r.name, c.source, c.target
+            FROM {keys} CROSS JOIN contribution c CROSS JOIN relation r
+            WHERE c.chunk = j.value AND r.id = c.relation
         """
 
 
@@ -221,7 +218,7 @@ class SqlFields:
                     types[key][type_] += int(times)
             ((sections,),) = fetch(sql.sections_of, documents)
             ((inner, leaves, with_leaves),) = fetch(sql.chunk_totals, chunks)
-            relations = dict(fetch(sql.relations_of, chunks))
+            stated = Counter(name for name, _, _ in fetch(sql.relations_of, chunks))
         entities = {
             int_to_id(key): EntityForm(
                 most_frequent(forms), entity_type(types[key], forms.total()), counts[key]
@@ -232,6 +229,7 @@ class SqlFields:
         size, many = len(selection.chunks), len(entities)
         labels = (len(selection.documents), sections, size, many - keywords, keywords)
         structure = (sections, size, inner, leaves - with_leaves, counts.total(), about)
+        relations = dict(sorted(stated.items(), key=lambda item: (-item[1], item[0])))
         return Totals(leaves, entities, schema_of(labels, structure, relations))
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
