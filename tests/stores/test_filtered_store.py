@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -271,6 +271,15 @@ def test_reports_and_summaries_of_excluded_passages_are_not_shown(store) -> None
     assert left.capabilities.readings.summaries([entity_id("cy")]) == {}
     both = select(store, where("n", "=", "b", "c"))
     assert list(both.capabilities.readings.summaries([entity_id("cy")])) == [entity_id("cy")]
+    store.communities.put_reports([replace(sample_report(alone, c), source="model")])
+    assert list(both.capabilities.communities.reports([alone.id])) == [alone.id]
+    only_c = store.fields.select(where("n", "=", "c"))
+    apart = FilteredStore(store, store.fields, only_c, is_apart=True)
+    assert apart.capabilities.communities.reports([alone.id]) == {}, "b says more of cy"
+    far = sample_community("alone", of="ada", chunks=(c,), level=1, parent="mixed")
+    store.communities.replace([mixed, far])
+    store.communities.put_reports([sample_report(far, c)])
+    assert select(store, where("n", "=", "c")).capabilities.communities.reports([far.id]) == {}
     none = select(store, where("n", "=", "a")).capabilities.communities
     assert none.reports([mixed.id, alone.id]) == {}
 

@@ -1,4 +1,4 @@
-"""What a key may read: the documents that pass its filter, as a knowledge base of their own."""
+"""The documents that a key may read, by its filter: a knowledge base of their own."""
 
 from __future__ import annotations
 

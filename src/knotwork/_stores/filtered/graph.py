@@ -2,8 +2,8 @@
 
 An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Weights
 are those of the whole index, and so are names, types and counts, unless the part has totals of its
-own. A report or summary exists only if all its chunks are allowed, so that it never repeats the
-text of an excluded chunk. A decision on names has no reason, which may quote one.
+own. A report or summary exists only if all that it was written from is allowed: chunks, names, and
+what a model was told of them. A decision on names has no reason, which may quote a chunk.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from knotwork._stores.id_sets import IdSet
 from knotwork._stores.resolutions import form_groups
 from knotwork.records import (
     ENTITY_EDGES,
+    EXTRACTIVE_SOURCE,
     ChunkReading,
     Community,
     CommunityReport,
@@ -211,6 +212,15 @@ class FilteredGraph:
         """
         return self._totals().schema if self._totals else self._graph.schema()
 
+    def changed(self, entity_ids: Collection[str]) -> tuple[set[str], set[str]]:
+        """Return which of these entities do not exist here or have another name, and which of them
+        have other mentions; without totals of its own, only the first are known.
+        """
+        whole, own = self._graph.entities(entity_ids), self.entities(entity_ids)
+        renamed = {i for i, e in whole.items() if i not in own or own[i].name != e.name}
+        counts = {i for i, e in own.items() if e.chunk_count != whole[i].chunk_count}
+        return renamed, renamed | counts
+
     def _as_allowed(self, entity: Entity) -> Entity:
         """Return an entity as the allowed chunks have it, if there are totals of these."""
         known = self._totals().entities.get(entity.id) if self._totals else None
@@ -378,14 +388,22 @@ class FilteredCommunities:
         return [i for i in self._held.stale() if i in self._allowed]
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
-        """Return the reports of communities that have and cite only allowed chunks."""
+        """Return the reports that were written from allowed chunks and entities only.
+
+        A model is told of what any chunk states of the members, and not only of their names.
+        """
         found = self._held.reports([i for i in community_ids if i in self._allowed])
         sources = self._held.communities(found)
+        members = {i for source in sources.values() for i in source.entity_ids}
+        renamed, changed = self._graph.changed(members)
         chunks = self._selection.chunks
         return {
             key: report
             for key, report in found.items()
             if all(i in chunks for i in (*report.chunk_ids, *sources[key].chunk_ids))
+            and (renamed if report.source == EXTRACTIVE_SOURCE else changed).isdisjoint(
+                sources[key].entity_ids
+            )
         }
 
     def _restricted(self, community: Community) -> Community:
