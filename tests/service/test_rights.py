@@ -15,7 +15,9 @@ import knotwork
 from knotwork._service.keys import KeyFile, KeyRole
 from knotwork._service.rights import read_rights, readable_part
 from knotwork._service.server import ServerConfig
+from knotwork.agents._ask import ask_agent_events
 from knotwork.errors import ConfigError, FilterError
+from knotwork.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 
@@ -326,3 +328,19 @@ def test_a_document_that_changes_hands_is_lost_at_once(tmp_path: Path) -> None:
         asked = {"question": "Who sells hay?"}
         reply = client.post(f"{API}/workspaces/default/ask", json=asked, headers=sales)
         assert "Teal" not in reply.text
+
+
+def test_a_model_is_told_nothing_of_an_excluded_document(tmp_path: Path) -> None:
+    place = served_files(tmp_path, PAPERS)
+    model = ScriptedChatModel("Ann Teal founded Meadow Ltd. [1]")
+    with knotwork.open(place.path, settings=place.settings) as base:
+        base.communities.update()
+        store = readable_part(base, WHERE).store
+        with knotwork.open(store, settings=place.settings, chat_model=model) as part:
+            for mode in ("auto", "basic", "local", "global", "map-reduce", "hybrid", "drift"):
+                for asked in ASKED[1:]:
+                    assert not told_in(repr(part.ask(asked, mode=mode)))
+            *_, last = ask_agent_events(part, ASKED[1])
+            assert not told_in(repr(last))
+    assert model.requests
+    assert not told_in(repr(model.requests))

@@ -163,7 +163,8 @@ class SqlFields:
 
     def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
         """Return the fields of all documents, or of those ``among`` these, ordered by name."""
-        fetch, sql, bound = self._database.fetch, self._sql.summary, ()
+        fetch, sql = self._database.fetch, self._sql.summary
+        bound: tuple[Bound, ...] = ()
         if among is not None:
             sql, bound = self._sql.summary_among, (self._bind(among),)
         with self._database.reading():
