@@ -36,7 +36,7 @@ _COMPANIONS = (
     *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX, f"{MEMORY_SUFFIX}-journal"),
 )
 
-_MOST_PARTS = 16
+_MOST_PARTS = 64
 """Parts of an index that are kept for the filters of keys."""
 
 
@@ -90,8 +90,11 @@ class Workspace:
         base = self.base
         with self._choosing:
             generation = base.store.generation()
+            for other, part in list(self._parts.items()):
+                if (part.of, part.generation) != (base, generation):
+                    del self._parts[other]
             part = self._parts.pop(where, None)
-            if part is None or (part.of, part.generation) != (base, generation):
+            if part is None:
                 part = _ReadablePart(base, generation, readable_part(base, where), MapCache(None))
                 weakref.finalize(part, part.base.close).atexit = False
             self._parts[where] = part
