@@ -7,7 +7,7 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -206,30 +206,21 @@ class SqlFields:
         """Return the totals of an index that would hold this selection only."""
         fetch, sql = self._database.fetch, self._sql
         documents, chunks = ((self._bind(ids),) for ids in selection)
-        names: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        types: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        counts: Counter[int] = Counter()
+        forms: defaultdict[int, list[tuple[str, str, int, int]]] = defaultdict(list)
         about = 0
         with self._database.reading():
             for key, name, type_, times, count, main in fetch(sql.entity_forms, chunks):
-                names[key][name] += int(times)
-                counts[key] += count
+                forms[key].append((name, type_, int(times), count))
                 about += main
-                if type_:
-                    types[key][type_] += int(times)
             ((sections,),) = fetch(sql.sections_of, documents)
             ((inner, leaves, with_leaves),) = fetch(sql.chunk_totals, chunks)
             stated = Counter(name for name, _, _ in fetch(sql.relations_of, chunks))
-        entities = {
-            int_to_id(key): EntityForm(
-                most_frequent(forms), entity_type(types[key], forms.total()), counts[key]
-            )
-            for key, forms in names.items()
-        }
+        entities = {int_to_id(key): _sum_up(found) for key, found in forms.items()}
         keywords = sum(form.type in KEYWORD_TYPES for form in entities.values())
+        mentions = sum(form.chunks for form in entities.values())
         size, many = len(selection.chunks), len(entities)
         labels = (len(selection.documents), sections, size, many - keywords, keywords)
-        structure = (sections, size, inner, leaves - with_leaves, counts.total(), about)
+        structure = (sections, size, inner, leaves - with_leaves, mentions, about)
         relations = dict(sorted(stated.items(), key=lambda item: (-item[1], item[0])))
         return Totals(leaves, entities, schema_of(labels, structure, relations))
 
@@ -340,3 +331,17 @@ class SqlFields:
 
     def _bind(self, ids: IdSet) -> Bound:
         return self._database.dialect.bind_keys(ids.keys.tolist())
+
+
+def _sum_up(forms: Sequence[tuple[str, str, int, int]]) -> EntityForm:
+    """Return an entity from the mentions and chunks of each name and type that it has."""
+    if len(forms) == 1:
+        ((name, type_, _, chunks),) = forms
+        return EntityForm(name, type_, chunks)
+    names, types = Counter[str](), Counter[str]()
+    for name, type_, times, _ in forms:
+        names[name] += times
+        types[type_] += times
+    del types[""]
+    total = sum(chunks for *_, chunks in forms)
+    return EntityForm(most_frequent(names), entity_type(types, names.total()), total)
