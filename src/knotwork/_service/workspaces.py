@@ -90,8 +90,8 @@ class Workspace:
         base = self.base
         with self._choosing:
             generation = base.store.generation()
-            for other, part in list(self._parts.items()):
-                if (part.of, part.generation) != (base, generation):
+            for other, known in list(self._parts.items()):
+                if (known.of, known.generation) != (base, generation):
                     del self._parts[other]
             part = self._parts.pop(where, None)
             if part is None:
