@@ -30,9 +30,24 @@ def test_the_file_of_keys_may_lie_elsewhere(tmp_path, monkeypatch):
     assert [key.name for key in KeyFile(tmp_path / "kept.json").listed()] == ["bot"]
 
 
+def test_a_key_is_bound_to_the_documents_of_a_filter(tmp_path):
+    where = "team = sales or public = true"
+    made = knotwork("keys", "add", "ann", "--place", tmp_path, "--where", where, "--json").json
+    assert made["where"] == where
+    found = KeyFile(tmp_path / ".knotwork-keys.json").find(made["key"])
+    assert (found.role, found.where) == ("read", where)
+    assert where in knotwork("keys", "list", "--place", tmp_path).out
+    (listed,) = knotwork("keys", "list", "--place", tmp_path, "--json").json["keys"]
+    assert listed["where"] == where
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (("--where", ""), "is empty"),
+        (("--where", "team ="), "cannot be read"),
+        (("--where", "page = 3"), "not to pages"),
+        (("--where", "team = sales", "--role", "write"), "can only read"),
         (("--role", "owner"), "Unknown role"),
         (("-w", "../up"), "not a workspace name"),
         (("--place", "no/such/folder"), "does not exist"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,19 +14,23 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 
-from knotwork._stores.base import Store
+from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import open_store
-from knotwork.errors import FilterError, StoreReadOnly
+from knotwork.errors import FilterError, StoreReadOnly, UnknownName
 from knotwork.records import (
     ENTITY_EDGES,
     AllOf,
     AnyOf,
     Description,
     EntitySummary,
+    Homonym,
     Not,
+    SameAs,
+    Verdict,
     content_id,
     entity_id,
 )
@@ -182,6 +186,24 @@ def test_it_equals_a_fresh_store_of_what_is_allowed(kind, given_sources, wanted)
                 else:
                     always_there(fresh)
         assert shown(left) == shown(fresh)
+        apart = FilteredStore(store, store.fields, selection, is_apart=True)
+        assert counted(apart, apart.capabilities.fields) == counted(fresh, fresh.fields)
+
+
+def counted(store, fields) -> dict[str, object]:
+    """Return names, types and numbers, which are those of the whole store unless it is apart."""
+    graph, schema = store.graph, store.graph.schema()
+    entities = [entity_id(name.lower()) for name in NAMES]
+    return {
+        "documents": store.documents.document_count(),
+        "chunks": store.documents.chunk_count(),
+        "entities": graph.entities(entities),
+        "count": graph.entity_count(),
+        "nodes": graph.find(limit=1_000),
+        "schema": schema,
+        "order": list(schema.relations),
+        "fields": fields.fields(),
+    }
 
 
 @pytest.fixture(params=["memory", "embedded"])
@@ -252,6 +274,15 @@ def test_reports_and_summaries_of_excluded_passages_are_not_shown(store) -> None
     assert left.capabilities.readings.summaries([entity_id("cy")]) == {}
     both = select(store, where("n", "=", "b", "c"))
     assert list(both.capabilities.readings.summaries([entity_id("cy")])) == [entity_id("cy")]
+    store.communities.put_reports([replace(sample_report(alone, c), source="model")])
+    assert list(both.capabilities.communities.reports([alone.id])) == [alone.id]
+    only_c = store.fields.select(where("n", "=", "c"))
+    apart = FilteredStore(store, store.fields, only_c, is_apart=True)
+    assert apart.capabilities.communities.reports([alone.id]) == {}, "b says more of cy"
+    far = sample_community("alone", of="ada", chunks=(c,), level=1, parent="mixed")
+    store.communities.replace([mixed, far])
+    store.communities.put_reports([sample_report(far, c)])
+    assert select(store, where("n", "=", "c")).capabilities.communities.reports([far.id]) == {}
     none = select(store, where("n", "=", "a")).capabilities.communities
     assert none.reports([mixed.id, alone.id]) == {}
 
@@ -303,9 +334,51 @@ def test_it_has_the_optional_parts_of_its_store() -> None:
     whole = open_store("memory:")
     selection = whole.fields.select(where("title", "=", "none"))
     plain = FilteredStore(MinimalStore(whole), whole.fields, selection)
-    assert plain.capabilities == Capabilities()
+    assert plain.capabilities == Capabilities(
+        fields=plain.capabilities.fields, whole=plain.capabilities.whole
+    )
     rich = FilteredStore(whole, whole.fields, selection).capabilities
     missing = {field.name for field in fields(rich) if getattr(rich, field.name) is None}
-    absent = {"contents", "fields", "full_check", "live_graphs", "opener", "self_check"}
+    absent = {"contents", "full_check", "live_graphs", "opener", "self_check"}
     absent |= {"vector_replacement"}
-    assert missing == absent | {"companions", "tables"}, "of an index in memory"
+    assert missing == absent | {"companions", "tables"}
+    assert rich.whole is whole
+
+
+def test_its_sources_fields_and_tables_are_those_of_allowed_documents() -> None:
+    with opened("embedded") as store:
+        for uri in "ab":
+            put_document(store, uri, {"n": uri, f"only {uri}": "x"}, modified_day=19_000)
+        store.ledger.put([LedgerEntry("c", "", "", "", "", 1, 1, error="secret")])
+        left = select(store, where("n", "=", "b"))
+        fields = left.capabilities.fields
+        assert [entry.uri for entry in left.ledger.entries()] == ["b"]
+        assert list(left.ledger.get(["a", "b", "c"])) == ["b"]
+        assert left.ledger.settings_counts().total() == 1
+        assert "only a" not in {field.name for field in fields.fields()}
+        assert set(fields.select(Not(where("n", "=", "x"))).documents) == set(left.selection[0])
+        with pytest.raises(UnknownName) as unknown:
+            fields.select(where("only", "=", "x"))
+        assert "only a" not in str(unknown.value)
+        assert tables_of(store) is not None
+        assert tables_of(left) is None
+
+
+def test_decisions_on_names_are_of_allowed_entities_and_have_no_reason(store) -> None:
+    for uri, names in (("a", ["ada", "bob"]), ("b", ["bob", "cy"])):
+        chunks = put_document(store, uri, {"n": uri}, chunks=2)
+        store.graph.upsert(mentions=[sample_mention(c, name) for c in chunks for name in names])
+    pairs = [sorted(map(entity_id, pair)) for pair in (("ada", "bob"), ("bob", "cy"))]
+    store.resolutions.put([SameAs(*pair, Verdict.SAME, "model", "as a says") for pair in pairs])
+    held = store.documents.chunk_ids_of(store.documents.document_ids())
+    a, b = (held[content_id("document", uri)] for uri in "ab")
+    bob = Homonym(entity_id("bob"), (tuple(a), tuple(b)), "as a says")
+    cy = Homonym(entity_id("cy"), tuple((chunk,) for chunk in b), "as a says")
+    store.homonyms.replace([bob, cy])
+    left = select(store, where("n", "=", "b")).capabilities
+    (decision,) = left.resolutions.decisions()
+    assert (list(decision.pair), decision.reason) == (pairs[1], "")
+    assert left.resolutions.groups().keys() == set(pairs[1])
+    assert left.resolutions.of_entities([entity_id("ada")]) == {}
+    (homonym,) = left.homonyms.read().values()
+    assert (homonym.entity_id, homonym.reason) == (entity_id("cy"), "")

@@ -73,7 +73,9 @@ class ServedGraphs:
         self._started_s = time.monotonic()
 
     def connections(self) -> list[GraphConnection]:
-        """Return the connections of the index, by name."""
+        """Return the connections of the index, by name; a part of an index has none."""
+        if self._store.capabilities.whole is not None:
+            return []
         known = {item.name for item in fields(GraphConnection)}
         stored = json.loads(self._store.meta().get(CONNECTIONS_META, "[]"))
         return [
@@ -196,9 +198,11 @@ class ServedGraphs:
     def uses_mirror(self) -> bool:
         """True if Cypher on the graph of the documents runs on the mirror.
 
-        Inside of a transaction it does not, as only the index has what is not committed.
+        Inside of a transaction it does not, as only the index has what is not committed, nor over a
+        part of an index.
         """
-        return self._settings.cypher == ON_MIRROR and not self._store.writing
+        is_whole = self._store.capabilities.whole is None
+        return self._settings.cypher == ON_MIRROR and is_whole and not self._store.writing
 
     def explore(
         self, seeds: Sequence[str], *, direction: Direction, depth: int, fan: int, limit: int

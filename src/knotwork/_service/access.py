@@ -19,7 +19,7 @@ from knotwork._service.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork._service.limits import holding
 from knotwork._service.responses import Envelope, wrap
 from knotwork._service.server import Service, is_loopback
-from knotwork._service.workspaces import Workspace, no_workspace
+from knotwork._service.workspaces import ReadableWorkspace, Workspace, no_workspace
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
 
 T = TypeVar("T")
@@ -141,6 +141,16 @@ def require(key: AccessKey, role: KeyRole) -> None:
         )
 
 
+def require_all_documents(key: AccessKey) -> None:
+    """Raise NotPermitted if a key is bound to some documents."""
+    if key.where:
+        raise NotPermitted(
+            f"The key `{key.name}` may read the documents with {key.where}, but this is about all "
+            "documents.",
+            fix="Use a key without a filter.",
+        )
+
+
 Caller = Annotated[AccessKey, Depends(authenticate)]
 WorkspaceName = Annotated[
     str, Path(description="The name of a workspace.", max_length=64, examples=["default"])
@@ -148,13 +158,13 @@ WorkspaceName = Annotated[
 
 
 @contextmanager
-def lease(server: Service, name: str) -> Iterator[Workspace]:
+def lease(server: Service, name: str, key: AccessKey) -> Iterator[Workspace]:
     """Keep a workspace open for a request until all its work is done, including work that has
-    timed out. Raises NotFound.
+    timed out; it has only the documents that the key may read. Raises NotFound.
     """
     with server.workspaces.lease(name) as workspace:
         holding.set(partial(server.workspaces.hold, workspace))
-        yield workspace
+        yield ReadableWorkspace(workspace, key.where) if key.where else workspace
 
 
 def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
@@ -166,16 +176,26 @@ def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Leasing:
-    """The dependency that leases the workspace of a route for a key with a role."""
+    """The dependency that leases the workspace of a route for a key with a role.
+
+    ``is_whole`` refuses keys that are bound to some documents.
+    """
 
     role: KeyRole
+    is_whole: bool = False
 
     async def __call__(
         self, request: Request, key: Caller, workspace: WorkspaceName
     ) -> AsyncIterator[Workspace]:
-        check_workspace(key, workspace, self.role)
-        with lease(service_of(request), workspace) as leased:
+        self.check(key, workspace)
+        with lease(service_of(request), workspace, key) as leased:
             yield leased
+
+    def check(self, key: AccessKey, workspace: str) -> None:
+        """Raise NotFound or NotPermitted if a key has no access to the route of a workspace."""
+        check_workspace(key, workspace, self.role)
+        if self.is_whole:
+            require_all_documents(key)
 
 
 RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -195,13 +215,13 @@ class WorkspaceRoute(APIRoute):
     def checked(self, handle: RouteHandler) -> RouteHandler:
         """Return a handler that checks access, and then calls ``handle``."""
         calls = [dependency.call for dependency in self.dependant.dependencies]
-        roles = [call.role for call in calls if isinstance(call, _Leasing)]
-        if not roles:
+        leasing = next((call for call in calls if isinstance(call, _Leasing)), None)
+        if leasing is None:
             return handle
 
         async def check_first(request: Request) -> Response:
             name = request.path_params["workspace"]
-            check_workspace(key_of(request), name, roles[0])
+            leasing.check(key_of(request), name)
             with service_of(request).workspaces.lease(name):
                 pass  # raises NotFound for an unknown workspace
             return await handle(request)
@@ -210,7 +230,10 @@ class WorkspaceRoute(APIRoute):
 
 
 ReadWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.READ))]
-"""The workspace in the path, for a key that may read it."""
+"""The workspace in the path, for a key that may read it, with the documents that it may read."""
+
+ReadWhole = Annotated[Workspace, Depends(_Leasing(KeyRole.READ, is_whole=True))]
+"""The workspace in the path, for a key that may read all of it."""
 
 WriteWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.WRITE))]
 """The workspace in the path, for a key that may write to it."""

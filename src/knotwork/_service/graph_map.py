@@ -340,9 +340,9 @@ _log = logging.getLogger("knotwork.service")
 
 
 class MapCache:
-    """Cache the map of one index in memory and in a file. Thread-safe."""
+    """Cache the map of one index in memory and in a file, if it has a path. Thread-safe."""
 
-    def __init__(self, path: Path, *, writes: bool = True) -> None:
+    def __init__(self, path: Path | None, *, writes: bool = True) -> None:
         self._path = path
         self._writes = writes
         self._lock = threading.Lock()
@@ -386,11 +386,11 @@ class MapCache:
     def _load_or_build(self, store: Store, key: str) -> GraphMap:
         if self._map is not None and self._map.key == key:
             return self._map
-        loaded = load_map(self._path)
+        loaded = load_map(self._path) if self._path else None
         if loaded is not None and loaded.key == key:
             return loaded
         built = build_map(store, key)
-        if self._writes:
+        if self._writes and self._path:
             try:
                 save_map(built, self._path)
             except OSError as error:

@@ -46,7 +46,11 @@ class KeyRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A stored key; ``workspaces`` are names, or `ALL_WORKSPACES`."""
+    """A stored key; ``workspaces`` are names, or `ALL_WORKSPACES`.
+
+    ``where`` is the filter of the documents that it may read, "" for all. A key with a filter can
+    only read.
+    """
 
     id: str
     name: str
@@ -55,6 +59,7 @@ class AccessKey:
     salt: str
     hash: str
     created: str
+    where: str = ""
 
     def may_see(self, workspace: str) -> bool:
         """Return True if the key gives access to this workspace."""
@@ -103,15 +108,30 @@ class KeyFile:
         known = self._current()
         return known.get(key.id) == key if key.id else not known
 
-    def add(self, name: str, *, role: KeyRole, workspaces: Sequence[str]) -> tuple[AccessKey, str]:
+    def add(
+        self, name: str, *, role: KeyRole, workspaces: Sequence[str], where: str = ""
+    ) -> tuple[AccessKey, str]:
         """Create a key, and return it with its text, which is not stored.
 
-        Raises ConfigError if the file cannot be read or written.
+        Raises ConfigError if the file cannot be read or written, or for a key that is bound to a
+        filter and has another role than read.
         """
+        if where and role is not KeyRole.READ:
+            raise ConfigError(
+                "A key that is bound to some documents can only read.",
+                fix="Leave out the role, or the filter.",
+            )
         identifier, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), os.urandom(16)
         created = datetime.now(UTC).isoformat(timespec="microseconds")
         key = AccessKey(
-            identifier, name, role, tuple(workspaces), salt.hex(), _hash(secret, salt), created
+            identifier,
+            name,
+            role,
+            tuple(workspaces),
+            salt.hex(),
+            _hash(secret, salt),
+            created,
+            where,
         )
         self._write({**self._current(), identifier: key})
         return key, f"{_PREFIX}_{identifier}_{secret}"
@@ -154,7 +174,7 @@ class KeyFile:
                 AccessKey(
                     **{
                         **item,
-                        "role": KeyRole(item["role"]),
+                        "role": KeyRole.READ if item.get("where") else KeyRole(item["role"]),
                         "workspaces": tuple(item["workspaces"]),
                     }
                 )

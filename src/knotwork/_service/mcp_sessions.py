@@ -58,7 +58,7 @@ class SessionKnowledgeBase:
     ) -> T:
         """Run a function in a thread of the server; raises like `Threads.run`."""
         session = current_session.get()
-        with lease(session.server, session.workspace) as workspace:
+        with lease(session.server, session.workspace, session.key) as workspace:
 
             def run() -> T:
                 _current_workspace.set(workspace)
@@ -77,7 +77,7 @@ class SessionKnowledgeBase:
         """Answer a question within the limits of the server, and yield an event for each step."""
         session = current_session.get()
         asked = check_question(session.server, session.key, question)
-        with lease(session.server, session.workspace) as workspace:
+        with lease(session.server, session.workspace, session.key) as workspace:
             make: Callable[[], Iterator[AskEvent]]
             make = partial(ask_events, session.server, workspace, asked)
             with _public_errors():

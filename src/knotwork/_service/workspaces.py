@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 from knotwork._config import Settings
@@ -14,6 +16,7 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
 from knotwork._service.graph_map import MAP_SUFFIX, MapCache
 from knotwork._service.keys import WORKSPACE_NAME_RULE, is_workspace_name
+from knotwork._service.rights import readable_part
 from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
 from knotwork.errors import Conflict, InvalidRequest, NotFound
 
@@ -33,6 +36,9 @@ _COMPANIONS = (
     *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX, f"{MEMORY_SUFFIX}-journal"),
 )
 
+_MOST_PARTS = 64
+"""Parts of an index that are kept for the filters of keys."""
+
 
 class Workspace:
     """One index with its uploaded files."""
@@ -45,11 +51,12 @@ class Workspace:
         self.files = path.with_name(path.stem + FILES_SUFFIX)
         self.writing = threading.Lock()
         """Held while the index or the uploaded files are changed."""
-        self.map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
-        """The layout of the graph."""
+        self._map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
         self._open_base = open_base
         self._opened: KnowledgeBase | None = None
+        self._parts: dict[str, _ReadablePart] = {}
         self._lock = threading.Lock()
+        self._choosing = threading.Lock()
         self.leases = 0
         """The number of current users. The index is opened only under a lease."""
         self.used = 0
@@ -74,6 +81,28 @@ class Workspace:
             return self._opened
 
     @property
+    def map(self) -> MapCache:
+        """The layout of the graph."""
+        return self._map
+
+    def part(self, where: str) -> _ReadablePart:
+        """Return what the filter of a key leaves of the index, kept until the index changes."""
+        base = self.base
+        with self._choosing:
+            generation = base.store.generation()
+            for other, known in list(self._parts.items()):
+                if (known.of, known.generation) != (base, generation):
+                    del self._parts[other]
+            part = self._parts.pop(where, None)
+            if part is None:
+                part = _ReadablePart(base, generation, readable_part(base, where), MapCache(None))
+                weakref.finalize(part, part.base.close).atexit = False
+            self._parts[where] = part
+            for oldest in list(self._parts)[:-_MOST_PARTS]:
+                del self._parts[oldest]
+            return part
+
+    @property
     def is_open(self) -> bool:
         """Whether the index is open."""
         return self._opened is not None
@@ -82,6 +111,8 @@ class Workspace:
         """Detach the open index for the caller to close, if any. The next use opens it again."""
         with self._lock:
             opened, self._opened = self._opened, None
+        with self._choosing:
+            self._parts.clear()
         self.map.forget()
         return opened
 
@@ -97,6 +128,38 @@ class Workspace:
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
         if self.files.is_dir():
             shutil.rmtree(self.files)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadablePart:
+    """What the filter of a key leaves of an index in one generation; closed with its last user."""
+
+    of: KnowledgeBase
+    generation: int
+    base: KnowledgeBase
+    map: MapCache
+
+
+class ReadableWorkspace(Workspace):
+    """A workspace with the documents that pass the filter of a key, for one request."""
+
+    def __init__(self, whole: Workspace, where: str) -> None:
+        super().__init__(whole.name, whole.path, lambda _: whole.base, read_only=True)
+        self._find = partial(whole.part, where)
+
+    @cached_property
+    def _part(self) -> _ReadablePart:
+        return self._find()
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """The knowledge base of these documents, which can only be read."""
+        return self._part.base
+
+    @property
+    def map(self) -> MapCache:
+        """The layout of their graph."""
+        return self._part.map
 
 
 class Workspaces:

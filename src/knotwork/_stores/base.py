@@ -376,6 +376,11 @@ def opener_of(store: Store) -> Callable[[], Store] | None:
     return cast("Callable[[], Store] | None", store.capabilities.opener)
 
 
+def whole_of(store: Store) -> Store:
+    """Return the store of which a store is a part, as a filter leaves it; else the store itself."""
+    return cast("Store", store.capabilities.whole or store)
+
+
 def was_read_by_model(store: Store) -> bool:
     """Return True if a model, or a recording of one, read any chunk of a store.
 

@@ -291,7 +291,8 @@ class Capabilities:
     sentence for each fault found; ``full_check`` also computes again what follows from documents.
     ``companions`` keeps what accompanies the index in the store, and ``tables`` its tables; without
     them, both are in files. ``opener`` opens the store once more, to write beside others, also in a
-    process to which it is sent (`opener_of`); a store with a single writer has none.
+    process to which it is sent (`opener_of`); a store with a single writer has none. ``whole`` is
+    the store of which this one is a part: see `whole_of`.
     """
 
     communities: CommunityStore | None = None
@@ -309,5 +310,6 @@ class Capabilities:
     companions: Companions | None = None
     tables: TableFile | None = None
     opener: Callable[[], object] | None = None
+    whole: object | None = None
     self_check: Callable[[], list[str]] | None = None
     full_check: Callable[[], list[str]] | None = None

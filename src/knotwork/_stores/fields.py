@@ -31,7 +31,7 @@ from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import DayRange, read_day_range
 from knotwork._text.visible import visible_text
 from knotwork.errors import FilterError, UnknownName
-from knotwork.records import Document, Filter
+from knotwork.records import Document, Filter, GraphSchema
 from knotwork.records._filters import Comparison, Condition, conditions
 
 PATH = "path"
@@ -103,11 +103,27 @@ class Selection(NamedTuple):
     chunks: IdSet
 
 
+class EntityForm(NamedTuple):
+    """An entity as some chunks have it: its name and type there, and the number of these chunks."""
+
+    name: str
+    type: str
+    chunks: int
+
+
+class Totals(NamedTuple):
+    """What an index would hold with some chunks only: leaf chunks, entities by id, its graph."""
+
+    leaves: int
+    entities: Mapping[str, EntityForm]
+    schema: GraphSchema
+
+
 class FieldStore(Protocol):
     """The fields of all documents, and selections by filters on them."""
 
-    def fields(self) -> list[FieldInfo]:
-        """Return the fields of the index, ordered by name."""
+    def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
+        """Return the fields of all documents, or of those ``among`` these, ordered by name."""
 
     def select(self, wanted: Filter) -> Selection:
         """Return the documents and chunks that pass a filter.
@@ -118,6 +134,10 @@ class FieldStore(Protocol):
 
     def mentioned(self, chunks: IdSet) -> IdSet:
         """Return the ids of the entities that these chunks mention."""
+        ...
+
+    def totals(self, selection: Selection) -> Totals:
+        """Return the totals of an index that would hold this selection only."""
         ...
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.base import GraphStore, RelationLink
 from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
     KEYWORD_TYPES,
     Chunk,
@@ -15,7 +16,9 @@ from knotwork.records import (
     Direction,
     Document,
     Edge,
+    EdgeType,
     Entity,
+    GraphSchema,
     Label,
     Node,
     QueriedLabel,
@@ -134,6 +137,32 @@ def entity_type(types: Mapping[str, int], mentions: int) -> str:
     if named or sum(types.values()) < mentions:
         return most_frequent(named)
     return most_frequent(types)
+
+
+_COUNTED_LABELS = (Label.DOCUMENT, Label.SECTION, Label.CHUNK, Label.ENTITY, Label.KEYWORD)
+_COUNTED_EDGES = (
+    *(EdgeType.HAS_SECTION, EdgeType.HAS_CHUNK, EdgeType.HAS_CHILD, EdgeType.NEXT),
+    *(EdgeType.MENTIONS, EdgeType.ABOUT, EdgeType.RELATES, EdgeType.CO_OCCURS),
+)
+
+
+def schema_of(
+    labels: Iterable[int], structure: Iterable[int], relations: Mapping[str, int]
+) -> GraphSchema:
+    """Return a schema from its counts, most frequent relation first.
+
+    ``labels`` are the numbers of documents, sections, chunks, entities and keywords, ``structure``
+    of HAS_SECTION, HAS_CHUNK, HAS_CHILD, NEXT, MENTIONS and ABOUT.
+    """
+    stated = dict(relations)
+    co_occurring = stated.pop(CO_OCCURRENCE_RELATION, 0)
+    nodes = zip(_COUNTED_LABELS, labels, strict=True)
+    edges = zip(_COUNTED_EDGES, (*structure, sum(stated.values()), co_occurring), strict=True)
+    return GraphSchema(
+        {label: count for label, count in sorted(nodes) if count},
+        {type_: count for type_, count in sorted(edges) if count},
+        stated,
+    )
 
 
 EDGE_CHUNKS = 16

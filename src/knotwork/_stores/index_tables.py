@@ -20,7 +20,9 @@ def tables_path(store_url: str) -> Path | None:
 
 
 def tables_of(store: Store) -> TableFile | None:
-    """Return the tables of an index; None if it has no place for tables."""
+    """Return the tables of an index; None if it has no place for tables, as a filtered index."""
+    if store.capabilities.whole is not None:
+        return None
     path = tables_path(store.url)
     return TableFile(path) if path is not None else store.capabilities.tables
 
@@ -28,6 +30,8 @@ def tables_of(store: Store) -> TableFile | None:
 def require_tables(store: Store) -> TableFile:
     """Return the tables of an index. Raises ConfigError if it has no place for tables."""
     tables = tables_of(store)
+    if store.capabilities.whole is not None:
+        raise ConfigError("The tables of an index cannot be filtered.", fix="Ask the whole index.")
     if tables is None:
         raise ConfigError(
             f"The index `{shown_url(store.url)}` has no place for tables.",

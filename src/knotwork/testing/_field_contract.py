@@ -24,7 +24,7 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.testing._store_contract import sample_mention
+from knotwork.testing._store_contract import sample_mention, sample_relation
 
 _DAY_NS = 86_400 * 10**9
 _CHARACTERS = 10
@@ -237,6 +237,27 @@ class FieldStoreContract:
             require_fields(store).select(where("n", "=", "2")).chunks
         )
         assert set(found) == {entity_id("bob"), entity_id("cy")}
+
+    def test_totals_are_those_of_an_index_of_the_selection(self, store: Store) -> None:
+        uris = ("a", "b", "c")
+        chunks = {uri: put_document(store, uri, {uri: "x"}, pages=(uri, "1")) for uri in uris}
+        named = {"a": ("ADA", "Bob"), "b": ("Ada", "Cy"), "c": ("Ada", "Bob")}
+        for uri, (one, other) in named.items():
+            for chunk in chunks[uri]:
+                store.graph.upsert(
+                    mentions=[sample_mention(chunk, name) for name in (one, other)],
+                    relations=[sample_relation(chunk, one.lower(), uri, other.lower())],
+                )
+        fields = require_fields(store)
+        selection = fields.select(Not(where("a", "=", "x")))
+        totals, shown = fields.totals(selection), fields.fields(selection.documents)
+        store.remove_documents([Document("a", "").id])
+        assert totals.schema == store.graph.schema()
+        assert list(totals.schema.relations) == list(store.graph.schema().relations)
+        assert totals.leaves == store.documents.chunk_count()
+        held = store.graph.entities(totals.entities).items()
+        assert totals.entities == {key: (e.name, e.type, e.chunk_count) for key, e in held}
+        assert shown == fields.fields()
 
     def test_searches_among_a_selection_equal_a_search_that_is_cut(self, store: Store) -> None:
         count = 2_500

@@ -157,6 +157,7 @@ def keys_command() -> None:
     "knotwork keys add laptop --role admin",
     "knotwork keys add phone --place ~/indexes",
     "knotwork keys add bot --place ~/indexes -w handbook -w papers",
+    'knotwork keys add ann --where "team = sales or public = true"',
     group=keys_command,
     short_help="Create a key, and print it once.",
     hides_store=True,
@@ -179,6 +180,11 @@ def keys_command() -> None:
     multiple=True,
     help="Workspace to grant access to. May be repeated. Default: all.",
 )
+@click.option(
+    "--where",
+    metavar="FILTER",
+    help="Only documents that pass this filter, for reading. Default: all.",
+)
 @_PLACE_OPTION
 @_FILE_OPTION
 def add(
@@ -187,24 +193,32 @@ def add(
     name: str,
     role: str,
     workspaces: tuple[str, ...],
+    where: str | None,
     place: Path | None,
     file: Path | None,
 ) -> None:
-    """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
+    """Create a key and print it. Only its hash is stored, so it cannot be shown again.
+
+    A key with a FILTER can only read, and only the documents that pass it. A condition on a field
+    that no document has admits none.
+    """
     from knotwork._service.keys import (
         ALL_WORKSPACES,
         WORKSPACE_NAME_RULE,
         KeyRole,
         is_workspace_name,
     )
+    from knotwork._service.rights import read_rights
 
     wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
     if wrong:
         raise ConfigError(f"`{wrong[0]}` is not a workspace name.", fix=WORKSPACE_NAME_RULE)
+    if where is not None:
+        read_rights(where)
     keys = _open_key_file(session, place, file)
     bound = workspaces or (ALL_WORKSPACES,)
-    key, text = keys.add(name, role=KeyRole(role), workspaces=bound)
-    if session.emit({"id": key.id, "name": name, "role": role, "key": text}):
+    key, text = keys.add(name, role=KeyRole(role), workspaces=bound, where=where or "")
+    if session.emit({"id": key.id, "name": name, "role": role, "where": key.where, "key": text}):
         return
     session.terminal.say(text)
     session.terminal.note("Store this key safely: it is not shown again.", style="dim")
@@ -222,15 +236,18 @@ def add(
 @_PLACE_OPTION
 @_FILE_OPTION
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
-    """List the keys with their roles and workspaces."""
+    """List the keys with their roles, workspaces and filters."""
     keys = _open_key_file(session, place, file).listed()
     if session.common.json:
-        names = ("id", "name", "role", "workspaces", "created")
+        names = ("id", "name", "role", "workspaces", "created", "where")
         session.terminal.emit({"keys": [fields_of(key, *names) for key in keys]})
         return
     session.terminal.table(
-        [(key.id, key.name, key.role, ", ".join(key.workspaces), key.created) for key in keys],
-        header=("id", "name", "role", "workspaces", "created"),
+        [
+            (key.id, key.name, key.role, ", ".join(key.workspaces), key.created, key.where)
+            for key in keys
+        ],
+        header=("id", "name", "role", "workspaces", "created", "where"),
     )
     session.terminal.note(count_of(len(keys), "key"), style="dim")
 

@@ -41,7 +41,7 @@ from knotwork._indexing.communities.report_writer import ReportWriter, WrittenRe
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._inference.call_limits import Patience
-from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities
+from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.removal import remove_vectors
 from knotwork._transform.model.reply_records import Complaint
@@ -73,6 +73,7 @@ def is_current(
     ``written``, return True if the model has also written every report that it should write. The
     ledger is read once per generation of the store, so that frequent calls are cheap.
     """
+    store = whole_of(store)
     meta = store.meta()
     if written:
         return WRITTEN_META in meta and meta[WRITTEN_META] == _fingerprints(store).written

@@ -35,7 +35,6 @@ from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRet
 from knotwork._retrieval.queries.target_schema import TargetSchema
 from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store, require_cypher
-from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.table_file import TableFile
 from knotwork.errors import StoreNotFound
@@ -220,7 +219,7 @@ class TextToSqlRetriever(TranslatingRetriever):
 
     def target(self) -> QueryTarget:
         """Return the tables. Raises StoreNotFound if there cannot be any, or under a filter."""
-        if isinstance(self._store, FilteredStore):
+        if self._store.capabilities.whole is not None:
             raise StoreNotFound("Rows of tables cannot be filtered, so no table was queried.")
         if self._tables is None:
             named, words = self.options.tables, self.options.words

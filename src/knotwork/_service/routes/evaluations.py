@@ -13,7 +13,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
 from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
+from knotwork._service.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._service.evaluation_job import summarize_results
 from knotwork._service.evaluation_store import (
     CaseShape,
@@ -141,7 +141,7 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
 @router.get("/workspaces/{workspace}/evaluations")
 def list_evaluations(
     server: Server,
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> EvaluationList:
@@ -155,7 +155,7 @@ def list_evaluations(
 @router.get("/workspaces/{workspace}/evaluations/{evaluation}")
 def show_evaluation(
     server: Server,
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     evaluation: EvaluationId,
     start: Annotated[int, Query(ge=0, le=10**9, description="Position of the first question.")] = 0,
     limit: Annotated[int, Query(ge=0, le=500, description="Maximum of questions.")] = 100,
@@ -185,7 +185,7 @@ def show_evaluation(
 
 @router.get("/workspaces/{workspace}/evaluations/{evaluation}/difference")
 def compare_evaluations(
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     evaluation: EvaluationId,
     retriever: Annotated[str, Query(max_length=500, description="Default: the first.")] = "",
     other: Annotated[

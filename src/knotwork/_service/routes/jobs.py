@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query
 from fastapi.responses import StreamingResponse
 
-from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
+from knotwork._service.access import ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._service.public_text import hide_paths_within
 from knotwork._service.responses import (
     EVENT_RESPONSES,
@@ -32,7 +32,7 @@ _END = "end"
 @router.get("/workspaces/{workspace}/jobs")
 def list_jobs(
     server: Server,
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> list[JobShape]:
     """List the jobs of a workspace, newest first."""
@@ -66,7 +66,7 @@ def refresh_communities(
 
 
 @router.get("/workspaces/{workspace}/jobs/{job}")
-def show_job(server: Server, workspace: ReadWorkspace, job: JobId) -> JobShape:
+def show_job(server: Server, workspace: ReadWhole, job: JobId) -> JobShape:
     """Return a job with its progress."""
     return JobShape.of(server.jobs.find(workspace.name, job))
 
@@ -96,7 +96,7 @@ def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> JobShape
 )
 async def follow_job(
     server: Server,
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     job: JobId,
     last_event_id: Annotated[str | None, Header(max_length=30)] = None,
 ) -> EventStream:

@@ -385,7 +385,7 @@ def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspa
         raise model_not_found(model)
     with ExitStack() as stack:
         try:
-            workspace = stack.enter_context(lease(server, name))
+            workspace = stack.enter_context(lease(server, name, key))
         except NotFound:
             raise model_not_found(model) from None
         yield workspace

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
+from knotwork._service.access import ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._service.job_store import utc_now
 from knotwork._service.private_files import make_private_folder, open_private
 from knotwork._service.schemas.answers import RequestModel, Text
@@ -85,7 +85,7 @@ def add_preference(
 
 @router.get("/workspaces/{workspace}/preferences")
 def list_preferences(
-    workspace: ReadWorkspace,
+    workspace: ReadWhole,
     limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of preferences.")] = 50,
 ) -> PreferenceList:
     """Count how often each retriever was preferred to each other, and list the latest choices."""

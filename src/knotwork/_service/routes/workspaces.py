@@ -10,6 +10,7 @@ from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._service.access import (
     Caller,
+    ReadWhole,
     ReadWorkspace,
     Routes,
     Server,
@@ -74,7 +75,7 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
 
 
 @router.get("/workspaces/{workspace}/usage")
-def tell_usage(workspace: ReadWorkspace) -> dict[str, Any]:
+def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
     """Return the tokens and costs of language models so far, by stage and by model."""
     settings = workspace.base.settings.llm
     companions = companions_of(workspace.base.store)

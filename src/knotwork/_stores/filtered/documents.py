@@ -1,4 +1,4 @@
-"""Documents, chunks, questions, and text and vector indexes, restricted by a filter.
+"""Documents, fields, the ledger, chunks, and text and vector indexes, restricted by a filter.
 
 Term statistics are those of the whole index, so that a passage has the same score with and without
 a filter.
@@ -6,22 +6,32 @@ a filter.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Never
 
 from knotwork._stores.base import (
     DocumentStore,
     FloatMatrix,
     IntMatrix,
+    Ledger,
+    LedgerEntry,
     Scored,
     TextIndex,
     VectorIndex,
 )
 from knotwork._stores.capabilities import QuestionStore
-from knotwork._stores.fields import LinkStore, Selection
+from knotwork._stores.fields import (
+    FieldInfo,
+    FieldStore,
+    LinkStore,
+    Selection,
+    Totals,
+    check_fields,
+)
 from knotwork._stores.id_sets import IdSet
 from knotwork.errors import StoreReadOnly
-from knotwork.records import Chunk, Document, Section
+from knotwork.records import Chunk, Document, Filter, Section
 
 
 def refuse_to_write(self: object, *_: object, **__: object) -> Never:
@@ -38,9 +48,16 @@ class FilteredDocuments:
     put = refuse_to_write
     remove = refuse_to_write
 
-    def __init__(self, documents: DocumentStore, selection: Selection) -> None:
+    def __init__(
+        self,
+        documents: DocumentStore,
+        selection: Selection,
+        *,
+        totals: Callable[[], Totals] | None = None,
+    ) -> None:
         self._documents = documents
         self._selection = selection
+        self._totals = totals
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
         """Return the documents with these ids."""
@@ -65,8 +82,10 @@ class FilteredDocuments:
         return {i: ids for i, ids in kept.items() if ids}
 
     def chunk_count(self) -> int:
-        """Return the number of leaf chunks of the whole index, which term statistics refer to."""
-        return self._documents.chunk_count()
+        """Return the number of leaf chunks of the whole index, which term statistics refer to, or
+        of the selection if it has totals of its own.
+        """
+        return self._totals().leaves if self._totals else self._documents.chunk_count()
 
     def document_count(self) -> int:
         """Return the number of documents."""
@@ -74,6 +93,61 @@ class FilteredDocuments:
 
     def _allowed(self, ids: Collection[str]) -> list[str]:
         return [i for i in ids if i in self._selection.documents]
+
+
+class FilteredLedger:
+    """The `Ledger` of a filtered index: the entries of allowed documents that could be read."""
+
+    put = refuse_to_write
+    remove = refuse_to_write
+
+    def __init__(self, ledger: Ledger, selection: Selection) -> None:
+        self._ledger = ledger
+        self._documents = selection.documents
+
+    def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these sources, by uri."""
+        return {uri: e for uri, e in self._ledger.get(uris).items() if self._has(e)}
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """Yield all entries ordered by uri."""
+        return filter(self._has, self._ledger.entries())
+
+    def settings_counts(self) -> Mapping[str, int]:
+        """Return the number of entries by `LedgerEntry.settings`."""
+        return Counter(entry.settings for entry in self.entries())
+
+    def _has(self, entry: LedgerEntry) -> bool:
+        return not entry.error and entry.document_id in self._documents
+
+
+class FilteredFields:
+    """The `FieldStore` of a filtered index: the fields of allowed documents."""
+
+    def __init__(self, fields: FieldStore, selection: Selection) -> None:
+        self._fields = fields
+        self._selection = selection
+
+    def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
+        """Return the fields of the allowed documents, or of those ``among`` these."""
+        allowed = self._selection.documents
+        return self._fields.fields(allowed if among is None else allowed & among)
+
+    def select(self, wanted: Filter) -> Selection:
+        """Return the allowed documents and chunks that pass a filter; see `FieldStore.select`."""
+        check_fields(wanted, [field.name for field in self.fields()])
+        return self._allowed(self._fields.select(wanted))
+
+    def mentioned(self, chunks: IdSet) -> IdSet:
+        """Return the ids of the entities that the allowed ones of these chunks mention."""
+        return self._fields.mentioned(chunks & self._selection.chunks)
+
+    def totals(self, selection: Selection) -> Totals:
+        """Return the totals of an index that would hold the allowed part of a selection only."""
+        return self._fields.totals(self._allowed(selection))
+
+    def _allowed(self, found: Selection) -> Selection:
+        return Selection(*(ids & kept for ids, kept in zip(found, self._selection, strict=True)))
 
 
 class FilteredQuestions:

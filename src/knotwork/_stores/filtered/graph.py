@@ -1,13 +1,15 @@
 """Knowledge graph, communities and model readings, restricted by a filter.
 
-An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Names,
-types, weights and counts are those of the whole index. A report or summary exists only if all its
-chunks are allowed, so that it never repeats the text of an excluded chunk.
+An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Weights
+are those of the whole index, and so are names, types and counts, unless the part has totals of its
+own. A report or summary exists only if all that it was written from is allowed: chunks, names, and
+what a model was told of them. A decision on names has no reason, which may quote a chunk.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,13 +18,20 @@ from typing import TypeVar
 
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import GraphStore, RelationLink, Scored
-from knotwork._stores.capabilities import CommunityStore, ReadingStore
-from knotwork._stores.fields import Selection
+from knotwork._stores.capabilities import (
+    CommunityStore,
+    HomonymStore,
+    ReadingStore,
+    ResolutionStore,
+)
+from knotwork._stores.fields import Selection, Totals
 from knotwork._stores.filtered.documents import refuse_to_write
-from knotwork._stores.graph_view import EDGE_CHUNKS, links_of_neighbours
+from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node, links_of_neighbours
 from knotwork._stores.id_sets import IdSet
+from knotwork._stores.resolutions import form_groups
 from knotwork.records import (
     ENTITY_EDGES,
+    EXTRACTIVE_SOURCE,
     ChunkReading,
     Community,
     CommunityReport,
@@ -33,12 +42,14 @@ from knotwork.records import (
     Entity,
     EntitySummary,
     GraphSchema,
+    Homonym,
     Label,
     Member,
     Mention,
     Node,
     ReadingStatus,
     Relation,
+    SameAs,
     Subgraph,
 )
 
@@ -57,11 +68,17 @@ class FilteredGraph:
     remove_chunks = refuse_to_write
 
     def __init__(
-        self, graph: GraphStore, selection: Selection, *, mentioned: Callable[[], IdSet]
+        self,
+        graph: GraphStore,
+        selection: Selection,
+        *,
+        mentioned: Callable[[], IdSet],
+        totals: Callable[[], Totals] | None = None,
     ) -> None:
         self._graph = graph
         self._selection = selection
         self._find_mentioned = mentioned
+        self._totals = totals
 
     @cached_property
     def allowed_entities(self) -> IdSet:
@@ -70,12 +87,15 @@ class FilteredGraph:
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
         """Return the entities with these ids."""
-        return self._graph.entities([i for i in ids if i in self.allowed_entities])
+        found = self._graph.entities([i for i in ids if i in self.allowed_entities])
+        return {key: self._as_allowed(entity) for key, entity in found.items()}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
         """Return the entities with these normal forms, by normal form."""
         found = self._graph.lookup(normal_forms)
-        return {form: e for form, e in found.items() if e.id in self.allowed_entities}
+        return {
+            form: self._as_allowed(e) for form, e in found.items() if e.id in self.allowed_entities
+        }
 
     def entity_count(self) -> int:
         """Return the number of entities without keywords."""
@@ -117,7 +137,8 @@ class FilteredGraph:
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
         """Return nodes of any label."""
-        return {key: n for key, n in self._graph.nodes(ids).items() if self._has(n)}
+        found = self._graph.nodes(ids)
+        return {key: self._node_as_allowed(n) for key, n in found.items() if self._has(n)}
 
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
@@ -126,7 +147,7 @@ class FilteredGraph:
         wider_limit = limit
         while True:
             found = self._graph.find(label=label, name=name, limit=wider_limit)
-            kept = [node for node in found if self._has(node)]
+            kept = [self._node_as_allowed(node) for node in found if self._has(node)]
             if len(kept) >= limit or len(found) < wider_limit:
                 return kept[: max(limit, 0)]
             wider_limit *= _GROWTH
@@ -186,8 +207,32 @@ class FilteredGraph:
         )
 
     def schema(self) -> GraphSchema:
-        """Return the labels, types and relations of the whole index, with its counts."""
-        return self._graph.schema()
+        """Return the labels, types and relations with their counts: of the whole index, or of the
+        selection if it has totals of its own.
+        """
+        return self._totals().schema if self._totals else self._graph.schema()
+
+    def changed(self, entity_ids: Collection[str]) -> tuple[set[str], set[str]]:
+        """Return which of these entities do not exist here or have another name, and which of them
+        have other mentions; without totals of its own, only the first are known.
+        """
+        whole, own = self._graph.entities(entity_ids), self.entities(entity_ids)
+        renamed = {i for i, e in whole.items() if i not in own or own[i].name != e.name}
+        counts = {i for i, e in own.items() if e.chunk_count != whole[i].chunk_count}
+        return renamed, renamed | counts
+
+    def _as_allowed(self, entity: Entity) -> Entity:
+        """Return an entity as the allowed chunks have it, if there are totals of these."""
+        known = self._totals().entities.get(entity.id) if self._totals else None
+        if known is None:
+            return entity
+        return replace(entity, name=known.name, type=known.type, chunk_count=known.chunks)
+
+    def _node_as_allowed(self, node: Node) -> Node:
+        if self._totals is None or node.label not in (Label.ENTITY, Label.KEYWORD):
+            return node
+        form = str(node.properties["normal_form"])
+        return entity_node(self._as_allowed(Entity(node.id, node.name, form, "", 0)))
 
     def _allowed(self, chunk_ids: Collection[str]) -> list[str]:
         return [i for i in chunk_ids if i in self._selection.chunks]
@@ -343,14 +388,22 @@ class FilteredCommunities:
         return [i for i in self._held.stale() if i in self._allowed]
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
-        """Return the reports of communities that have and cite only allowed chunks."""
+        """Return the reports that were written from allowed chunks and entities only.
+
+        A model is told of what any chunk states of the members, and not only of their names.
+        """
         found = self._held.reports([i for i in community_ids if i in self._allowed])
         sources = self._held.communities(found)
+        members = {i for source in sources.values() for i in source.entity_ids}
+        renamed, changed = self._graph.changed(members)
         chunks = self._selection.chunks
         return {
             key: report
             for key, report in found.items()
             if all(i in chunks for i in (*report.chunk_ids, *sources[key].chunk_ids))
+            and (renamed if report.source == EXTRACTIVE_SOURCE else changed).isdisjoint(
+                sources[key].entity_ids
+            )
         }
 
     def _restricted(self, community: Community) -> Community:
@@ -366,6 +419,67 @@ class FilteredCommunities:
     def _only_allowed(self, found: Mapping[str, list[str]]) -> dict[str, list[str]]:
         kept = {key: [i for i in ids if i in self._allowed] for key, ids in found.items()}
         return {key: ids for key, ids in kept.items() if ids}
+
+
+class FilteredResolutions:
+    """The `ResolutionStore` of a filtered index: decisions about allowed entities, no reasons."""
+
+    put = refuse_to_write
+    remove = refuse_to_write
+    touch = refuse_to_write
+    settle = refuse_to_write
+
+    def __init__(self, held: ResolutionStore, graph: FilteredGraph) -> None:
+        self._held = held
+        self._graph = graph
+
+    def decisions(self) -> list[SameAs]:
+        """Return the decisions about two allowed entities, ordered by the ids of their pairs."""
+        return self._allowed(self._held.decisions())
+
+    def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
+        """Return the decisions about each entity, ordered by pair."""
+        found = self._held.of_entities(entity_ids)
+        kept = {key: self._allowed(decisions) for key, decisions in found.items()}
+        return {key: decisions for key, decisions in kept.items() if decisions}
+
+    def groups(self) -> dict[str, str]:
+        """Return the canonical entity of every merged entity, itself included (`form_groups`)."""
+        return dict(self._groups)
+
+    def touched(self) -> list[str]:
+        """Return the ids of the allowed entities marked as changed, ascending."""
+        return [i for i in self._held.touched() if i in self._graph.allowed_entities]
+
+    @cached_property
+    def _groups(self) -> dict[str, str]:
+        decisions = self.decisions()
+        found = self._graph.entities({end for decision in decisions for end in decision.pair})
+        return form_groups(decisions, {i: e.chunk_count for i, e in found.items()}).canonical
+
+    def _allowed(self, decisions: Sequence[SameAs]) -> list[SameAs]:
+        known = self._graph.allowed_entities
+        return [replace(d, reason="") for d in decisions if d.first in known and d.second in known]
+
+
+class FilteredHomonyms:
+    """The `HomonymStore` of a filtered index: the senses in allowed chunks."""
+
+    def __init__(self, held: HomonymStore, selection: Selection) -> None:
+        self._held = held
+        self._chunks = selection.chunks
+
+    replace = refuse_to_write
+
+    def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
+        """Return the homonyms with two or more senses in allowed chunks, by entity id."""
+        found: dict[str, Homonym] = {}
+        for key, homonym in self._held.read(entity_ids).items():
+            kept = (tuple(i for i in sense if i in self._chunks) for sense in homonym.senses)
+            senses = sorted(filter(None, kept), key=lambda chunks: -len(chunks))
+            if len(senses) > 1:
+                found[key] = Homonym(key, tuple(senses), "")
+        return found
 
 
 class FilteredReadings:
@@ -388,8 +502,8 @@ class FilteredReadings:
         return [reading for reading in self._held.quarantined() if reading.chunk_id in self._chunks]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return the number of chunks of the whole index with each status."""
-        return self._held.counts()
+        """Return the number of allowed chunks with each status."""
+        return Counter(reading.status for reading in self.readings(self._chunks).values())
 
     def has_readings(self) -> bool:
         """Return True if there is a reading of any chunk of the whole index."""

@@ -1,16 +1,17 @@
 """Read-only store restricted by a filter: excluded documents, chunks and relations do not exist.
 
-Cypher statements run on the restricted index graph, and on imported graphs without an excluded
-chunk.
+Cypher statements run on the restricted index graph, and on imported graphs whose chunks are all
+allowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import TYPE_CHECKING
 
-from knotwork._stores.base import Ledger, Store, TextIndex, VectorIndex
+from knotwork._stores.base import Store, TextIndex, VectorIndex, whole_of
 from knotwork._stores.capabilities import (
     OWN_GRAPH,
     Capabilities,
@@ -20,13 +21,21 @@ from knotwork._stores.capabilities import (
 from knotwork._stores.fields import URI, FieldStore, Selection
 from knotwork._stores.filtered.documents import (
     FilteredDocuments,
+    FilteredFields,
+    FilteredLedger,
     FilteredLinks,
     FilteredQuestions,
     FilteredTexts,
     FilteredVectors,
     refuse_to_write,
 )
-from knotwork._stores.filtered.graph import FilteredCommunities, FilteredGraph, FilteredReadings
+from knotwork._stores.filtered.graph import (
+    FilteredCommunities,
+    FilteredGraph,
+    FilteredHomonyms,
+    FilteredReadings,
+    FilteredResolutions,
+)
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.vectors import final_name
 from knotwork.records import GRAPH_URI, Comparison, Condition, PropertyValue, QueryResult
@@ -39,9 +48,11 @@ class FilteredStore:
     """A read-only store with only the selected documents and chunks of another store.
 
     Excluded chunks do not exist here, nor do relations that only they state, nor reports and
-    summaries that were written from one of them. So all retrievers respect the filter without
-    knowing about it. Counts and term statistics are those of the whole store. Searches return as
-    many allowed items as requested, if there are enough.
+    summaries that were written from one of them, nor tables. So all retrievers respect the filter
+    without knowing about it. Term statistics are those of the whole store. So are, for speed, the
+    numbers of chunks, names and types of entities, and the schema; ``is_apart`` counts them again,
+    for readers who may not know of the rest. Searches return as many allowed items as requested, if
+    there are enough.
 
     The selection does not follow writes: select again after one.
     """
@@ -50,13 +61,20 @@ class FilteredStore:
     transaction = refuse_to_write
     remove_documents = refuse_to_write
 
-    def __init__(self, store: Store, fields: FieldStore, selection: Selection) -> None:
+    def __init__(
+        self, store: Store, fields: FieldStore, selection: Selection, *, is_apart: bool = False
+    ) -> None:
         self.url = store.url
         self.selection = selection
         self._store = store
-        self.documents = FilteredDocuments(store.documents, selection)
+        totals = cache(lambda: fields.totals(selection)) if is_apart else None
+        self.documents = FilteredDocuments(store.documents, selection, totals=totals)
+        self.ledger = FilteredLedger(store.ledger, selection)
         self.graph = FilteredGraph(
-            store.graph, selection, mentioned=lambda: fields.mentioned(selection.chunks)
+            store.graph,
+            selection,
+            mentioned=lambda: fields.mentioned(selection.chunks),
+            totals=totals,
         )
         whole = store.capabilities
         self._communities: FilteredCommunities | None = None
@@ -78,19 +96,17 @@ class FilteredStore:
             communities=self._communities,
             readings=readings,
             questions=questions,
-            resolutions=whole.resolutions,
-            homonyms=whole.homonyms,
+            resolutions=(
+                FilteredResolutions(whole.resolutions, self.graph) if whole.resolutions else None
+            ),
+            homonyms=FilteredHomonyms(whole.homonyms, selection) if whole.homonyms else None,
             property_graphs=property_graphs,
+            fields=FilteredFields(fields, selection),
             links=FilteredLinks(whole.links, selection) if whole.links else None,
             cypher=cypher,
             companions=whole.companions,
-            tables=whole.tables,
+            whole=whole_of(store),
         )
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger of the whole store."""
-        return self._store.ledger
 
     def texts(self, name: str) -> TextIndex:
         """Return the text index of this name, restricted to allowed items."""
@@ -131,7 +147,7 @@ class FilteredStore:
 
 
 class FilteredPropertyGraphs:
-    """The `PropertyGraphStore` of a filtered index: graphs without an excluded chunk."""
+    """The `PropertyGraphStore` of a filtered index: graphs whose chunks are all allowed."""
 
     put = refuse_to_write
     remove = refuse_to_write
@@ -142,13 +158,13 @@ class FilteredPropertyGraphs:
         self._selection = selection
 
     def names(self) -> list[str]:
-        """Return the names of the graphs without an excluded chunk, ascending."""
+        """Return the names of the graphs whose chunks are all allowed, ascending."""
         return [name for name in self._held.names() if self._is_whole(name)]
 
     def _is_whole(self, name: str) -> bool:
         uri = f"{GRAPH_URI}{name}"
         source = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
-        return len(source.chunks - self._selection.chunks) == 0
+        return len(source.chunks) > 0 and len(source.chunks - self._selection.chunks) == 0
 
 
 class FilteredCypher:

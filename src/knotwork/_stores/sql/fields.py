@@ -7,7 +7,7 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -23,9 +23,11 @@ from knotwork._stores.fields import (
     PAGE,
     SHOWN_VALUES,
     TITLE,
+    EntityForm,
     FieldInfo,
     Matcher,
     Selection,
+    Totals,
     check_fields,
     field_name,
     file_day,
@@ -34,13 +36,45 @@ from knotwork._stores.fields import (
     language_values,
     summarize_field,
 )
+from knotwork._stores.graph_view import entity_type, most_frequent, schema_of
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
-from knotwork._stores.sql.dialect import Dialect
-from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, id_to_int, int_to_id
+from knotwork._stores.sql.dialect import Bound, Dialect
+from knotwork.records import (
+    KEYWORD_TYPES,
+    AllOf,
+    AnyOf,
+    Condition,
+    Filter,
+    Not,
+    id_to_int,
+    int_to_id,
+)
 
 _FEW_SHARE = 0.1
 """Share of the documents below which reading their chunks is faster than reading all chunks."""
+
+
+class FieldSummary:
+    """The statements that summarize the fields ``f`` and the pages ``p`` of two sources."""
+
+    def __init__(self, fields: str, pages: str) -> None:
+        self.counts = f"SELECT f.name, count(DISTINCT f.document) FROM {fields} GROUP BY f.name"
+        self.examples = f"""
+            SELECT e.name, e.text, e.times
+            FROM (
+                SELECT v.name, v.text, v.times, row_number()
+                    OVER (PARTITION BY v.name ORDER BY v.times DESC, v.text) AS place
+                FROM (
+                    SELECT f.name, f.text, count(*) AS times FROM {fields} GROUP BY f.name, f.text
+                ) v
+            ) e
+            WHERE e.place <= {SHOWN_VALUES}
+        """
+        self.paged_documents = f"SELECT count(DISTINCT p.document) FROM {pages}"
+        self.label_counts = f"""
+            SELECT p.label, count(DISTINCT p.document) FROM {pages} GROUP BY p.label
+        """
 
 
 class FieldStatements:
@@ -59,24 +93,12 @@ class FieldStatements:
             SELECT name FROM field WHERE name IS NOT NULL
             UNION ALL SELECT 'page' WHERE EXISTS (SELECT 1 FROM document_page)
         """
-        self.field_counts = (
-            "SELECT name, count(DISTINCT document) FROM document_field GROUP BY name"
+        self.summary = FieldSummary("document_field f", "document_page p")
+        among = f"{keys} CROSS JOIN"
+        self.summary_among = FieldSummary(
+            f"{among} document_field f WHERE f.document = j.value",
+            f"{among} document_page p WHERE p.document = j.value",
         )
-        self.examples = f"""
-            SELECT e.name, e.text, e.times
-            FROM (
-                SELECT v.name, v.text, v.times, row_number()
-                    OVER (PARTITION BY v.name ORDER BY v.times DESC, v.text) AS place
-                FROM (
-                    SELECT name, text, count(*) AS times FROM document_field GROUP BY name, text
-                ) v
-            ) e
-            WHERE e.place <= {SHOWN_VALUES}
-        """
-        self.paged_documents = "SELECT count(DISTINCT document) FROM document_page"
-        self.label_counts = """
-            SELECT label, count(DISTINCT document) FROM document_page GROUP BY label
-        """
         self.labels = "SELECT DISTINCT label FROM document_page"
         self.values = "SELECT DISTINCT text FROM document_field WHERE name = $1"
         self.values_and_documents = "SELECT text, document FROM document_field WHERE name = $1"
@@ -111,6 +133,25 @@ class FieldStatements:
         self.mentioned = f"""
             SELECT DISTINCT m.entity FROM {keys} CROSS JOIN mention m WHERE m.chunk = j.value
         """
+        self.sections_of = f"""
+            SELECT count(*) FROM {keys} CROSS JOIN section s WHERE s.document = j.value
+        """
+        self.chunk_totals = f"""
+            SELECT count(c.parent), count(CASE WHEN c.is_parent = 0 THEN 1 END),
+                count(DISTINCT CASE WHEN c.is_parent = 0 THEN c.document END)
+            FROM {keys} CROSS JOIN chunk c WHERE c.id = j.value
+        """
+        self.entity_forms = f"""
+            SELECT m.entity, m.name, m.type, sum(m.times), count(*),
+                count(CASE WHEN m.about > 0 THEN 1 END)
+            FROM {keys} CROSS JOIN mention m WHERE m.chunk = j.value
+            GROUP BY m.entity, m.name, m.type
+        """
+        self.relations_of = f"""
+            SELECT DISTINCT r.name, c.source, c.target
+            FROM {keys} CROSS JOIN contribution c CROSS JOIN relation r
+            WHERE c.chunk = j.value AND r.id = c.relation
+        """
 
 
 @reports_damage
@@ -121,24 +162,30 @@ class SqlFields:
         self._database = database
         self._sql = FieldStatements(database.dialect)
 
-    def fields(self) -> list[FieldInfo]:
-        """Return the fields of the index, ordered by name."""
+    def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
+        """Return the fields of all documents, or of those ``among`` these, ordered by name."""
+        fetch, sql = self._database.fetch, self._sql.summary
+        bound: tuple[Bound, ...] = ()
+        if among is not None:
+            sql, bound = self._sql.summary_among, (self._bind(among),)
         with self._database.reading():
             examples: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-            for name, value, count in self._database.fetch(self._sql.examples):
+            for name, value, count in fetch(sql.examples, bound):
                 examples[name].append((value, count))
             found = {
                 name: summarize_field(name, count, examples[name])
-                for name, count in self._database.fetch(self._sql.field_counts)
+                for name, count in fetch(sql.counts, bound)
             }
+            shown = None if among is None else set(among.keys.tolist())
             for name in BUILT_IN_FIELDS:
-                if pairs := dict.fromkeys(self._pairs(name)):
+                known = self._pairs(name)
+                if pairs := dict.fromkeys(p for p in known if shown is None or p[1] in shown):
                     values = Counter(value for value, _ in pairs)
                     keys = {key for _, key in pairs}
                     found[name] = summarize_field(name, len(keys), values.items())
-            ((paged,),) = self._database.fetch(self._sql.paged_documents)
+            ((paged,),) = fetch(sql.paged_documents, bound)
             if paged:
-                labels = self._database.fetch(self._sql.label_counts)
+                labels = fetch(sql.label_counts, bound)
                 found[PAGE] = summarize_field(PAGE, paged, labels)
         return [found[name] for name in sorted(found)]
 
@@ -155,6 +202,28 @@ class SqlFields:
         """Return the ids of the entities that these chunks mention."""
         with self._database.reading():
             return self._keys(self._sql.mentioned, chunks)
+
+    def totals(self, selection: Selection) -> Totals:
+        """Return the totals of an index that would hold this selection only."""
+        fetch, sql = self._database.fetch, self._sql
+        documents, chunks = ((self._bind(ids),) for ids in selection)
+        forms: defaultdict[int, list[tuple[str, str, int, int]]] = defaultdict(list)
+        about = 0
+        with self._database.reading():
+            for key, name, type_, times, count, main in fetch(sql.entity_forms, chunks):
+                forms[key].append((name, type_, int(times), count))
+                about += main
+            ((sections,),) = fetch(sql.sections_of, documents)
+            ((inner, leaves, with_leaves),) = fetch(sql.chunk_totals, chunks)
+            stated = Counter(name for name, _, _ in fetch(sql.relations_of, chunks))
+        entities = {int_to_id(key): _sum_up(found) for key, found in forms.items()}
+        keywords = sum(form.type in KEYWORD_TYPES for form in entities.values())
+        mentions = sum(form.chunks for form in entities.values())
+        size, many = len(selection.chunks), len(entities)
+        labels = (len(selection.documents), sections, size, many - keywords, keywords)
+        structure = (sections, size, inner, leaves - with_leaves, mentions, about)
+        relations = dict(sorted(stated.items(), key=lambda item: (-item[1], item[0])))
+        return Totals(leaves, entities, schema_of(labels, structure, relations))
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the documents that are known under each of these names."""
@@ -262,5 +331,21 @@ class SqlFields:
         return IdSet(key for (key,) in self._database.fetch(sql))
 
     def _keys(self, sql: str, given: IdSet) -> IdSet:
-        bound = self._database.dialect.bind_keys(given.keys.tolist())
-        return IdSet({key for (key,) in self._database.fetch(sql, (bound,))})
+        return IdSet({key for (key,) in self._database.fetch(sql, (self._bind(given),))})
+
+    def _bind(self, ids: IdSet) -> Bound:
+        return self._database.dialect.bind_keys(ids.keys.tolist())
+
+
+def _sum_up(forms: Sequence[tuple[str, str, int, int]]) -> EntityForm:
+    """Return an entity from the mentions and chunks of each name and type that it has."""
+    if len(forms) == 1:
+        ((name, type_, _, chunks),) = forms
+        return EntityForm(name, type_, chunks)
+    names, types = Counter[str](), Counter[str]()
+    for name, type_, times, _ in forms:
+        names[name] += times
+        types[type_] += times
+    del types[""]
+    total = sum(chunks for *_, chunks in forms)
+    return EntityForm(most_frequent(names), entity_type(types, names.total()), total)

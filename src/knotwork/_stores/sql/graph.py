@@ -14,7 +14,7 @@ from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.collisions import check_same_name
-from knotwork._stores.graph_view import EDGE_CHUNKS
+from knotwork._stores.graph_view import EDGE_CHUNKS, schema_of
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
 from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.dialect import Dialect
@@ -22,7 +22,6 @@ from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key, scan_ed
 from knotwork._stores.sql.nodes import NodeReader
 from knotwork._stores.sql.packing import keys_of, unpack_spans
 from knotwork.records import (
-    CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
     Direction,
     Edge,
@@ -263,34 +262,7 @@ class SqlGraph(SqlPart):
             )
             (counts,) = self._database.fetch(self._sql.edge_counts)
             relations: dict[str, int] = dict(self._database.fetch(self._sql.relation_counts))
-        co_occurring = relations.pop(CO_OCCURRENCE_RELATION, 0)
-        labels = (
-            (Label.CHUNK, chunk),
-            (Label.DOCUMENT, document),
-            (Label.ENTITY, entity - keyword),
-            (Label.KEYWORD, keyword),
-            (Label.SECTION, section),
-        )
-        types = (
-            EdgeType.HAS_SECTION,
-            EdgeType.HAS_CHUNK,
-            EdgeType.HAS_CHILD,
-            EdgeType.NEXT,
-            EdgeType.MENTIONS,
-            EdgeType.ABOUT,
-        )
-        edge_types = sorted(
-            [
-                *zip(types, counts, strict=True),
-                (EdgeType.RELATES, sum(relations.values())),
-                (EdgeType.CO_OCCURS, co_occurring),
-            ]
-        )
-        return GraphSchema(
-            {label: count for label, count in labels if count},
-            {type_: count for type_, count in edge_types if count},
-            relations,
-        )
+        return schema_of((document, section, chunk, entity - keyword, keyword), counts, relations)
 
     def _edges(self, adjacent: Sequence[AdjacentEdge[int]]) -> list[Edge]:
         """Convert adjacent edges to edges with their first supporting chunks."""
