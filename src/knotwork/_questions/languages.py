@@ -9,7 +9,8 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -70,6 +71,41 @@ class ScopeWords:
 
 
 @dataclass(frozen=True)
+class ClaimWords:
+    """How sentences state a value of a thing, and when.
+
+    ``glue`` are words that do not say what has the value, ``generic`` those of titles that name no
+    thing. What is ``unsure`` is not stated. ``retracted`` ends a rule, ``change`` and ``former`` state an earlier value, ``delta`` a
+    difference, ``about`` a rounded one, and a number behind ``label`` is a name. ``since``,
+    ``until``, ``during``, ``from_then`` and ``by_then`` are around times. ``dated`` and ``once``
+    have a date as their value, ``phone`` a number, and ``role`` a name, which ``named`` finds.
+    ``now`` and ``changed`` are words of questions.
+    """
+
+    glue: Words
+    generic: Words
+    unsure: Words
+    retracted: Words
+    change: Words
+    former: Words
+    delta: Words
+    about: Words
+    label: Words
+    since: Words
+    until: Words
+    during: Words
+    from_then: Words
+    by_then: Words
+    dated: Words
+    once: Words
+    phone: Words
+    role: Words
+    named: Words
+    now: Words
+    changed: Words
+
+
+@dataclass(frozen=True)
 class Language:
     """The words by which a language asks and points, in simplified characters and any case.
 
@@ -79,6 +115,7 @@ class Language:
     """
 
     scopes: ScopeWords
+    claims: ClaimWords
     general: Words
     relations: Words
     yes_no: Words
@@ -115,7 +152,8 @@ def _read_language(name: str) -> Language:
         else Words(fill(value))
         for key, value in held["scopes"].items()
     }
-    return Language(scopes=ScopeWords(**scopes), **words)
+    claims = {key: Words(fill(form)) for key, form in held["claims"].items()}
+    return Language(scopes=ScopeWords(**scopes), claims=ClaimWords(**claims), **words)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
@@ -136,6 +174,25 @@ def _read_dimensions() -> dict[str, Dimension]:
         )
         for name, form in tomllib.loads(text).items()
     }
+
+
+class Unit(NamedTuple):
+    """A unit behind a number: its quantity, and its factor in the base unit of that."""
+
+    form: re.Pattern[str]
+    quantity: str
+    factor: Decimal
+
+
+@cache
+def known_units() -> tuple[Unit, ...]:
+    """Return the units of claims."""
+    text = files("knotwork._questions").joinpath("units.toml").read_text("utf-8")
+    return tuple(
+        Unit(re.compile(rf"\s?-?(?:{form})", re.IGNORECASE), quantity, Decimal(factor))
+        for quantity, forms in tomllib.loads(text, parse_float=Decimal).items()
+        for form, factor in forms.items()
+    )
 
 
 _HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
@@ -17,6 +18,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences
+from knotwork._synthesis.conflicts import find_disagreement
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
@@ -57,19 +59,25 @@ def compose_answer(
         if led is not None:
             return led
     question = evidence.query.text
-    language = reading_of(question).language
+    reading = reading_of(question)
+    language = reading.language
     candidates = rank_candidates(evidence)
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
+    answered = bool(pieces) and confidence >= settings.abstain_below
+    dispute = find_disagreement(reading, pieces, candidates, store) if answered else None
+    short = choose_short_answer(pieces[0], question, confidence=confidence) if answered else ""
+    dates: list[str] = []
+    if dispute is not None:
+        pieces, dates = dispute.pieces, dispute.dates(language)
+        short = dispute.claims[0].claim.words if short and dispute.has_winner else ""
     name_subjects(pieces, evidence, store)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
-    answered = bool(pieces) and confidence >= settings.abstain_below
-    short = choose_short_answer(pieces[0], question, confidence=confidence) if answered else ""
     shown = tuple(
-        AnswerPiece(piece.grain, with_mark(write_piece(piece, language), number), number)
-        for number, piece in enumerate(pieces, 1)
+        AnswerPiece(piece.grain, with_mark(f"{day}{write_piece(piece, language)}", number), number)
+        for number, (piece, day) in enumerate(zip_longest(pieces, dates, fillvalue=""), 1)
     )
     if answered:
         text, reason = "\n\n".join(piece.markdown for piece in shown), ""
@@ -85,7 +93,7 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=evidence.notes,
+        notes=(*evidence.notes, *([dispute.note(language)] if dispute else [])),
         short=short,
         pieces=shown if answered else (),
     )
