@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from typing import NamedTuple
 
 from knotwork._questions.amounts import Operator, read_amounts, read_comparisons
@@ -353,19 +354,29 @@ def _rounds(one: Decimal, other: Decimal) -> bool:
     return digits > 1 and exponent != 0 and round(other, -exponent) == one
 
 
-def claims_differ(one: Claim, other: Claim) -> bool:
-    """Return True if two claims about one thing disagree, as far as their sentences say."""
+class Comparison(StrEnum):
+    """How two claims about one thing relate, as far as their sentences say."""
+
+    NONE = "none"
+    DIFFERS = "differs"
+    REPLACES = "replaces"
+    """One states the value of the other as a past one."""
+
+
+def compare_claims(one: Claim, other: Claim) -> Comparison:
+    """Compare the values of two claims."""
     if len(one.slots) != len(other.slots):
-        return False
+        return Comparison.NONE
     compared = [values_differ(*pair) for pair in zip(one.slots, other.slots, strict=True)]
     if None in compared or compared.count(True) > 1:
-        return False
+        return Comparison.NONE
     if one.is_retracted != other.is_retracted:
-        return True not in compared
+        return Comparison.NONE if True in compared else Comparison.DIFFERS
     if not any(compared) or one.is_retracted:
-        return False
+        return Comparison.NONE
     mine, others = ({slot.value for slot in each.slots} for each in (one, other))
-    return not (mine & other.former or others & one.former)
+    is_told = mine & other.former or others & one.former
+    return Comparison.REPLACES if is_told else Comparison.DIFFERS
 
 
 def first_time(texts: Sequence[str]) -> DayRange | None:

@@ -19,7 +19,8 @@ from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.claims import (
     TIME,
     Claim,
-    claims_differ,
+    Comparison,
+    compare_claims,
     first_time,
     own_words,
     read_claim,
@@ -135,7 +136,8 @@ def read_claims(
 def _names(text: str) -> frozenset[str]:
     """Return what titles are about, without dates and kinds of texts."""
     plain = _JOINED.sub(" ", text)
-    return without_glue(TIME.sub(" ", plain), generic=True)
+    terms = without_glue(TIME.sub(" ", plain), generic=True)
+    return frozenset(term for term in terms if len(term) > 1 or term.isdigit())
 
 
 def date_documents(store: Store, documents: Collection[Document]) -> dict[str, DocumentDate]:
@@ -163,20 +165,30 @@ def date_documents(store: Store, documents: Collection[Document]) -> dict[str, D
     return found
 
 
-def disagree(one: PlacedClaim, other: PlacedClaim) -> bool:
-    """Return True if two documents give different values for one thing."""
-    if one.uri == other.uri or not claims_differ(one.claim, other.claim):
-        return False
+def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
+    """Compare the values that two documents give for one thing."""
     a, b = one.claim.terms, other.claim.terms
+    if one.uri == other.uri or not a & b or (not one.claim.slots and len(a & b) < 2):
+        return Comparison.NONE
     if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
+        return Comparison.NONE
+    if one.headings - b - other.headings - other.titles:
+        return Comparison.NONE
+    if other.headings - a - one.headings - one.titles:
+        return Comparison.NONE
+    if one.titles - other.titles - b and other.titles - one.titles - a:
+        return Comparison.NONE
+    return (
+        Comparison.NONE if _in_two_folders(one, other) else compare_claims(one.claim, other.claim)
+    )
+
+
+def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
+    """Return True if folders name two things, as "ashford/fees.md" and "belton/fees.md"."""
+    pairs = list(zip(one.uri.split("/")[:-1], other.uri.split("/")[:-1], strict=False))
+    if one.uri.count("/") != other.uri.count("/"):
         return False
-    if not a & b or (not one.claim.slots and len(a & b) < 2):
-        return False
-    mine = one.headings - b - other.headings - other.titles - a
-    others = other.headings - a - one.headings - one.titles - b
-    if mine or others:
-        return False
-    return not (one.titles - other.titles - b) or not (other.titles - one.titles - a)
+    return any(_names(a) - _names(b) and _names(b) - _names(a) for a, b in pairs)
 
 
 def is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
@@ -220,12 +232,14 @@ _MOST_TOLD = 4
 class Disagreement(NamedTuple):
     """Claims about one thing that differ, those that hold at the asked time first.
 
-    ``pieces`` are those of the claims, then the others of the answer.
+    ``pieces`` are those of the claims, then the others of the answer. ``is_said`` if a claim itself
+    says that its value replaces the other one.
     """
 
     claims: tuple[PlacedClaim, ...]
     pieces: list[Piece]
     has_winner: bool
+    is_said: bool
 
     def dates(self, language: str) -> list[str]:
         """Return what precedes the piece of each claim."""
@@ -270,14 +284,16 @@ def find_disagreement(
         about = lead.claim.terms | lead.titles | {slot.kind for slot in lead.claim.slots}
         if not asked & about or not question.expected.allows(lead.claim.text):
             continue
-        others = {k: c for k, c in placed.items() if disagree(lead, c)}
+        compared = {k: compare(lead, claim) for k, claim in placed.items()}
+        others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
         if others:
+            is_said = Comparison.DIFFERS not in compared.values()
             told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
             own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
             shown = [_piece_of(own[claim], pieces, known) for claim in told]
             rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
             has_winner = told[0].days != told[1].days
-            return Disagreement(tuple(told), [*shown, *rest], has_winner)
+            return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
     return None
 
 
@@ -285,7 +301,9 @@ def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
     """Return the claims whose values no claim before them has."""
     kept: list[PlacedClaim] = []
     for claim in claims:
-        if not kept or all(claims_differ(claim.claim, other.claim) for other in kept):
+        if not kept or all(
+            compare_claims(claim.claim, other.claim) is not Comparison.NONE for other in kept
+        ):
             kept.append(claim)
     return kept
 
@@ -331,7 +349,11 @@ def find_conflicts(store: Store) -> list[Conflict]:
     for claims in alike.values():
         if not 1 < len(claims) <= _MOST_ALIKE:
             continue
-        pairs = [p for p in combinations(claims, 2) if disagree(*p) and not is_of_periods(*p)]
+        pairs = [
+            p
+            for p in combinations(claims, 2)
+            if compare(*p) is Comparison.DIFFERS and not is_of_periods(*p)
+        ]
         if pairs:
             told = {(c.uri, c.span): c for pair in pairs for c in pair}
             groups[frozenset(told)] = sort_claims(list(told.values()), date.today().toordinal())

@@ -93,7 +93,10 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=(*evidence.notes, *([dispute.note(language)] if dispute else [])),
+        notes=(
+            *evidence.notes,
+            *([dispute.note(language)] if dispute and not dispute.is_said else []),
+        ),
         short=short,
         pieces=shown if answered else (),
     )
