@@ -75,11 +75,11 @@ class ClaimWords:
     """How sentences state a value of a thing, and when.
 
     ``glue`` are words that do not say what has the value, ``generic`` those of titles that name no
-    thing. What is ``unsure`` is not stated. ``retracted`` ends a rule, ``change`` and ``former`` state an earlier value, ``delta`` a
-    difference, ``about`` a rounded one, and a number behind ``label`` is a name. ``since``,
-    ``until``, ``during``, ``from_then`` and ``by_then`` are around times. ``dated`` and ``once``
-    have a date as their value, ``phone`` a number, and ``role`` a name, which ``named`` finds.
-    ``now`` and ``changed`` are words of questions.
+    thing. What is ``unsure`` is not stated. ``retracted`` ends a rule, ``change`` and ``former``
+    state an earlier value, ``delta`` a difference, ``about`` a rounded one, and a number behind
+    ``label`` is a name. ``since``, ``until``, ``during``, ``from_then`` and ``by_then`` are around
+    times. ``dated`` and ``once`` have a date as their value, ``phone`` a number, and ``role`` a
+    name, which ``named`` finds. ``now`` and ``changed`` are words of questions.
     """
 
     glue: Words

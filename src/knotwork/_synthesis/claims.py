@@ -16,8 +16,14 @@ from typing import NamedTuple
 from knotwork._questions.amounts import Operator, read_amounts, read_comparisons
 from knotwork._questions.languages import CHINESE, ENGLISH, ClaimWords, Words, known_units
 from knotwork._text.chinese import HAN_AND_KANA, simplify
-from knotwork._text.dates import DAY, DAY_OF_YEAR, MONTH_OF_YEAR, NUMERIC_DAY, DayRange
-from knotwork._text.dates import read_day_range
+from knotwork._text.dates import (
+    DAY,
+    DAY_OF_YEAR,
+    MONTH_OF_YEAR,
+    NUMERIC_DAY,
+    DayRange,
+    read_day_range,
+)
 from knotwork._text.numbers import Number, find_numbers
 from knotwork._text.terms import content_terms
 
@@ -27,8 +33,11 @@ ROUGHLY = Decimal("0.1")
 """The relative difference of two values that agree if one is stated as rounded."""
 ROUNDED = Decimal("0.02")
 """The same if one has the leading digits of the other, as 3,500 and 3,512."""
+_MOST_DIGITS = 15
+"""Digits of values that may be rounded."""
+_LOCAL = 6
+"""Last digits of phone numbers that are compared: the code of a country may be left out."""
 DATE, ONCE, CLOCK, CONTACT, NAME = "date", "once", "clock", "contact", "name"
-RANGE = "range"
 
 _HAN = re.compile(f"[{HAN_AND_KANA}]")
 _MARK = re.compile(r"^[\s>#*+•|-]*(?:\d{1,3}[.)]\s+)?")
@@ -46,7 +55,11 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _CONTACT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w.])\+?\(?\d[\d ()/-]{4,20}\d(?!\w)")
-_BEFORE = re.compile(r"[$€£¥￥]\s?$")
+_SIGN = re.compile(r"[$€£¥￥]\s?$")
+_FURTHER = re.compile(r"\s*(?:[-–—~～]|to|and|[\u4e00-\u9fff]{0,3}[到至])\s*[\d.,]*\d")
+_RANGE = re.compile(r"\s*(?:[-–—~～到至]|to|and|until|till)\s*")
+_TO = re.compile(r"\bto\b|[到至为]")
+_LONGEST_CHANGE = 25
 _NOUN = re.compile(r"[\s-]([A-Za-z]{2,}[a-z-]*)|\s?([\u4e00-\u9fff])")
 _CAPITAL = re.compile(r"\S\s[A-Z]\w*\s$")
 
@@ -55,7 +68,7 @@ class Slot(NamedTuple):
     """A value in a claim: its quantity or noun, its value in the base unit, and its words."""
 
     kind: str
-    value: Decimal | str | tuple[Decimal, Decimal]
+    value: Decimal | str
     start: int
     end: int
     bound: str = ""
@@ -142,9 +155,7 @@ class _Reader:
         self._read_numbers()
         if not self.slots and self.has("role"):
             self._read_name()
-        self.slots.sort(key=lambda slot: slot.start)
-        self._read_changes()
-        self._join_ranges()
+        self._join_slots()
         kept = tuple(slot for slot in self.slots if not slot.is_former)
         former = frozenset(slot.value for slot in self.slots if slot.is_former)
         return Claim(
@@ -158,10 +169,8 @@ class _Reader:
             self.has("retracted"),
         )
 
-    def _add(
-        self, kind: str, value: Decimal | str, start: int, end: int, **more: bool | str
-    ) -> None:
-        self.slots.append(Slot(kind, value, start, end, **more))  # type: ignore[arg-type]
+    def _add(self, kind: str, value: Decimal | str, start: int, end: int) -> None:
+        self.slots.append(Slot(kind, value, start, end))
         self.mask(start, end)
 
     def _read_contacts(self) -> None:
@@ -222,43 +231,29 @@ class _Reader:
         return "", Decimal(1), place
 
     def _read_numbers(self) -> None:
-        bounds = [
-            each
-            for each in read_comparisons(self.text, tuple(read_amounts(self.text)))
-            if each.operator is not Operator.EQUALS
-        ]
+        compared = read_comparisons(self.text, tuple(read_amounts(self.text)))
+        bounds = [each for each in compared if each.operator is not Operator.EQUALS]
         for number in find_numbers("".join(self.rest)):
             before = self.text[: number.start]
+            further = _FURTHER.match(self.text, number.end)
             kind, factor, end = self._unit_at(number.end)
-            sign, noun = _BEFORE.search(before), _NOUN.match(self.text, number.end)
+            sign, noun = _SIGN.search(before), _NOUN.match(self.text, number.end)
+            start = sign.start() if sign else number.start
             if sign:
-                kind, factor, _ = next(
-                    (u.quantity, u.factor, 0)
-                    for u in known_units()
-                    if u.form.fullmatch(sign[0].strip())
-                )
-                end = number.end
+                kind, factor, end = *_sign_unit(sign[0].strip()), number.end
+            elif not kind and further:
+                kind, factor, _ = self._unit_at(further.end())
             elif not kind and noun:
                 kind = next(iter(without_glue(noun[0])), "")
             if self._is_name(number, before, kind):
                 continue
-            start = sign.start() if sign else number.start
-            is_end = any(each.span.start <= number.start < each.span.end for each in bounds)
-            bound = next(
-                (str(b.operator) for b in bounds if is_end and b.span.end >= number.end), ""
-            )
-            if self.has("delta", before):
-                self.mask(start, end)
-                continue
-            self._add(
-                kind,
-                max(number.values) * factor,
-                start,
-                end,
-                bound=bound,
-                is_rough=self.has("about", self.text[:start]),
-                is_former=self.has("former", self.text[:start]),
-            )
+            around = (b for b in bounds if b.span.start <= number.start < b.span.end)
+            bound = next((str(each.operator) for each in around), "")
+            self.mask(start, end)
+            if not self.has("delta", before):
+                rough, former = (self.has(key, self.text[:start]) for key in ("about", "former"))
+                value = max(number.values) * factor
+                self.slots.append(Slot(kind, value, start, end, bound, rough, former))
 
     def _is_name(self, number: Number, before: str, kind: str) -> bool:
         """Return True if a number names a thing, as in "room 12", or is a word such as "one"."""
@@ -278,40 +273,28 @@ class _Reader:
                     self._add(NAME, found[group].casefold(), *found.span(group))
                     return
 
-    def _read_changes(self) -> None:
-        """Mark the first value of "rose from 30 to 35" as a former one."""
-        for place in range(len(self.slots) - 1):
-            one, other = self.slots[place : place + 2]
-            between = self.text[one.end : other.start]
-            is_joined = len(between) < 25 and re.search(r"\bto\b|[到至为]", between)
-            if is_joined and one.kind in ("", other.kind) and self.has("change"):
-                self.slots[place] = one._replace(is_former=True, value=_as_unit(one, other))
-                self.slots[place + 1] = other._replace(bound="")
-
-    def _join_ranges(self) -> None:
+    def _join_slots(self) -> None:
+        """Join the ends of ranges, and mark the first value of "rose from 30 to 35" as former."""
         joined: list[Slot] = []
-        for slot in self.slots:
-            last = joined[-1] if joined else None
-            between = self.text[last.end : slot.start] if last else "x"
-            is_range = re.fullmatch(r"\s*(?:[-–—~～到至]|to|and|until|till)\s*", between)
-            if last and is_range and last.kind in ("", slot.kind) and not last.is_former:
-                ends = (_as_unit(last, slot), slot.value)
-                joined[-1] = Slot(slot.kind, ends, last.start, slot.end, RANGE)  # type: ignore[arg-type]
+        changes = self.has("change")
+        for slot in sorted(self.slots, key=lambda slot: slot.start):
+            last = joined[-1] if joined else slot
+            between = self.text[last.end : slot.start]
+            if last.kind != slot.kind or last is slot or last.is_former:
+                joined.append(slot)
+            elif changes and len(between) < _LONGEST_CHANGE and _TO.search(between):
+                joined[-1:] = [last._replace(is_former=True), slot._replace(bound="")]
+            elif _RANGE.fullmatch(between):
+                ends = f"{last.value}/{slot.value}"
+                joined[-1] = Slot(slot.kind, ends, last.start, slot.end, "range")
             else:
                 joined.append(slot)
         self.slots = joined
 
 
-def _as_unit(one: Slot, other: Slot) -> Decimal | str | tuple[Decimal, Decimal]:
-    """Return the value of the first number of "30 to 35 kg" in the unit of the second."""
-    if one.kind or not isinstance(one.value, Decimal):
-        return one.value
-    factors = [u.factor for u in known_units() if u.quantity == other.kind]
-    return (
-        one.value * next((f for f in factors if f != 1), Decimal(1))
-        if len(factors) == 1
-        else one.value
-    )
+def _sign_unit(sign: str) -> tuple[str, Decimal]:
+    """Return the currency of a sign, with the factor 1."""
+    return next(unit.quantity for unit in known_units() if unit.form.fullmatch(sign)), Decimal(1)
 
 
 def _day_of_year(words: str) -> str:
@@ -326,32 +309,35 @@ def values_differ(one: Slot, other: Slot) -> bool | None:
     a, b = one.value, other.value
     if one.kind != other.kind or one.bound != other.bound:
         return None
-    if one.kind in (DATE, ONCE):
-        (a1, _, a2), (b1, _, b2) = str(a).partition("/"), str(b).partition("/")
-        if not a2 or not b2:
-            return a1[-5:] != b1[-5:]
-        if one.kind == DATE and a1[:4] != b1[:4]:
-            return None  # of two years
-        return a2 < b1 or b2 < a1
-    if one.kind == NAME:
-        mine, others = set(re.findall(r"\w+", str(a))), set(re.findall(r"\w+", str(b)))
-        return not (mine <= others or others <= mine)
     if isinstance(a, Decimal) and isinstance(b, Decimal) and a != b:
-        most = max(abs(a), abs(b))
-        share = abs(a - b) / most
+        share = abs(a - b) / max(abs(a), abs(b))
         if one.is_rough or other.is_rough:
             return share > ROUGHLY
         return share > ROUNDED or not (_rounds(a, b) or _rounds(b, a))
-    if one.kind == CONTACT:
-        return not (str(a).endswith(str(b)[-6:]) or str(b).endswith(str(a)[-6:]))
-    return a != b
+    return _words_differ(one.kind, str(a), str(b))
+
+
+def _words_differ(kind: str, a: str, b: str) -> bool | None:
+    if kind == NAME:
+        mine, others = set(a.split()), set(b.split())
+        return not (mine <= others or others <= mine)
+    if kind == CONTACT:
+        return a[-_LOCAL:] != b[-_LOCAL:]
+    if kind not in (DATE, ONCE):
+        return a != b
+    (a1, _, a2), (b1, _, b2) = a.partition("/"), b.partition("/")
+    if not a2 or not b2:
+        return a1[-5:] != b1[-5:]
+    is_of_two_years = kind == DATE and a1[:4] != b1[:4]
+    return None if is_of_two_years else a2 < b1 or b2 < a1
 
 
 def _rounds(one: Decimal, other: Decimal) -> bool:
     """Return True if a value is another one with two or more leading digits, then zeros."""
     bare = one.normalize()
     digits, exponent = len(bare.as_tuple().digits), int(bare.as_tuple().exponent)
-    return digits > 1 and exponent != 0 and round(other, -exponent) == one
+    is_short = other.adjusted() - exponent < _MOST_DIGITS
+    return digits > 1 and exponent != 0 and is_short and round(other, -exponent) == one
 
 
 class Comparison(StrEnum):

@@ -44,13 +44,16 @@ from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Docum
 _HEAD = 400
 """Characters at the start of a document in which it may say its date."""
 _DATED_LINE = re.compile(
-    r"(?:\b(?:date|dated|updated?|as of|version of|published|status|meeting (?:of|on)|minutes of)\b|日期|时间|更新|发布|截至)"
-    r"[^\n]{0,30}$",
+    r"(?:\b(?:date|dated|updated?|as of|version of|published|status|meeting (?:of|on)|minutes of)\b"
+    r"|日期|时间|更新|发布|截至)[^\n]{0,30}$",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
+_AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
+_BEFORE = re.compile(r"\bbefore\s+(?:the\s+)?$", re.IGNORECASE)
+_BEFORE_ZH = re.compile(r"\s*[之以]?前")
 _MOST_ALIKE = 40
 """Claims with the same words that are compared; more are rows of a list."""
 
@@ -76,6 +79,12 @@ class PlacedClaim:
     titles: frozenset[str]
     headings: frozenset[str]
     dated: DocumentDate | None
+
+    @property
+    def about(self) -> frozenset[str]:
+        """The terms of what the claim is about."""
+        kinds = {slot.kind for slot in self.claim.slots}
+        return self.claim.terms | self.titles | self.headings | kinds
 
     @property
     def days(self) -> DayRange:
@@ -191,7 +200,7 @@ def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
     return any(_names(a) - _names(b) and _names(b) - _names(a) for a, b in pairs)
 
 
-def is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
+def _is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
     """Return True if two claims are about two periods, each in its own words."""
     times = [each.claim.since for each in (one, other)]
     periods = one.claim.is_period and other.claim.is_period
@@ -211,16 +220,10 @@ def asked_day(question: QuestionReading, today: date) -> int:
     if len(times) != 1:
         return today.toordinal()
     (found, days), before = times[0], text[: times[0][0].start()]
-    words = own_words(text)
-    if any(
-        each.since.search(before) and not re.search(r"(?i)\bas (?:of|from)\b", before)
-        for each in words
-    ):
+    if _AFTER.search(before):
         return today.toordinal()
-    ends_before = re.search(r"(?i)\bbefore\s+(?:the\s+)?$", before) or re.match(
-        r"\s*[之以]?前", text[found.end() :]
-    )
-    return days.start - 1 if ends_before else days.end - 1
+    is_before = _BEFORE.search(before) or _BEFORE_ZH.match(text, found.end())
+    return days.start - 1 if is_before else days.end - 1
 
 
 _ALWAYS, _IF_ASKED = 1, 4
@@ -243,17 +246,21 @@ class Disagreement(NamedTuple):
 
     def dates(self, language: str) -> list[str]:
         """Return what precedes the piece of each claim."""
-        colon = "：" if language == "zh" else ": "
-        return [f"{_date_words(each.shown(), language)}{colon}" for each in self.claims]
+        colon = "：" if language == "zh" else ":"
+        gaps = ("\n\n" if p.grain not in (Grain.PARAGRAPH, Grain.ROW) else " " for p in self.pieces)
+        return [
+            f"{_date_words(each.shown(), language)}{colon}{gap}"
+            for each, gap in zip(self.claims, gaps, strict=False)
+        ]
 
     def note(self, language: str) -> str:
         """Return the note on the values and their dates."""
         shown = [claim.shown() for claim in self.claims]
-        values = [
-            f"{each.value or each.quote} ({_date_words(each, language)}, {each.title or each.document})"
+        values = (
+            f"{each.value or each.quote} ({_date_words(each, language)}, {each.title})"
             for each in shown
-        ]
-        return disagreement(language, values=("；" if language == "zh" else "; ").join(values))
+        )
+        return disagreement(language, values="; ".join(values))
 
 
 def find_disagreement(
@@ -279,10 +286,11 @@ def find_disagreement(
         for claim in read_claims([(item.chunk, item.span)], known, dates)
     }
     asked = set(without_glue(question.text)) - {str(year) for year in range(1900, 2101)}
-    for key in sorted(first & placed.keys(), key=lambda key: -near[key].worth):
+    covers = {key: len(asked & placed[key].about) for key in first & placed.keys()}
+    most = max(covers.values(), default=0)
+    for key in sorted(covers, key=lambda key: -near[key].worth):
         lead = placed[key]
-        about = lead.claim.terms | lead.titles | {slot.kind for slot in lead.claim.slots}
-        if not asked & about or not question.expected.allows(lead.claim.text):
+        if not 0 < covers[key] == most or not question.expected.allows(lead.claim.text):
             continue
         compared = {k: compare(lead, claim) for k, claim in placed.items()}
         others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
@@ -332,31 +340,48 @@ def _date_words(claim: ConflictingClaim, language: str) -> str:
 
 
 def find_conflicts(store: Store) -> list[Conflict]:
-    """Return what the documents of an index disagree on, ordered by their words."""
+    """Return what the documents of an index disagree on, ordered by their uris."""
+    near: defaultdict[PlacedClaim, set[PlacedClaim]] = defaultdict(set)
+    for claims in checked(_alike_claims(store)):
+        for one, other in combinations(claims, 2):
+            differs = compare(one, other) is Comparison.DIFFERS
+            if differs and not _is_of_periods(one, other):
+                near[one].add(other)
+                near[other].add(one)
+    today, found = datetime.now().astimezone().date().toordinal(), []
+    while near:
+        joined, waiting = set(), [next(iter(near))]
+        while waiting:
+            joined.add(claim := waiting.pop())
+            waiting += near.pop(claim, ())
+        shown = (claim.shown() for claim in sort_claims(list(joined), today))
+        found.append(Conflict(tuple(shown)))
+    return sorted(found, key=lambda each: [(claim.document, claim.span) for claim in each.claims])
+
+
+def _alike_claims(store: Store) -> Iterator[list[PlacedClaim]]:
+    """Yield the claims whose words are the same, but for those of titles."""
     alike: defaultdict[frozenset[str], list[PlacedClaim]] = defaultdict(list)
+    retracted: set[frozenset[str]] = set()
+    for is_second in (False, True):
+        for placed in _claims_of(store) if retracted or not is_second else ():
+            claim, titles = placed.claim, placed.titles
+            has_value = bool(claim.slots or claim.is_retracted)
+            if is_second and (has_value or claim.terms not in retracted):
+                continue
+            if claim.is_retracted and not claim.slots:
+                retracted.add(claim.terms)
+            if has_value or is_second:
+                for key in {claim.terms, claim.terms - titles, claim.terms | titles}:
+                    alike[key].append(placed)
+    yield from (claims for claims in alike.values() if 1 < len(claims) <= _MOST_ALIKE)
+
+
+def _claims_of(store: Store) -> Iterator[PlacedClaim]:
     for identifier in checked(store.documents.document_ids()):
         documents = store.documents.documents([identifier])
         dates = date_documents(store, documents.values())
         chunk_ids = store.documents.chunk_ids_of([identifier]).get(identifier, [])
         chunks = (c for c in store.documents.chunks(chunk_ids).values() if not c.is_parent)
-        sentences = {(c.document_id, s): (c, s) for c in chunks for s in c.sentences}
-        for claim in read_claims(sentences.values(), documents, dates):
-            if claim.claim.slots or claim.claim.is_retracted:
-                terms, titles = claim.claim.terms, claim.titles
-                for key in {terms, terms - titles, terms | titles}:
-                    alike[key].append(claim)
-    groups: dict[frozenset[tuple[str, Span]], list[PlacedClaim]] = {}
-    for claims in alike.values():
-        if not 1 < len(claims) <= _MOST_ALIKE:
-            continue
-        pairs = [
-            p
-            for p in combinations(claims, 2)
-            if compare(*p) is Comparison.DIFFERS and not is_of_periods(*p)
-        ]
-        if pairs:
-            told = {(c.uri, c.span): c for pair in pairs for c in pair}
-            groups[frozenset(told)] = sort_claims(list(told.values()), date.today().toordinal())
-    kept = [held for key, held in groups.items() if not any(key < other for other in groups)]
-    found = [Conflict(tuple(claim.shown() for claim in held)) for held in kept]
-    return sorted(found, key=lambda each: [(claim.document, claim.span) for claim in each.claims])
+        sentences = {span: (chunk, span) for chunk in chunks for span in chunk.sentences}
+        yield from read_claims(sentences.values(), documents, dates)
