@@ -309,7 +309,9 @@ def values_differ(one: Slot, other: Slot) -> bool | None:
     a, b = one.value, other.value
     if one.kind != other.kind or one.bound != other.bound:
         return None
-    if isinstance(a, Decimal) and isinstance(b, Decimal) and a != b:
+    if a == b:
+        return False
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
         share = abs(a - b) / max(abs(a), abs(b))
         if one.is_rough or other.is_rough:
             return share > ROUGHLY

@@ -29,6 +29,7 @@ from knotwork._synthesis.claims import (
 )
 from knotwork._synthesis.messages import date_of_file, disagreement, undated
 from knotwork._synthesis.pieces import (
+    GRAIN_OF,
     LONGEST_FURTHER,
     MOST_PROPOSING,
     DocumentBlocks,
@@ -226,6 +227,8 @@ def asked_day(question: QuestionReading, today: date) -> int:
     return days.start - 1 if is_before else days.end - 1
 
 
+_INLINE = (Grain.PARAGRAPH, Grain.ITEM)
+"""Pieces that begin behind their date, not below it."""
 _ALWAYS, _IF_ASKED = 1, 4
 """Pieces in which a claim is looked for, by whether the question asks about times or changes."""
 _MOST_TOLD = 4
@@ -247,7 +250,7 @@ class Disagreement(NamedTuple):
     def dates(self, language: str) -> list[str]:
         """Return what precedes the piece of each claim."""
         colon = "：" if language == "zh" else ":"
-        gaps = ("\n\n" if p.grain not in (Grain.PARAGRAPH, Grain.ROW) else " " for p in self.pieces)
+        gaps = ("\n\n" if p.grain not in _INLINE else " " for p in self.pieces)
         return [
             f"{_date_words(each.shown(), language)}{colon}{gap}"
             for each, gap in zip(self.claims, gaps, strict=False)
@@ -319,17 +322,17 @@ def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
 def _piece_of(
     item: SelectedSentence, pieces: Sequence[Piece], known: Mapping[str, Document]
 ) -> Piece:
-    """Return the piece that a sentence is in, or a new one around it."""
+    """Return the piece that a sentence is in, or a new one around it: its table beside others."""
+    key = item.chunk.document_id, item.span
     for piece in pieces:
-        if any(
-            part.chunk.document_id == item.chunk.document_id and part.span == item.span
-            for part in piece.parts
-        ):
+        if any((part.chunk.document_id, part.span) == key for part in piece.parts):
             return piece
     source = DocumentBlocks(known[item.chunk.document_id])
-    row = next((b for b in item.chunk.blocks_around(item.span) if b.kind is BlockKind.ROW), None)
-    if row is not None:
-        return Piece(Grain.ROW, row.span, source, row, parts=[item])
+    beside = {GRAIN_OF[BlockKind.TABLE]} & {piece.grain for piece in pieces}
+    wanted = BlockKind.TABLE if beside else BlockKind.ROW
+    around = (b for b in source.index.around(item.span) if b.kind is wanted)
+    if block := next(around, None):
+        return Piece(GRAIN_OF[wanted], block.span, source, block, parts=[item])
     return Piece(Grain.PARAGRAPH, source.prose(item, LONGEST_FURTHER), source, parts=[item])
 
 
