@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import NamedTuple
 
 from knotwork._cancellation import checked
@@ -27,7 +27,12 @@ from knotwork._synthesis.claims import (
     read_time,
     without_glue,
 )
-from knotwork._synthesis.messages import date_of_file, disagreement, undated
+from knotwork._synthesis.messages import (
+    date_of_file,
+    disagreement,
+    undated,
+    values_by_date,
+)
 from knotwork._synthesis.pieces import (
     GRAIN_OF,
     LONGEST_FURTHER,
@@ -239,7 +244,7 @@ class Disagreement(NamedTuple):
     """Claims about one thing that differ, those that hold at the asked time first.
 
     ``pieces`` are those of the claims, then the others of the answer. ``is_said`` if a claim itself
-    says that its value replaces the other one.
+    says that its value replaces the other one, or each of which period it is.
     """
 
     claims: tuple[PlacedClaim, ...]
@@ -248,13 +253,11 @@ class Disagreement(NamedTuple):
     is_said: bool
 
     def dates(self, language: str) -> list[str]:
-        """Return what precedes the piece of each claim."""
+        """Return what precedes each piece: the date of its claim, if it is of one."""
         colon = "：" if language == "zh" else ":"
         gaps = ("\n\n" if p.grain not in _INLINE else " " for p in self.pieces)
-        return [
-            f"{_date_words(each.shown(), language)}{colon}{gap}"
-            for each, gap in zip(self.claims, gaps, strict=False)
-        ]
+        words = (f"{_date_words(each.shown(), language)}{colon}" for each in self.claims)
+        return [f"{w}{gap}" if w else "" for w, gap in zip_longest(words, gaps, fillvalue="")]
 
     def note(self, language: str) -> str:
         """Return the note on the values and their dates."""
@@ -263,7 +266,8 @@ class Disagreement(NamedTuple):
             f"{each.value or each.quote} ({_date_words(each, language)}, {each.title})"
             for each in shown
         )
-        return disagreement(language, values="; ".join(values))
+        message = values_by_date if self.is_said else disagreement
+        return message(language, values="; ".join(values))
 
 
 def find_disagreement(
@@ -298,7 +302,10 @@ def find_disagreement(
         compared = {k: compare(lead, claim) for k, claim in placed.items()}
         others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
         if others:
-            is_said = Comparison.DIFFERS not in compared.values()
+            is_said = not any(
+                compared[k] is Comparison.DIFFERS and not _is_of_periods(lead, claim)
+                for k, claim in others.items()
+            )
             told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
             own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
             shown = [_piece_of(own[claim], pieces, known) for claim in told]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
@@ -68,7 +67,7 @@ def compose_answer(
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute = find_disagreement(reading, pieces, candidates, store) if answered else None
     short = choose_short_answer(pieces[0], question, confidence=confidence) if answered else ""
-    dates: list[str] = []
+    dates = [""] * len(pieces)
     if dispute is not None:
         pieces, dates = dispute.pieces, dispute.dates(language)
         short = dispute.claims[0].claim.words if short and dispute.has_winner else ""
@@ -77,7 +76,7 @@ def compose_answer(
     citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
     shown = tuple(
         AnswerPiece(piece.grain, with_mark(f"{day}{write_piece(piece, language)}", number), number)
-        for number, (piece, day) in enumerate(zip_longest(pieces, dates, fillvalue=""), 1)
+        for number, (piece, day) in enumerate(zip(pieces, dates, strict=True), 1)
     )
     if answered:
         text, reason = "\n\n".join(piece.markdown for piece in shown), ""
@@ -95,7 +94,7 @@ def compose_answer(
         retriever=evidence.retriever,
         notes=(
             *evidence.notes,
-            *([dispute.note(language)] if dispute and not dispute.is_said else []),
+            *([dispute.note(language)] if dispute else []),
         ),
         short=short,
         pieces=shown if answered else (),

@@ -34,6 +34,9 @@ low_confidence = MessageText(
     "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
 )
 disagreement = MessageText("The documents disagree: {values}", "各文档说法不一：{values}")
+values_by_date = MessageText(
+    "The value depends on the date: {values}", "不同时间的数值不同：{values}"
+)
 undated = MessageText("no date", "无日期")
 date_of_file = MessageText("file of {date}", "文件日期{date}")
 part_not_found = MessageText(
