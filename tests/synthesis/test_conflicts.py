@@ -176,11 +176,14 @@ def test_a_rule_that_no_longer_applies_conflicts_with_itself(tmp_path):
 def test_an_answer_gives_both_values(tmp_path):
     others = {
         "garden.md": "# Garden\n\nThe garden has 12 apple trees.",
+        "novex.md": "# Novex\n\nIn 2019 Novex had 95 employees.",
+        "profile.md": "# Novex profile\n\nIn 2023 Novex had 140 employees.",
         "a.md": "---\ndate: 2023-04-01\n---\n# Notice\n\nA locker costs 8 euros.",
         "b.md": "---\ndate: 2023-04-01\n---\n# Prices\n\nA locker costs 10 euros.",
     }
     with index_of(tmp_path, FEES | others) as kb:
         now, then = kb.ask("What is the membership fee?"), kb.ask("What was the fee in 2022?")
+        periods = kb.ask("How many employees does Novex have?")
         plain, tied = kb.ask("How many apple trees are there?"), kb.ask("What does a locker cost?")
     assert now.text.startswith("2024-05-01: ")
     assert now.text.index("€35") < now.text.index("2022: ") < now.text.index("30 euros")
@@ -189,5 +192,7 @@ def test_an_answer_gives_both_values(tmp_path):
     values = "€35 (2024-05-01, Minutes of 12 March 2024); 30 euros (2022, Fees 2022)"
     assert now.notes == (f"The documents disagree: {values}",)
     assert not plain.notes
+    (note,) = periods.notes
+    assert note.startswith("The value depends on the date: 140 (2023, ")
     assert not tied.short
     assert tied.text.count("2023-04-01: ") == 2

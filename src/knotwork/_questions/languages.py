@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
@@ -71,51 +71,17 @@ class ScopeWords:
 
 
 @dataclass(frozen=True)
-class ClaimWords:
-    """How sentences state a value of a thing, and when.
-
-    ``glue`` are words that do not say what has the value, ``generic`` those of titles that name no
-    thing. What is ``unsure`` is not stated. ``retracted`` ends a rule, ``change`` and ``former``
-    state an earlier value, ``delta`` a difference, ``about`` a rounded one, and a number behind
-    ``label`` is a name. ``since``, ``until``, ``during``, ``from_then`` and ``by_then`` are around
-    times. ``dated`` and ``once`` have a date as their value, ``phone`` a number, and ``role`` a
-    name, which ``named`` finds. ``now`` and ``changed`` are words of questions.
-    """
-
-    glue: Words
-    generic: Words
-    unsure: Words
-    retracted: Words
-    change: Words
-    former: Words
-    delta: Words
-    about: Words
-    label: Words
-    since: Words
-    until: Words
-    during: Words
-    from_then: Words
-    by_then: Words
-    dated: Words
-    once: Words
-    phone: Words
-    role: Words
-    named: Words
-    now: Words
-    changed: Words
-
-
-@dataclass(frozen=True)
 class Language:
     """The words by which a language asks and points, in simplified characters and any case.
 
     ``yes_no`` to ``where`` are questions for a value of that kind, ``relations`` for a thing and
     its relations, ``general`` for what many say, without a name. ``pronoun`` is what a sentence
-    begins with that stands for a name, in a group named after its kind.
+    begins with that stands for a name, in a group named after its kind. ``claims`` are the words by
+    which sentences state values, by the names that `english.toml` explains.
     """
 
     scopes: ScopeWords
-    claims: ClaimWords
+    claims: Mapping[str, Words]
     general: Words
     relations: Words
     yes_no: Words
@@ -153,7 +119,7 @@ def _read_language(name: str) -> Language:
         for key, value in held["scopes"].items()
     }
     claims = {key: Words(fill(form)) for key, form in held["claims"].items()}
-    return Language(scopes=ScopeWords(**scopes), claims=ClaimWords(**claims), **words)
+    return Language(scopes=ScopeWords(**scopes), claims=claims, **words)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")

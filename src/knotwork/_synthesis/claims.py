@@ -7,14 +7,14 @@ exist is worse than one that is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
 from knotwork._questions.amounts import Operator, read_amounts, read_comparisons
-from knotwork._questions.languages import CHINESE, ENGLISH, ClaimWords, Words, known_units
+from knotwork._questions.languages import CHINESE, ENGLISH, Words, known_units
 from knotwork._text.chinese import HAN_AND_KANA, simplify
 from knotwork._text.dates import (
     DAY,
@@ -105,7 +105,7 @@ def read_time(words: str) -> DayRange | None:
     return read_day_range(year[0] if year else bare, day_first=True) or read_day_range(bare)
 
 
-def own_words(text: str) -> tuple[ClaimWords, ...]:
+def own_words(text: str) -> tuple[Mapping[str, Words], ...]:
     """Return the words of the languages that a text may be in."""
     return (CHINESE.claims, ENGLISH.claims) if _HAN.search(text) else (ENGLISH.claims,)
 
@@ -113,8 +113,8 @@ def own_words(text: str) -> tuple[ClaimWords, ...]:
 def without_glue(text: str, *, generic: bool = False) -> frozenset[str]:
     """Return the terms of a text that say what it is about."""
     for words in own_words(text):
-        text = words.glue.form.sub(" ", text)
-        text = words.generic.form.sub(" ", text) if generic else text
+        text = words["glue"].form.sub(" ", text)
+        text = words["generic"].form.sub(" ", text) if generic else text
     return frozenset(content_terms(text))
 
 
@@ -138,11 +138,11 @@ class _Reader:
 
     def has(self, key: str, text: str | None = None) -> bool:
         """Return True if a text, by default the sentence, has words of a kind."""
-        forms: Iterator[Words] = (getattr(words, key) for words in self.words)
-        return any(form.search(self.text if text is None else text) for form in forms)
+        text = self.text if text is None else text
+        return any(words[key].search(text) for words in self.words)
 
     def starts(self, key: str, place: int) -> bool:
-        return any(getattr(words, key).form.match(self.text, place) for words in self.words)
+        return any(words[key].form.match(self.text, place) for words in self.words)
 
     def mask(self, start: int, end: int) -> None:
         self.rest[start:end] = " " * (end - start)
@@ -212,10 +212,10 @@ class _Reader:
             self.mask(found.start(), behind)
             for words in self.words:
                 for key in ("from_then", "by_then"):
-                    after = getattr(words, key).form.match(self.text, behind)
+                    after = words[key].form.match(self.text, behind)
                     self.mask(behind, after.end() if after else behind)
                 for key in ("since", "until", "during"):
-                    ahead = getattr(words, key).search(before)
+                    ahead = words[key].search(before)
                     self.mask(ahead.start() if ahead else found.start(), found.start())
             if self.has("until", before) or self.starts("by_then", behind):
                 self.until = days
@@ -267,9 +267,9 @@ class _Reader:
 
     def _read_name(self) -> None:
         for words in self.words:
-            for found in words.named.form.finditer(self.text):
+            for found in words["named"].form.finditer(self.text):
                 group = "name" if found["name"] else "front"
-                if without_glue(found[group]) and not words.role.search(found[group]):
+                if without_glue(found[group]) and not words["role"].search(found[group]):
                     self._add(NAME, found[group].casefold(), *found.span(group))
                     return
 

@@ -280,7 +280,7 @@ def find_disagreement(
     words, today = own_words(question.text), datetime.now().astimezone().date()
     day = asked_day(question, today)
     asks_more = day != today.toordinal() or any(
-        form.search(question.simple) for each in words for form in (each.now, each.changed)
+        each[key].search(question.simple) for each in words for key in ("now", "changed")
     )
     leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
     first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
