@@ -165,6 +165,14 @@ def test_different_things_do_not_conflict(tmp_path, files):
     assert listed(tmp_path, files) == []
 
 
+def test_numbers_of_files_beside_a_title_are_no_names(tmp_path):
+    files = {
+        "scan0012.md": "---\ndate: 2021-02-03\n---\n# Sauna\n\nThe sauna costs 5 euros.",
+        "scan0044.md": "---\ndate: 2023-02-03\n---\n# Sauna\n\nThe sauna costs 7 euros.",
+    }
+    assert listed(tmp_path, files) == [[("7 euros", "2023-02-03"), ("5 euros", "2021-02-03")]]
+
+
 def test_a_rule_that_no_longer_applies_conflicts_with_itself(tmp_path):
     files = {
         "a.md": "# Garden 2020\n\nThe garden is open on Sundays.",

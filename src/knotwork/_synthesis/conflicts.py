@@ -75,7 +75,8 @@ class DocumentDate(NamedTuple):
 class PlacedClaim:
     """A claim with the terms of the titles and headings around it, and the date it has.
 
-    ``titles`` are of the document and the name of its file, without dates and kinds of texts.
+    ``titles`` are of the document and the name of its file, without dates and kinds of texts, and
+    without numbers as in "scan0012" beside a title.
     """
 
     claim: Claim
@@ -141,7 +142,9 @@ def read_claims(
         before = chunk.text[: span.start - chunk.span.start]
         own = [found[1] for found in _HEADING.finditer(before)][-1:]
         labels = [name for block in around for name in block.names]
-        titles = _names(f"{document.title} / {file_stem(document.uri)}")
+        title, stem = _names(document.title), _names(file_stem(document.uri))
+        serial = {term for term in stem - title if document.title and not term.isalpha()}
+        titles = title | stem - serial
         headings = _names(" / ".join([*chunk.headings, *own, *labels])) - titles
         dated = dates.get(document.id)
         yield PlacedClaim(claim, document.uri, document.title, span, titles, headings, dated)
