@@ -10,7 +10,7 @@ import knotwork
 
 FIELD = (
     f'<w:p {nsdecls("w")}><w:r><w:t>As </w:t></w:r><w:r><w:fldChar w:fldCharType="begin"/></w:r>'
-    '<w:r><w:instrText> REF _Ref1 \\h </w:instrText></w:r>'
+    "<w:r><w:instrText> REF _Ref1 \\h </w:instrText></w:r>"
     '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>the costs</w:t></w:r>'
     '<w:r><w:fldChar w:fldCharType="end"/></w:r><w:r><w:t> say.</w:t></w:r></w:p>'
 )

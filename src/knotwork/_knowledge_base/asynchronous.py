@@ -173,6 +173,7 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     describe = awaited(KnowledgeGraph.describe)
     links = awaited(KnowledgeGraph.links)
     dead_links = awaited(KnowledgeGraph.dead_links)
+    conflicts = awaited(KnowledgeGraph.conflicts)
     shortest_paths = awaited(KnowledgeGraph.shortest_paths)
     import_files = finished(
         KnowledgeGraph.import_files, KnowledgeGraph.import_events, lambda step: step.report

@@ -16,6 +16,7 @@ from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.links import dead_targets, links_to, resolve_links
 from knotwork.errors import UnknownName
 from knotwork.records import (
+    Conflict,
     Direction,
     DocumentLink,
     GraphPath,
@@ -142,6 +143,16 @@ class KnowledgeGraph:
         sources = self._store.documents.documents(sorted(ids)).values()
         resolved = resolve_links(self._store, sorted(sources, key=lambda source: source.uri))
         return [link for link in resolved if link.target in dead and not link.document]
+
+    def conflicts(self) -> list[Conflict]:
+        """Return the claims of documents that give different values for one thing.
+
+        Sentences are compared whose words agree but for a number, a date or a name; claims about
+        different periods do not disagree. No model is called.
+        """
+        from knotwork._synthesis.conflicts import find_conflicts
+
+        return find_conflicts(self._store)
 
     def shortest_paths(self, one: str, other: str, *, limit: int = 5) -> list[GraphPath]:
         """Return the shortest paths between two entities, those over stated relations first, each

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -75,10 +76,12 @@ class Language:
 
     ``yes_no`` to ``where`` are questions for a value of that kind, ``relations`` for a thing and
     its relations, ``general`` for what many say, without a name. ``pronoun`` is what a sentence
-    begins with that stands for a name, in a group named after its kind.
+    begins with that stands for a name, in a group named after its kind. ``claims`` are the words by
+    which sentences state values, by the names that `english.toml` explains.
     """
 
     scopes: ScopeWords
+    claims: Mapping[str, Words]
     general: Words
     relations: Words
     yes_no: Words
@@ -115,7 +118,8 @@ def _read_language(name: str) -> Language:
         else Words(fill(value))
         for key, value in held["scopes"].items()
     }
-    return Language(scopes=ScopeWords(**scopes), **words)
+    claims = {key: Words(fill(form)) for key, form in held["claims"].items()}
+    return Language(scopes=ScopeWords(**scopes), claims=claims, **words)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
@@ -136,6 +140,25 @@ def _read_dimensions() -> dict[str, Dimension]:
         )
         for name, form in tomllib.loads(text).items()
     }
+
+
+class Unit(NamedTuple):
+    """A unit behind a number: its quantity, and its factor in the base unit of that."""
+
+    form: re.Pattern[str]
+    quantity: str
+    factor: Decimal
+
+
+@cache
+def known_units() -> tuple[Unit, ...]:
+    """Return the units of claims."""
+    text = files("knotwork._questions").joinpath("units.toml").read_text("utf-8")
+    return tuple(
+        Unit(re.compile(rf"\s?-?(?:{form})", re.IGNORECASE), quantity, Decimal(factor))
+        for quantity, forms in tomllib.loads(text, parse_float=Decimal).items()
+        for form, factor in forms.items()
+    )
 
 
 _HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"

@@ -18,6 +18,7 @@ from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.optional_parts import attempt
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import cite_sentences
+from knotwork._synthesis.conflicts import find_disagreement
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
@@ -62,26 +63,37 @@ def compose_answer(
     if led is not None:
         return led
     question = evidence.query.text
-    language = reading_of(question).language
+    reading = reading_of(question)
+    language = reading.language
     candidates = rank_candidates(evidence)
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
-    attempt("Naming subjects", lambda: name_subjects(pieces, evidence, store), None, failed)
-    best = [piece.best for piece in pieces]
-    citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
     answered = bool(pieces) and confidence >= settings.abstain_below
-    short = ""
+    dispute, short = None, ""
     if answered:
+        dispute = attempt(
+            "The comparison of documents",
+            lambda: find_disagreement(reading, pieces, candidates, store),
+            None,
+            failed,
+        )
         short = attempt(
             "The short answer",
             lambda: choose_short_answer(pieces[0], question, confidence=confidence),
             "",
             failed,
         )
+    dates = [""] * len(pieces)
+    if dispute is not None:
+        pieces, dates = dispute.pieces, dispute.dates(language)
+        short = dispute.claims[0].claim.words if short and dispute.has_winner else ""
+    attempt("Naming subjects", lambda: name_subjects(pieces, evidence, store), None, failed)
+    best = [piece.best for piece in pieces]
+    citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])
     shown = tuple(
-        AnswerPiece(piece.grain, with_mark(write_piece(piece, language), number), number)
-        for number, piece in enumerate(pieces, 1)
+        AnswerPiece(piece.grain, with_mark(f"{day}{write_piece(piece, language)}", number), number)
+        for number, (piece, day) in enumerate(zip(pieces, dates, strict=True), 1)
     )
     if answered:
         text, reason = "\n\n".join(piece.markdown for piece in shown), ""
@@ -97,7 +109,7 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=(*evidence.notes, *failed),
+        notes=(*evidence.notes, *([dispute.note(language)] if dispute else ()), *failed),
         short=short,
         pieces=shown if answered else (),
     )

@@ -33,6 +33,12 @@ low_confidence = MessageText(
     "The confidence is {found:.2f}, and {needed:.2f} is needed (answer.abstain_below).",
     "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
 )
+disagreement = MessageText("The documents disagree: {values}", "各文档说法不一：{values}")
+values_by_date = MessageText(
+    "The value depends on the date: {values}", "不同时间的数值不同：{values}"
+)
+undated = MessageText("no date", "无日期")
+date_of_file = MessageText("file of {date}", "文件日期{date}")
 part_not_found = MessageText(
     "No passage was found that clearly answers “{question}”",
     "没有找到能明确回答“{question}”的段落。",

@@ -467,7 +467,7 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
     for piece, novelty in further:
         terms = set(content_terms(piece.text))
         is_new = len(terms - known) >= novelty * len(terms)
-        if len(chosen) < most and is_new and not any(_overlap(piece, item) for item in chosen):
+        if len(chosen) < most and is_new and not any(overlap(piece, item) for item in chosen):
             chosen.append(_shorten(piece))
             known |= terms
     return chosen
@@ -511,13 +511,14 @@ def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list
             piece
             for piece in ranked
             if any(part.chunk.id == step.chunk_id for part in piece.parts)
-            and not any(_overlap(piece, other) for other in (first, *links))
+            and not any(overlap(piece, other) for other in (first, *links))
         )
         if (link := next(on_path, None)) is not None:
             links.append(link)
     return links
 
 
-def _overlap(piece: Piece, other: Piece) -> bool:
+def overlap(piece: Piece, other: Piece) -> bool:
+    """Return True if two pieces share a part of one document."""
     same = piece.source.document.id == other.source.document.id
     return same and piece.whole.overlaps(other.whole)

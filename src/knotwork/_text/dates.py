@@ -40,6 +40,11 @@ MONTH_OF_YEAR = (
     rf"|\b{_MONTH}\s*,?\s+\d{{4}}\b)"
 )
 """A month of a year."""
+DAY_OF_YEAR = (
+    rf"(?:\b{_MONTH}\s+{_ORDINAL}(?![\d:])|\b{_ORDINAL}\s+(?:of\s+)?{_MONTH}(?![a-z])"
+    r"|(?<!\d)\d{1,2}\s*月\s*\d{1,2}\s*[日号])"
+)
+"""A day without its year."""
 DECADE = r"(?:\b\d{3}0['’]?s\b|\d{2}\s*世纪\s*\d0\s*年代|\d{3}0\s*年代)"
 """A decade."""
 RELATIVE = (

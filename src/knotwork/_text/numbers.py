@@ -48,6 +48,9 @@ _DIGITS_ZH = {c: v for v, c in enumerate("零一二三四五六七八九")} | {"
 _PLACES_ZH = {"十": 10, "百": 100, "千": 1000}
 _WRITTEN_ZH = "零〇一二两三四五六七八九十百千万亿"
 
+_MOST_DIGITS = 28
+"""Digits that decimal arithmetic keeps."""
+
 _NUMBER = re.compile(
     rf"""(?P<digits>(?<![A-Za-z0-9_.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?!\.?\d))
          (?:\s?(?P<scale>(?:{_SCALE_WORD}|bn|k)\b|万亿|百万|千万|[百千万亿]))?
@@ -116,7 +119,8 @@ def _same_length(text: str) -> str:
 
 def _plain(value: Decimal) -> Decimal:
     """Return an equal number in one form: 5.0 and 5 are the same."""
-    return value.quantize(Decimal(1)) if value == value.to_integral() else value.normalize()
+    is_short = value.adjusted() < _MOST_DIGITS and value == value.to_integral()
+    return value.quantize(Decimal(1)) if is_short else value.normalize()
 
 
 def _read_words(words: str) -> Decimal | None:

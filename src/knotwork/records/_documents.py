@@ -350,6 +350,30 @@ class DocumentLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictingClaim:
+    """A value that a document states, at ``span``, in the sentence ``quote``.
+
+    ``date`` is YYYY, YYYY-MM or YYYY-MM-DD, "" if it is unknown: since when the value holds by the
+    sentence, else the date of the document, or the last change of its file if ``is_of_file``.
+    """
+
+    value: str
+    date: str
+    document: str
+    title: str
+    span: Span
+    quote: str
+    is_of_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Claims of documents that give different values for one thing, the newest first."""
+
+    claims: tuple[ConflictingClaim, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A node of a document's heading tree; the root (level 0) spans the whole text."""
 

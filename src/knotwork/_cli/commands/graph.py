@@ -237,6 +237,32 @@ def links(session: Session, *, uri: str) -> None:
     session.terminal.note(counts, style="dim")
 
 
+@command(
+    "knotwork graph conflicts",
+    "knotwork graph conflicts --json",
+    group=graph_command,
+    short_help="List the values on which documents disagree.",
+)
+def conflicts(session: Session) -> None:
+    """List what documents give different values for, each with its date, the newest first.
+
+    Sentences are compared whose words agree but for a number, a date or a name. The date of a value
+    is that of its sentence, else of its document.
+    """
+    found = session.open().graph.conflicts()
+    shown = [
+        [fields_of(claim) | {"span": [*claim.span]} for claim in each.claims] for each in found
+    ]
+    if session.emit({"conflicts": [{"claims": claims} for claims in shown]}):
+        return
+    for each in found:
+        session.terminal.table(
+            [(c.date or "no date", c.document, join_lines(c.quote)) for c in each.claims]
+        )
+        session.terminal.say()
+    session.terminal.note(count_of(len(found), "conflict"), style="dim")
+
+
 def _describe_target(link: DocumentLink) -> str:
     if not link.document:
         return f"{link.target} (not in the index)"

@@ -1,0 +1,400 @@
+"""Find documents that give different values for one thing, and order what they say by its date."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from itertools import combinations, zip_longest
+from typing import NamedTuple
+
+from knotwork._cancellation import checked
+from knotwork._questions.reading import QuestionReading
+from knotwork._stores.base import Store
+from knotwork._stores.fields import DATE, file_stem, metadata_fields
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.claims import (
+    TIME,
+    Claim,
+    Comparison,
+    compare_claims,
+    first_time,
+    own_words,
+    read_claim,
+    read_time,
+    without_glue,
+)
+from knotwork._synthesis.messages import (
+    date_of_file,
+    disagreement,
+    undated,
+    values_by_date,
+)
+from knotwork._synthesis.pieces import (
+    GRAIN_OF,
+    LONGEST_FURTHER,
+    MOST_PROPOSING,
+    DocumentBlocks,
+    Grain,
+    Piece,
+    overlap,
+)
+from knotwork._synthesis.sentence_selection import name_cells
+from knotwork._text.dates import RELATIVE, DayRange, read_day_range, resolve_relative
+from knotwork._text.statements import SelectedSentence
+from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
+
+_HEAD = 400
+"""Characters at the start of a document in which it may say its date."""
+_DATED_LINE = re.compile(
+    r"(?:\b(?:date|dated|updated?|as of|version of|published|status|meeting (?:of|on)|minutes of)\b"
+    r"|日期|时间|更新|发布|截至)[^\n]{0,30}$",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
+_RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
+_AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
+_BEFORE = re.compile(r"\bbefore\s+(?:the\s+)?$", re.IGNORECASE)
+_BEFORE_ZH = re.compile(r"\s*[之以]?前")
+_MOST_ALIKE = 40
+"""Claims with the same words that are compared; more are rows of a list."""
+
+
+class DocumentDate(NamedTuple):
+    """The date of a document; ``is_of_file`` if nothing but its file has one."""
+
+    days: DayRange
+    is_of_file: bool = False
+
+
+@dataclass(frozen=True)
+class PlacedClaim:
+    """A claim with the terms of the titles and headings around it, and the date it has.
+
+    ``titles`` are of the document and the name of its file, without dates and kinds of texts, and
+    without numbers as in "scan0012" beside a title.
+    """
+
+    claim: Claim
+    uri: str
+    title: str
+    span: Span
+    titles: frozenset[str]
+    headings: frozenset[str]
+    dated: DocumentDate | None
+
+    @property
+    def about(self) -> frozenset[str]:
+        """The terms of what the claim is about."""
+        kinds = {slot.kind for slot in self.claim.slots}
+        return self.claim.terms | self.titles | self.headings | kinds
+
+    @property
+    def days(self) -> DayRange:
+        """Since when it holds, as far as is known."""
+        own = self.claim.since or self.claim.until
+        return own or (self.dated.days if self.dated else DayRange(0, 0))
+
+    @property
+    def date(self) -> str:
+        """The date as YYYY, YYYY-MM or YYYY-MM-DD; "" if it is unknown."""
+        length = self.days.end - self.days.start
+        return self.days.first[: 10 if length == 1 else 7 if length < 32 else 4] if length else ""
+
+    def holds_at(self, day: int) -> bool:
+        """Return True if the claim may hold on a day."""
+        until = self.claim.until
+        return day < until.end if until is not None else self.days.start <= day
+
+    def shown(self) -> ConflictingClaim:
+        """Return it as a record."""
+        is_own = bool(self.claim.since or self.claim.until)
+        is_of_file = not is_own and self.dated is not None and self.dated.is_of_file
+        return ConflictingClaim(
+            value=self.claim.words,
+            date=self.date,
+            is_of_file=is_of_file,
+            document=self.uri,
+            title=self.title,
+            span=self.span,
+            quote=self.claim.text,
+        )
+
+
+def read_claims(
+    sentences: Iterable[tuple[Chunk, Span]],
+    documents: Mapping[str, Document],
+    dates: Mapping[str, DocumentDate],
+) -> Iterator[PlacedClaim]:
+    """Yield the claims of sentences of prose and of rows of tables."""
+    for chunk, span in sentences:
+        around, document = chunk.blocks_around(span), documents[chunk.document_id]
+        if any(block.kind is BlockKind.CODE for block in around):
+            continue
+        columns = next((b.label for b in around if b.kind is BlockKind.TABLE), "")
+        claim = read_claim(name_cells(show_sentence(chunk.text_at(span)), columns))
+        if claim is None or not claim.terms:
+            continue
+        before = chunk.text[: span.start - chunk.span.start]
+        own = [found[1] for found in _HEADING.finditer(before)][-1:]
+        labels = [name for block in around for name in block.names]
+        title, stem = _names(document.title), _names(file_stem(document.uri))
+        serial = {term for term in stem - title if document.title and not term.isalpha()}
+        titles = title | stem - serial
+        headings = _names(" / ".join([*chunk.headings, *own, *labels])) - titles
+        dated = dates.get(document.id)
+        yield PlacedClaim(claim, document.uri, document.title, span, titles, headings, dated)
+
+
+@lru_cache(maxsize=1_000)
+def _names(text: str) -> frozenset[str]:
+    """Return what titles are about, without dates and kinds of texts."""
+    plain = _JOINED.sub(" ", text)
+    terms = without_glue(TIME.sub(" ", plain), generic=True)
+    return frozenset(term for term in terms if len(term) > 1 or term.isdigit())
+
+
+def date_documents(store: Store, documents: Collection[Document]) -> dict[str, DocumentDate]:
+    """Return the dates of documents, by id.
+
+    A date in the title or the name of the file comes first, then that of the metadata, one at the
+    beginning of the text, and the last change of the file.
+    """
+    ledger = store.ledger.get([document.uri for document in documents])
+    found = {}
+    for document in documents:
+        stated = first_time([document.title, file_stem(document.uri)])
+        if stated is None and (own := metadata_fields(document.metadata).get(DATE)):
+            stated = read_day_range(own[0])
+        if stated is None:
+            head = document.text[:_HEAD]
+            times = (t for t in TIME.finditer(head) if _DATED_LINE.search(head[: t.start()]))
+            stated = next(filter(None, (read_time(time[0]) for time in times)), None)
+        entry = ledger.get(document.uri)
+        if stated is not None:
+            found[document.id] = DocumentDate(stated)
+        elif entry is not None and entry.modified_ns > 0:
+            day = datetime.fromtimestamp(entry.modified_ns / 1e9, tz=UTC).date().toordinal()
+            found[document.id] = DocumentDate(DayRange(day, day + 1), is_of_file=True)
+    return found
+
+
+def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
+    """Compare the values that two documents give for one thing."""
+    a, b = one.claim.terms, other.claim.terms
+    if one.uri == other.uri or not a & b or (not one.claim.slots and len(a & b) < 2):
+        return Comparison.NONE
+    if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
+        return Comparison.NONE
+    if one.headings - b - other.headings - other.titles:
+        return Comparison.NONE
+    if other.headings - a - one.headings - one.titles:
+        return Comparison.NONE
+    if one.titles - other.titles - b and other.titles - one.titles - a:
+        return Comparison.NONE
+    return (
+        Comparison.NONE if _in_two_folders(one, other) else compare_claims(one.claim, other.claim)
+    )
+
+
+def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
+    """Return True if folders name two things, as "ashford/fees.md" and "belton/fees.md"."""
+    pairs = list(zip(one.uri.split("/")[:-1], other.uri.split("/")[:-1], strict=False))
+    if one.uri.count("/") != other.uri.count("/"):
+        return False
+    return any(_names(a) - _names(b) and _names(b) - _names(a) for a, b in pairs)
+
+
+def _is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
+    """Return True if two claims are about two periods, each in its own words."""
+    times = [each.claim.since for each in (one, other)]
+    periods = one.claim.is_period and other.claim.is_period
+    return periods and None not in times and times[0] != times[1]
+
+
+def sort_claims(claims: Sequence[PlacedClaim], day: int) -> list[PlacedClaim]:
+    """Return claims in order: those that hold on a day, the newest first, then all others."""
+    newest = sorted(claims, key=lambda each: (-each.days.start, each.uri, each.span))
+    return sorted(newest, key=lambda each: not each.holds_at(day))
+
+
+def asked_day(question: QuestionReading, today: date) -> int:
+    """Return the day whose value a question asks for: today, unless it names a time."""
+    text = _RELATIVE.sub(lambda found: f" {resolve_relative(found[0], today)} ", question.simple)
+    times = [(t, days) for t in TIME.finditer(text) if (days := read_time(t[0]))]
+    if len(times) != 1:
+        return today.toordinal()
+    (found, days), before = times[0], text[: times[0][0].start()]
+    if _AFTER.search(before):
+        return today.toordinal()
+    is_before = _BEFORE.search(before) or _BEFORE_ZH.match(text, found.end())
+    return days.start - 1 if is_before else days.end - 1
+
+
+_INLINE = (Grain.PARAGRAPH, Grain.ITEM)
+"""Pieces that begin behind their date, not below it."""
+_ALWAYS, _IF_ASKED = 1, 4
+"""Pieces in which a claim is looked for, by whether the question asks about times or changes."""
+_MOST_TOLD = 4
+"""Different values that an answer gives."""
+
+
+class Disagreement(NamedTuple):
+    """Claims about one thing that differ, those that hold at the asked time first.
+
+    ``pieces`` are those of the claims, then the others of the answer. ``is_said`` if a claim itself
+    says that its value replaces the other one, or each of which period it is.
+    """
+
+    claims: tuple[PlacedClaim, ...]
+    pieces: list[Piece]
+    has_winner: bool
+    is_said: bool
+
+    def dates(self, language: str) -> list[str]:
+        """Return what precedes each piece: the date of its claim, if it is of one."""
+        colon = "：" if language == "zh" else ":"
+        gaps = ("\n\n" if p.grain not in _INLINE else " " for p in self.pieces)
+        words = (f"{_date_words(each.shown(), language)}{colon}" for each in self.claims)
+        return [f"{w}{gap}" if w else "" for w, gap in zip_longest(words, gaps, fillvalue="")]
+
+    def note(self, language: str) -> str:
+        """Return the note on the values and their dates."""
+        shown = [claim.shown() for claim in self.claims]
+        values = (
+            f"{each.value or each.quote} ({_date_words(each, language)}, {each.title})"
+            for each in shown
+        )
+        message = values_by_date if self.is_said else disagreement
+        return message(language, values="; ".join(values))
+
+
+def find_disagreement(
+    question: QuestionReading,
+    pieces: Sequence[Piece],
+    candidates: Sequence[SelectedSentence],
+    store: Store,
+) -> Disagreement | None:
+    """Return what other documents of the evidence say otherwise than the first piece, if any."""
+    words, today = own_words(question.text), datetime.now().astimezone().date()
+    day = asked_day(question, today)
+    asks_more = day != today.toordinal() or any(
+        each[key].search(question.simple) for each in words for key in ("now", "changed")
+    )
+    leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
+    first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
+    near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
+    known = store.documents.documents({key for key, _ in near})
+    dates = date_documents(store, known.values())
+    placed = {
+        key: claim
+        for key, item in near.items()
+        for claim in read_claims([(item.chunk, item.span)], known, dates)
+    }
+    asked = set(without_glue(question.text)) - {str(year) for year in range(1900, 2101)}
+    covers = {key: len(asked & placed[key].about) for key in first & placed.keys()}
+    most = max(covers.values(), default=0)
+    for key in sorted(covers, key=lambda key: -near[key].worth):
+        lead = placed[key]
+        if not 0 < covers[key] == most or not question.expected.allows(lead.claim.text):
+            continue
+        compared = {k: compare(lead, claim) for k, claim in placed.items()}
+        others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
+        if others:
+            is_said = not any(
+                compared[k] is Comparison.DIFFERS and not _is_of_periods(lead, claim)
+                for k, claim in others.items()
+            )
+            told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
+            own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
+            shown = [_piece_of(own[claim], pieces, known) for claim in told]
+            rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
+            has_winner = told[0].days != told[1].days
+            return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
+    return None
+
+
+def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
+    """Return the claims whose values no claim before them has."""
+    kept: list[PlacedClaim] = []
+    for claim in claims:
+        if not kept or all(
+            compare_claims(claim.claim, other.claim) is not Comparison.NONE for other in kept
+        ):
+            kept.append(claim)
+    return kept
+
+
+def _piece_of(
+    item: SelectedSentence, pieces: Sequence[Piece], known: Mapping[str, Document]
+) -> Piece:
+    """Return the piece that a sentence is in, or a new one around it: its table beside others."""
+    key = item.chunk.document_id, item.span
+    for piece in pieces:
+        if any((part.chunk.document_id, part.span) == key for part in piece.parts):
+            return piece
+    source = DocumentBlocks(known[item.chunk.document_id])
+    beside = {GRAIN_OF[BlockKind.TABLE]} & {piece.grain for piece in pieces}
+    wanted = BlockKind.TABLE if beside else BlockKind.ROW
+    around = (b for b in source.index.around(item.span) if b.kind is wanted)
+    if block := next(around, None):
+        return Piece(GRAIN_OF[wanted], block.span, source, block, parts=[item])
+    return Piece(Grain.PARAGRAPH, source.prose(item, LONGEST_FURTHER), source, parts=[item])
+
+
+def _date_words(claim: ConflictingClaim, language: str) -> str:
+    if not claim.date:
+        return undated(language)
+    return date_of_file(language, date=claim.date) if claim.is_of_file else claim.date
+
+
+def find_conflicts(store: Store) -> list[Conflict]:
+    """Return what the documents of an index disagree on, ordered by their uris."""
+    near: defaultdict[PlacedClaim, set[PlacedClaim]] = defaultdict(set)
+    for claims in checked(_alike_claims(store)):
+        for one, other in combinations(claims, 2):
+            differs = compare(one, other) is Comparison.DIFFERS
+            if differs and not _is_of_periods(one, other):
+                near[one].add(other)
+                near[other].add(one)
+    today, found = datetime.now().astimezone().date().toordinal(), []
+    while near:
+        joined, waiting = set(), [next(iter(near))]
+        while waiting:
+            joined.add(claim := waiting.pop())
+            waiting += near.pop(claim, ())
+        shown = (claim.shown() for claim in sort_claims(list(joined), today))
+        found.append(Conflict(tuple(shown)))
+    return sorted(found, key=lambda each: [(claim.document, claim.span) for claim in each.claims])
+
+
+def _alike_claims(store: Store) -> Iterator[list[PlacedClaim]]:
+    """Yield the claims whose words are the same, but for those of titles."""
+    alike: defaultdict[frozenset[str], list[PlacedClaim]] = defaultdict(list)
+    retracted: set[frozenset[str]] = set()
+    for is_second in (False, True):
+        for placed in _claims_of(store) if retracted or not is_second else ():
+            claim, titles = placed.claim, placed.titles
+            has_value = bool(claim.slots or claim.is_retracted)
+            if is_second and (has_value or claim.terms not in retracted):
+                continue
+            if claim.is_retracted and not claim.slots:
+                retracted.add(claim.terms)
+            if has_value or is_second:
+                for key in {claim.terms, claim.terms - titles, claim.terms | titles}:
+                    alike[key].append(placed)
+    yield from (claims for claims in alike.values() if 1 < len(claims) <= _MOST_ALIKE)
+
+
+def _claims_of(store: Store) -> Iterator[PlacedClaim]:
+    for identifier in checked(store.documents.document_ids()):
+        documents = store.documents.documents([identifier])
+        dates = date_documents(store, documents.values())
+        chunk_ids = store.documents.chunk_ids_of([identifier]).get(identifier, [])
+        chunks = (c for c in store.documents.chunks(chunk_ids).values() if not c.is_parent)
+        sentences = {span: (chunk, span) for chunk in chunks for span in chunk.sentences}
+        yield from read_claims(sentences.values(), documents, dates)
