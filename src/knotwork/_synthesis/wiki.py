@@ -189,9 +189,10 @@ def _language(texts: Iterable[str]) -> str:
 
 def _page(title: str, parts: Iterable[tuple[str, str]], language: str = "", **front: object) -> str:
     """Return a page: front matter in JSON, which is YAML, the title, and the parts with lines."""
-    rows = {"title": make_printable(title), **front}
+    rows = {"title": title, **front}
     head = [f"{key}: {json.dumps(row, ensure_ascii=False)}" for key, row in rows.items() if row]
-    lines = ["---", *head, "---", f"# {_prose(title)}", ""]
+    head = [line.replace("[[", r"[\u005b") for line in head]  # else it is a link
+    lines = [make_printable("\n".join(("---", *head, "---"))), f"# {_prose(title)}", ""]
     for name, part in parts:
         heading = f"## {_word(name, language)}\n\n" if name else ""
         lines += [f"{heading}{part}\n"] if part else []
@@ -298,7 +299,9 @@ class _Wiki:
             words = {_word(name, language) for name in _WORDS for language in ("zh", "en")}
             used = {"", title, *(word.casefold() for word in words)}
             self._sections[document] = found = []
-            for part in self._outline.sections.get(document, ())[:_MOST_SECTIONS]:
+            shown = [chunk.span for chunk in read_chunks(self._store, self._parts[document])]
+            parts = self._outline.sections.get(document, ())[:_MOST_SECTIONS]
+            for part in (p for p in parts if any(map(p.span.overlaps, shown))):
                 bare = heading = _label(show_title(part))[:150].strip()
                 number = 2
                 while heading.casefold() in used and bare.casefold() not in {"", title}:
@@ -416,7 +419,7 @@ class _Wiki:
             ("topics", self._list("topics", above)),
         ]
         kind = re.sub(r"\W+", "-", self._entities[key].type.lower())
-        aliases = [make_printable(n) for n in (dossier.names if dossier else ()) if n != name]
+        aliases = [n for n in (dossier.names if dossier else ()) if n != name]
         return _page(
             name, parts, language, aliases=aliases, tags=["entity", kind][: 1 + bool(kind)]
         )
