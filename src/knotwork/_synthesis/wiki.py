@@ -92,7 +92,7 @@ def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterat
     """Write the pages of a store, and yield the steps; the last one has the report.
 
     All pages are written before any gets its name. Raises StoreError for a folder with other files,
-    and for a page in the place of another file, unless ``overwrite``; OSError.
+    and for a file with the name of a page, unless ``overwrite``; OSError.
     """
     earlier = _written_before(folder, overwrite=overwrite)
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ from knotwork._cli.session import (
     RETRIEVER_OPTION,
     WHERE_OPTION,
     Session,
-    check_new,
     command,
     command_group,
     text_option,
@@ -216,12 +215,17 @@ def _save(session: Session, replies: Sequence[ChatResponse], name: str) -> None:
     if not name:
         raise ConfigError("`/save` has no file.", fix="Write it as /save FILE.md or FILE.json.")
     path = Path(name).expanduser()
-    check_new(path, overwrites=False)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        if path.suffix.lower() == ".json":
-            write_json({"messages": [_describe_reply(reply) for reply in replies]}, file)
-        else:
-            file.write("\n".join(_as_markdown(item.message, item.answer) for item in replies))
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            if path.suffix.lower() == ".json":
+                write_json({"messages": [_describe_reply(reply) for reply in replies]}, file)
+            else:
+                file.write("\n".join(_as_markdown(item.message, item.answer) for item in replies))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"Cannot save to `{path}`: {reason}.", fix="Name another file."
+        ) from error
     session.terminal.note(f"Saved {count_of(len(replies), 'message')} to {path}.", style="dim")
 
 

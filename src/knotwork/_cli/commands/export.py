@@ -18,7 +18,7 @@ def export_command() -> None:
 
 @command(
     "knotwork export wiki handbook-wiki",
-    "knotwork export wiki notes --where \"folder = 'minutes'\"",
+    'knotwork export wiki notes --where "date >= 2023"',
     "knotwork export wiki handbook-wiki --json",
     group=export_command,
     short_help="Write linked Markdown, which Obsidian opens.",
