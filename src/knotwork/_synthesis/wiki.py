@@ -115,12 +115,13 @@ def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterat
         for file in (MANIFEST, *files):
             (folder / file).parent.mkdir(exist_ok=True)
             Path(unfinished, file).replace(folder / file)
-    # A name of before may be that of a new page, if case does not count.
-    removed = earlier - set(files)
-    removed -= {file for file in removed for kept in files if file.casefold() == kept.casefold()}
+    # Where case does not count, a name of before may be that of a new page.
+    kept = {file.casefold() for file in files}
+    removed = [file for file in earlier if file.casefold() not in kept]
     for file in removed:
         (folder / file).unlink(missing_ok=True)
-    report = WikiReport(folder, *(totals[kind] for kind in totals), len(removed))
+    pages = (totals["documents"], totals["entities"], totals["topics"])
+    report = WikiReport(folder, *pages, len(removed))
     yield WikiStep("topics", report.topics, report.topics, report)
 
 
@@ -229,7 +230,10 @@ class _Wiki:
         }
         self.names = {kind: file_names(titles) for kind, titles in self._titles.items()}
         self._sections: dict[str, list[_Section]] = {}
-        self._links = linked_documents(store)
+        self._links: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for source, target in linked_documents(store):
+            self._links["links to", source].append(target)
+            self._links["linked from", target].append(source)
 
     def _topic_order(self, item: tuple[str, Community]) -> tuple[int, float, str]:
         return item[1].level, -self._reports[item[0]].rating, item[0]
@@ -279,9 +283,8 @@ class _Wiki:
 
     def _by_count(self, documents: Iterable[str]) -> str:
         counts = Counter(documents)
-        return self._list(
-            "documents", sorted(counts, key=lambda i: (-counts[i], self._parts[i].uri))
-        )
+        order = sorted(counts, key=lambda key: (-counts[key], self._parts[key].uri))
+        return self._list("documents", order)
 
     def _names(self, keys: Iterable[str], language: str = "") -> str:
         canonical = dict.fromkeys(self._canonical.get(key, key) for key in keys)
@@ -330,8 +333,13 @@ class _Wiki:
         return f"{first}{between.join(islice(links, 3))}{last}" if links else ""
 
     def _cite_chunks(self, ids: Iterable[str], language: str) -> str:
-        chunks = self._store.documents.chunks(list(islice(ids, 3))).values()
+        chunks = self._chunks(islice(ids, 3))
         return self._cite(((chunk.document_id, chunk.span.start) for chunk in chunks), language)
+
+    def _chunks(self, ids: Iterable[str]) -> list[Chunk]:
+        """Return chunks of the documents that have a page."""
+        found = self._store.documents.chunks(list(dict.fromkeys(ids))).values()
+        return [chunk for chunk in found if chunk.document_id in self._parts]
 
     def _document(self, key: str) -> str:
         document, graph = self._parts[key], self._store.graph
@@ -362,10 +370,8 @@ class _Wiki:
             paragraphs[self._heading_at(key, paragraph[0].span.start)].append(paragraph)
         sections = self._sections_of(key)
         top = min((section.level for section in sections), default=0)
-        found_names = {
-            at: f"{_word('names', language)}{colon}{self._names(ids, language)}"
-            for at, ids in names.items()
-        }
+        lead_in = f"{_word('names', language)}{colon}"
+        found_names = {at: f"{lead_in}{self._names(ids, language)}" for at, ids in names.items()}
         parts = [("", "\n".join(lines)), ("", found_names.get("", ""))]
         for section in sections:
             lead = choose_lead(paragraphs[section.heading])
@@ -373,12 +379,10 @@ class _Wiki:
             shown = _prose(show_sentence(lead.text)) if lead and is_new else ""
             level = "#" * min(3 + section.level - top, 6)
             held = (f"{level} {_prose(section.heading)}", shown, found_names.get(section.heading))
-            parts.append(
-                ("sections" if section is sections[0] else "", "\n\n".join(filter(None, held)))
-            )
-        to = self._list("documents", (target for source, target in self._links if source == key))
-        back = self._list("documents", (source for source, target in self._links if target == key))
-        parts += [("links to", to), ("linked from", back)]
+            name = "sections" if section is sections[0] else ""
+            parts.append((name, "\n\n".join(filter(None, held))))
+        ways = ("links to", "linked from")
+        parts += [(way, self._list("documents", self._links[way, key])) for way in ways]
         title = self._titles["documents"][key]
         return _page(title, parts, language, source=document.uri, tags=["document"])
 
@@ -393,7 +397,7 @@ class _Wiki:
         )
         worth = {e.source: 0.0 for edges in named.values() for e in edges} | worth
         chunks = sorted(
-            store.documents.chunks(list(worth)).values(),
+            self._chunks(worth),
             key=lambda c: (-worth[c.id], self._parts[c.document_id].uri, c.ordinal),
         )
         name = self._entities[key].name
@@ -418,11 +422,9 @@ class _Wiki:
             ("documents", self._by_count(chunk.document_id for chunk in chunks)),
             ("topics", self._list("topics", above)),
         ]
-        kind = re.sub(r"\W+", "-", self._entities[key].type.lower())
+        tags = ["entity", re.sub(r"\W+", "-", self._entities[key].type.lower())]
         aliases = [n for n in (dossier.names if dossier else ()) if n != name]
-        return _page(
-            name, parts, language, aliases=aliases, tags=["entity", kind][: 1 + bool(kind)]
-        )
+        return _page(name, parts, language, aliases=aliases, tags=[*filter(None, tags)])
 
     def _description(self, members: Sequence[str], language: str) -> str:
         """Return what a model wrote on an entity, with the passages that it had read."""
@@ -430,12 +432,10 @@ class _Wiki:
         if readings is None or not was_read_by_model(self._store):
             return ""
         given = [item for found in readings.descriptions(members).values() for item in found]
-        texts = [item.text for item in (*readings.summaries(members).values(), *given)]
-        return (
-            _prose(texts[0]) + self._cite_chunks((i.chunk_id for i in given), language)
-            if texts
-            else ""
-        )
+        written = [summary.text for summary in readings.summaries(members).values()]
+        texts = [*written, *(item.text for item in given)]
+        cited = self._cite_chunks((item.chunk_id for item in given), language)
+        return _prose(texts[0]) + cited if texts else ""
 
     def _statements(self, members: Sequence[str], chunks: Sequence[Chunk], language: str) -> str:
         """Return the sentences that name an entity, one of each passage."""
@@ -455,7 +455,7 @@ class _Wiki:
 
     def _topic(self, key: str) -> str:
         topic, report = self._topics[key], self._reports[key]
-        chunks = self._store.documents.chunks({*report.chunk_ids, *topic.chunk_ids})
+        chunks = {c.id: c for c in self._chunks((*report.chunk_ids, *topic.chunk_ids))}
         lines = []
         for finding in report.findings:
             held = [s for s in finding.supports if s.chunk_id in chunks]
