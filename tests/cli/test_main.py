@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SCREEN_LINES = 40
-LIST_LINES = 56
+LIST_LINES = 57
 """Of the list of all commands."""
 
 

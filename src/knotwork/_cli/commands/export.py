@@ -11,9 +11,9 @@ from knotwork._cli.session import WHERE_OPTION, Session, command, command_group
 from knotwork._cli.terminal import count_of
 
 
-@command_group()
+@command_group("knotwork export wiki handbook-wiki", "knotwork graph export --output graph.json")
 def export_command() -> None:
-    """Export the index for people to read. For programs: knotwork graph export."""
+    """Export the index for people to read. For programs, see the second example."""
 
 
 @command(
