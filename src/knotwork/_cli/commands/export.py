@@ -11,9 +11,13 @@ from knotwork._cli.session import WHERE_OPTION, Session, command, command_group
 from knotwork._cli.terminal import count_of
 
 
-@command_group("knotwork export wiki handbook-wiki", "knotwork graph export --output graph.json")
+@command_group(
+    "knotwork export wiki handbook-wiki",
+    "knotwork export wiki handbook-wiki --force",
+    "knotwork graph export --output graph.json    for programs",
+)
 def export_command() -> None:
-    """Export the index for people to read. For programs, see the second example."""
+    """Export the index for people to read. For programs: knotwork graph export."""
 
 
 @command(
