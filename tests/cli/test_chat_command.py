@@ -201,3 +201,21 @@ def test_without_a_terminal_facts_are_offered_and_stored_only_if_accepted(say, i
     both = say("Cy Dunn lives in Turku. Who directed Silver Lantern?", options=["--yes"])
     assert "Marta Ilves" in both.out
     assert "Remembered: Cy Dunn" in both.out
+
+
+def test_the_answers_of_a_conversation_are_saved(say, tmp_path):
+    page, data = tmp_path / "answers.md", tmp_path / "answers.json"
+    again = f"/save {page}"
+    result = say("Who directed Silver Lantern?", f"/save {page}", f"/save {data}", again)
+    assert result.code == 2
+    assert "File exists" in result.err
+    text = page.read_text()
+    assert text.startswith("## Who directed Silver Lantern?\n")
+    assert "- [1] notes/Silver Lantern.txt" in text
+    assert [item["message"] for item in json.loads(data.read_text())["messages"]] == [
+        "Who directed Silver Lantern?"
+    ]
+
+
+def test_saving_needs_a_file(say):
+    assert "/save FILE" in say("/save").err

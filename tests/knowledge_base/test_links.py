@@ -5,6 +5,7 @@ import random
 import pytest
 
 import knotwork
+from knotwork._retrieval.linked_chunks import find_linked_chunks
 from knotwork.errors import UnknownName
 from knotwork.records import Document
 
@@ -158,3 +159,25 @@ def test_the_order_of_documents_does_not_matter(pages):
             entries = sorted(entry.uri for entry in kb.documents())
             found.append([(uri, kb.graph.links(uri)) for uri in entries])
     assert found[0] == found[1] == found[2]
+
+
+def test_a_link_leads_on_to_the_next_passage_of_its_section(tmp_path):
+    filler = " ".join(
+        f"Line {n} of the table lists another part of the housing." for n in range(40)
+    )
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/lantern.md").write_text(
+        "# Lantern\n\nThe lantern of the pier is fed as [the feed](feed.md#feed) says."
+    )
+    (tmp_path / "docs/feed.md").write_text(
+        f"# Wiring\n\n{filler}\n\n## Feed\n\n{filler} It takes 48 volts.\n\n## End\n\nDone."
+    )
+    with knotwork.open(tmp_path / "index.knot", embedding_model="none") as kb:
+        kb.index(tmp_path / "docs")
+        lantern = kb.search("lantern of the pier", k=1).hits[0].chunk
+        linked = find_linked_chunks({lantern.id: lantern}, kb.store)[lantern.id]
+        texts = [kb.store.documents.chunks([key])[key].text for _, _, key, _ in linked]
+    assert [link.is_next for link in linked] == [False, True], texts
+    assert "Line 0 of" in texts[0]
+    assert "Line 14 of" in texts[1]
+    assert "Done." not in texts[1]

@@ -158,6 +158,7 @@ COMMANDS = {
     "restore": ("upkeep", "Restore an index from a backup."),
     "repair": ("upkeep", "Repair a damaged index."),
     "copy": ("upkeep", "Copy an index to another store, file or server."),
+    "export": ("export", "Export the index as a wiki of linked Markdown."),
     "eval": ("evaluate", "Evaluate answers or retrievers on known questions."),
     "serve": ("serve", "Serve web pages and an HTTP API."),
     "keys": ("serve", "Manage the API keys of a server."),

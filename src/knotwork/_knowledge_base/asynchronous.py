@@ -290,6 +290,10 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     backup_events = iterated(KnowledgeBase.backup_events)
     copy = finished(KnowledgeBase.copy, KnowledgeBase.copy_events, lambda event: event.report)
     copy_events = iterated(KnowledgeBase.copy_events)
+    export_wiki = finished(
+        KnowledgeBase.export_wiki, KnowledgeBase.export_wiki_events, lambda step: step.report
+    )
+    export_wiki_events = iterated(KnowledgeBase.export_wiki_events)
     document = awaited(KnowledgeBase.document)
     documents = awaited(KnowledgeBase.documents)
     stats = awaited(KnowledgeBase.stats)

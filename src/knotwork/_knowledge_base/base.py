@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from knotwork._stores.transfer.copying import CopyEvent, CopyReport
     from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
+    from knotwork._synthesis.wiki import WikiReport, WikiStep
     from knotwork._transform.extractor import Extractor
 
 
@@ -476,6 +477,32 @@ class KnowledgeBase:
             verify=verify,
             limits=self.settings.store,
         )
+
+    def export_wiki(
+        self, folder: str | Path, *, filters: FilterSpec | None = None, overwrite: bool = False
+    ) -> WikiReport:
+        """Write the index as linked Markdown into a folder, and return the report.
+
+        It has a page for each document, entity and topic, and opens in Obsidian. No model is
+        called; equal indexes give equal files. ``filters`` are those of `search`. A folder of an
+        earlier export is updated; pages that are gone are removed, and other files stay. Raises
+        StoreError for a folder or a page that holds anything else, unless ``overwrite``;
+        StoreReadOnly if the topics are not up to date and the index was opened for reading.
+        """
+        *_, last = self.export_wiki_events(folder, filters=filters, overwrite=overwrite)
+        assert last.report is not None, "the last step has the report"
+        return last.report
+
+    def export_wiki_events(
+        self, folder: str | Path, *, filters: FilterSpec | None = None, overwrite: bool = False
+    ) -> Iterator[WikiStep]:
+        """Yield each step of `export_wiki`; the last one has the report. Raises as it does."""
+        from knotwork._synthesis.wiki import write_wiki
+
+        if self.store.capabilities.communities is not None:
+            self.communities.update()
+        store = self.filtered_store(filters)
+        yield from write_wiki(store, Path(folder).expanduser(), overwrite=overwrite)
 
     def document(self, name: str | Path) -> Document:
         """Return a document with its text and its blocks, whose tree is ``document.tree``.

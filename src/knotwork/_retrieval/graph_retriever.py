@@ -208,7 +208,7 @@ def build_bridges(
     into: dict[str, Bridge] = {}
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
-    factor = weights.bridge.strength * link_factor(question, weights)
+    factor = link_factor(question, weights)
     relevant = _Relevance(question, targets, features, covered, weights)
     neighbours = _same_document(sources, store)
     for entity in strongest:
@@ -217,12 +217,14 @@ def build_bridges(
             for item, share in zip(about.get(entity, ()), shares[entity], strict=True)
             if item.id in targets
         ]
+        weight = max(factor, weights.bridge.links_at_length) if entity in linked else factor
+        weight *= weights.bridge.strength
         for activation in activations[entity][: weights.bridge.sentences]:
             relevances = relevant.to(activation)
             for target, share in reached:
                 if target == activation.chunk_id:
                     continue
-                score = factor * activation.value * share * relevances[target]
+                score = weight * activation.value * share * relevances[target]
                 if target in neighbours[activation.chunk_id]:
                     score *= weights.bridge.same_document
                 if target not in into or score > into[target].score:
@@ -258,6 +260,7 @@ def _activate_links(
     for key, links in linked.items():
         for link in links:
             value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
+            value *= weights.bridge.links_onward if link.is_next else 1.0
             entity = Entity("", link.words, "", "", 1)
             reached = found.setdefault(link.chunk_id, _Linked(link.chunk_id, entity, []))
             activation = Activation(weights.bridge.links * value, key, link.sentence)

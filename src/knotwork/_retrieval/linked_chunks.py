@@ -21,6 +21,8 @@ class LinkedChunk(NamedTuple):
     sentence: int
     words: str
     chunk_id: str
+    is_next: bool = False
+    """Whether it only follows the one that the link names, in the same section."""
 
 
 def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, list[LinkedChunk]]:
@@ -47,10 +49,11 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
             if target is None:
                 continue
             place = (place_of_part(target, link.part) if link.part else 0) or 0
-            there = _chunk_at(store, leaves[target.id], place)
-            if there and there != key:
-                words = source.text[slice(*link.span)]
-                found.setdefault(key, []).append(LinkedChunk(sentence, words, there))
+            words = source.text[slice(*link.span)]
+            for number, there in enumerate(_chunks_at(store, leaves[target.id], place)):
+                if there != key:
+                    linked = LinkedChunk(sentence, words, there, number > 0)
+                    found.setdefault(key, []).append(linked)
     return found
 
 
@@ -69,12 +72,17 @@ def _leaves(store: Store, documents: set[str]) -> dict[str, list[str]]:
     return {key: held.get(key, []) for key in documents}
 
 
-def _chunk_at(store: Store, ids: list[str], place: int) -> str:
-    """Return the chunk of a document that has a place, or the nearest one before it."""
+def _chunks_at(store: Store, ids: list[str], place: int) -> list[str]:
+    """Return the chunk of a document that has a place, or the nearest one before it, and the next
+    one of its section: what a link leads to may go on there.
+    """
 
     def start(identifier: str) -> tuple[bool, int]:
         chunk = store.documents.chunks([identifier])[identifier]
         return chunk.is_parent, chunk.span.start
 
-    number = bisect_right(ids, (False, place), key=start) if place else 1
-    return ids[max(number, 1) - 1] if ids else ""
+    number = max(bisect_right(ids, (False, place), key=start), 1) if place else 1
+    near = ids[number - 1 : number + 1]
+    held = store.documents.chunks(near)
+    sections = [(held[key].section_id, held[key].is_parent) for key in near]
+    return [key for key, section in zip(near, sections, strict=True) if section == sections[0]]

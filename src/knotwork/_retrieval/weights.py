@@ -90,6 +90,11 @@ class BridgeWeights:
     """Worth of a bridge within one document: that two of its chunks share an entity says little."""
     links: float = 1.0
     """Worth of a link that an author put into a sentence, beside that of a rare entity."""
+    links_at_length: float = 0.5
+    """The least weight of such links in a long question: unlike a name in it, a link says where
+    more stands."""
+    links_onward: float = 0.7
+    """Share of that worth for the passage after the one that a link names, in its section."""
     support: float = 0.2
     """Share of its best outgoing path that a source gains."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
     from knotwork.agents._fact_memory import FactMemory, RememberedFact
     from knotwork.agents._offers import MemoryOffer
+    from knotwork.records import Answer
 
 
 PROMPT = "> "
@@ -36,6 +38,7 @@ CHAT_COMMANDS = {
     "/facts": "list the remembered facts",
     "/undo": "forget the last fact",
     "/forget": "delete the facts about a name: /forget NAME",
+    "/save": "save the answers since the beginning as Markdown or JSON: /save FILE.md",
     "/new": "start a new conversation; facts are kept",
     "/help": "show this help",
     "/quit": "quit (or Ctrl-D)",
@@ -82,11 +85,16 @@ def chat_command(
             session.terminal.note(
                 "Ask a question, or state a fact to remember. Type /help for help.", style="dim"
             )
+        replies: list[ChatResponse] = []
         for line in _read_lines(is_watched=is_watched):
             if line == "/quit":
                 break
             try:
+                if line.split(maxsplit=1)[0] == "/save":
+                    _save(session, replies, line.removeprefix("/save").strip())
+                    continue
                 reply = _answer(session, chat, line)
+                replies += [reply] if reply is not None else []
                 if reply is not None and reply.offer is not None:
                     _settle_offer(session, chat, reply.offer, accepts=accepts, asks=is_watched)
             except KnotworkError as error:
@@ -198,6 +206,39 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         terminal.note("New conversation.", style="dim")
     else:
         terminal.table(list(CHAT_COMMANDS.items()))
+
+
+def _save(session: Session, replies: Sequence[ChatResponse], name: str) -> None:
+    """Save the replies to a new file, as JSON if its name ends so, else as Markdown."""
+    from knotwork._cli.terminal import write_json
+
+    if not name:
+        raise ConfigError("`/save` has no file.", fix="Write it as /save FILE.md or FILE.json.")
+    path = Path(name).expanduser()
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            if path.suffix.lower() == ".json":
+                write_json({"messages": [_describe_reply(reply) for reply in replies]}, file)
+            else:
+                file.write("\n".join(_as_markdown(item.message, item.answer) for item in replies))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"Cannot save to `{path}`: {reason}.", fix="Name another file."
+        ) from error
+    session.terminal.note(f"Saved {count_of(len(replies), 'message')} to {path}.", style="dim")
+
+
+def _as_markdown(message: str, answer: Answer | None) -> str:
+    """Return a question and its answer with the quoted sources as Markdown."""
+    lines = [f"## {join_lines(message)}", ""]
+    if answer is not None:
+        lines += [answer.text, ""]
+        for cited in answer.citations:
+            place = ", ".join(filter(None, (cited.document, cited.section, cited.page)))
+            lines.append(f"- [{cited.number}] {place}: “{join_lines(cited.quote)}”")
+        lines += [f"- [M{fact.number}] {fact.text}" for fact in answer.memory]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _accept(session: Session, chat: Chat, offer_id: str) -> None:
