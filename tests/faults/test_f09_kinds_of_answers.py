@@ -103,3 +103,9 @@ def test_the_sentence_whose_condition_is_met_comes_first(bases, question, best):
     bold = re.search(r"\*\*(.+?)\*\*", answer.text)
     assert bold is not None
     assert best in bold[1]
+
+
+def test_a_short_answer_keeps_the_thousands_of_its_amount(tmp_path):
+    text = "The repair of buoy 7 cost 61,000 crowns, of which the insurer paid two thirds.\n"
+    with index_of(tmp_path, {"report.txt": text}) as kb:
+        assert kb.ask("What did the repair of buoy 7 cost?").short == "61,000 crowns"

@@ -81,7 +81,11 @@ class GraphRetriever(QuestionRetriever):
             features,
             self._store,
             seeds={i: (found.name,) for i, found in named.items()},
-            paths={i: (_step(bridge, bridges),) for i, bridge in bridges.into.items()},
+            paths={
+                i: (_step(bridge, bridges),)
+                for i, bridge in bridges.into.items()
+                if parts[i]["bridge"]
+            },
         )
 
     def _named(self, question: Question) -> dict[str, _NamedEntities]:

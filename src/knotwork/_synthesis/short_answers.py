@@ -48,7 +48,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 """What bounds an amount; without it the amount would be another one."""
-_PARTS = re.compile(r"[,，;；、]\s*|\s+(?:and|is|are|for)\s+")
+_PARTS = re.compile(r"(?:[;；、，]|,(?!\d))\s*|\s+(?:and|is|are|for)\s+")
 _QUOTES = ("`", '"')
 _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
 
