@@ -1,4 +1,4 @@
-"""Links of Word documents and PDF files lead where they lead on the page."""
+"""Links of Word documents and PDF files lead where they lead on the page, replies to messages."""
 
 import io
 
@@ -60,3 +60,51 @@ def test_links_and_cross_references_of_word(tmp_path):
         ("below", "docs/plan.docx", "Costs"),
         ("the costs", "docs/plan.docx", "Costs"),
     ]
+
+
+def test_a_reply_links_to_the_message_that_it_answers(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "first.eml").write_text(
+        "From: a@x.org\nSubject: Crane\nMessage-ID: <One@x.org>\n\nIt comes on 12 May.\n"
+    )
+    (folder / "reply.eml").write_text(
+        "From: b@x.org\nSubject: Re: Crane\nMessage-ID: <two@x.org>\n"
+        "References: <zero@x.org>\n <One@x.org>\n\nThank you.\n"
+    )
+    assert led(folder, "reply.eml") == [("Re: Crane", "docs/first.eml", "")]
+
+
+PDF = """%PDF-1.4
+1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
+2 0 obj << /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >> endobj
+3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 7 0 R >> >>
+/Contents 5 0 R /Annots [
+<< /Type /Annot /Subtype /Link /Rect [70 695 160 712] /A << /S /URI /URI (setup.md#power) >> >>
+<< /Type /Annot /Subtype /Link /Rect [70 655 160 672] /Dest [4 0 R /Fit] >> ] >> endobj
+4 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 7 0 R >> >>
+/Contents 6 0 R >> endobj
+5 0 obj << /Length 96 >> stream
+BT /F1 12 Tf 72 700 Td (Read the setup) Tj 0 -40 Td (See the costs) Tj ET
+endstream endobj
+6 0 obj << /Length 60 >> stream
+BT /F1 12 Tf 72 700 Td (It costs 4 crowns.) Tj ET
+endstream endobj
+7 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> endobj
+trailer << /Root 1 0 R /Size 8 >>
+%%EOF"""
+
+
+def test_links_of_pdf_files_lead_to_files_and_pages(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "plan.pdf").write_text(PDF)
+    (folder / "setup.md").write_text("# Setup\n\nAll.\n\n## Power\n\nUse 12 volts.")
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index(folder)
+        links = kb.graph.links("docs/plan.pdf", direction="out")
+    assert [(link.words, link.document, link.part) for link in links] == [
+        ("Read the setup", "docs/setup.md", "power"),
+        ("See the costs", "docs/plan.pdf", "page=2"),
+    ]
+    assert links[1].start is not None

@@ -36,11 +36,8 @@ _SECTION = re.compile(
 _REFERENCE = re.compile(r"\[(\d{1,3}(?:\s?[,，–-]\s?\d{1,3}){0,9})\]")
 _LONGEST_ENTRY = 1_000
 _ENTRY = re.compile(r"^\s{0,8}(?:[-*] )?\[(\d{1,3})\]\s", re.MULTILINE)
-_FROM_IDENTIFIER = {
-    "doi.org": "doi:",
-    "dx.doi.org": "doi:",
-    "arxiv.org": "arxiv:",
-}
+_IDENTIFIERS = {"doi": "doi", "arxiv": "arxiv", "mid": "message_id"}
+"""The fields of identifiers by the schemes of addresses."""
 
 
 class Target(NamedTuple):
@@ -73,7 +70,8 @@ def read_target(uri: str, href: str) -> Target | None:
 def _web_target(url: str) -> Target | None:
     scheme, _, rest = url.partition(":")
     if scheme.lower() not in ("http", "https"):
-        return Target(fold(url)) if scheme.lower() in ("doi", "arxiv", "message_id") else None
+        name = _IDENTIFIERS.get(scheme.lower())
+        return Target(f"{name}:{fold(rest)}") if name and rest else None
     if found := _identifier(url):
         return Target(found)
     return Target(url) if len(rest) > len("//") else None

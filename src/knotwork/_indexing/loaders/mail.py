@@ -67,8 +67,15 @@ class MailLoader(FormatLoader, name="eml"):
         mail = _Message(writer, source, message)
         if not mail.fields and not mail.subject:
             raise broken_file_error(source, "it has no From, To, Cc, Date or Subject field")
+        names = _message_ids(message, "In-Reply-To") or _message_ids(message, "References")
+        for name in names[-1:]:
+            writer.link(mail.subject, f"mid:{name}")
         mail.add()
-        metadata = {"author": mail.fields.get("From", ""), "date": mail.fields.get("Date", "")}
+        metadata = {
+            "author": mail.fields.get("From", ""),
+            "date": mail.fields.get("Date", ""),
+            "message_id": next(iter(_message_ids(message, "Message-ID")), ""),
+        }
         return writer.content(
             "message/rfc822", title=mail.subject, metadata=flat_metadata(metadata)
         )
@@ -86,6 +93,11 @@ def _parse(source: Source, data: bytes) -> EmailMessage:
         declared = named[1].decode() if named else ""
         data = decode_text(replace(source, data=head), declared=declared).encode() + rest
     return email.message_from_bytes(data, policy=email.policy.default)
+
+
+def _message_ids(message: EmailMessage, name: str) -> list[str]:
+    """Return the ids of messages in a field, without their brackets."""
+    return re.findall(r"<([^<>\s]{3,300})>", str(message[name] or ""))
 
 
 def _field(message: EmailMessage, name: str) -> str:
