@@ -138,7 +138,7 @@ SAMPLES = {
     "a.srt": (SubtitlesLoader, f"1\n00:00:01,5 --> 00:00:02,0\n{TEXT}\n".encode(), TEXT),
     "a.eml": (MailLoader, make_eml(), "the trip is approved."),
     "a.ipynb": (NotebookLoader, one_of_each()["a.ipynb"], "Text."),
-    "a.rtf": (RtfLoader, RTF, "Täxt[1] € 港."),
+    "a.rtf": (RtfLoader, RTF, "Täxt [^1] € 港."),
     "a.odt": (OpenDocumentLoader, make_odf(ODF_TEXT), "a note"),
     "a.ods": (OpenDocumentLoader, make_odf(ODF_SHEET), "| Ada | 36 |"),
     "a.enex": (NotesLoader, one_of_each()["a.enex"], "The gate code is 4711."),

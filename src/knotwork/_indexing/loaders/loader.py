@@ -248,8 +248,8 @@ def unrecognised_error(uri: str) -> LoadError:
 
 def flat_metadata(pairs: Mapping[str, object]) -> dict[str, str]:
     """Return the entries that are not empty, as one-line strings."""
-    flat = {key: clean_line(str(value)) for key, value in pairs.items() if value}
-    return {key: value for key, value in flat.items() if value}
+    flat = {clean_line(key): clean_line(str(value)) for key, value in pairs.items() if value}
+    return {key: value for key, value in flat.items() if key and value}
 
 
 def text_leaves(
