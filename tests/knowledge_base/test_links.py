@@ -181,3 +181,17 @@ def test_a_link_leads_on_to_the_next_passage_of_its_section(tmp_path):
     assert "Line 0 of" in texts[0]
     assert "Line 14 of" in texts[1]
     assert "Done." not in texts[1]
+
+
+def test_a_heading_does_not_lead_to_itself(tmp_path):
+    place = tmp_path / "docs" / "a.md"
+    place.parent.mkdir()
+    place.write_text(
+        "# Chapter 7. Costs\n\nSee chapter 8.\n\n# Chapter 8. Gains\n\nAs in chapter 7."
+    )
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index(place.parent)
+        assert led(kb, "a.md") == [
+            ("chapter 8", "a.md", "Chapter 8. Gains"),
+            ("chapter 7", "a.md", "Chapter 7. Costs"),
+        ]

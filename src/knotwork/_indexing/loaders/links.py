@@ -115,11 +115,13 @@ def _identifiers(text: str) -> Iterator[Link]:
 
 def _sections(content: Content) -> Iterator[Link]:
     """Yield what the text says of numbered parts of its own, such as "see section 3.2"."""
-    numbers = numbered_parts(content.text, content.blocks) if _SECTION.search(content.text) else {}
-    starts = set(numbers.values())
-    for found in _SECTION.finditer(content.text) if numbers else ():
+    text = content.text
+    numbers = numbered_parts(text, content.blocks) if _SECTION.search(text) else {}
+    for found in _SECTION.finditer(text) if numbers else ():
         number = next(filter(None, found.groups())).upper()
-        if number in numbers and not starts & {found.start(), found.start(1)}:
+        place = numbers.get(number)
+        # A heading with its number, such as "Chapter 7", does not lead to itself.
+        if place is not None and text.find("\n", *sorted((place, found.end()))) >= 0:
             yield Link(Span(*found.span()), "", number)
 
 
