@@ -42,8 +42,14 @@ _NOTICE = re.compile(r"(?:[^\W\d_]+[ ,;:]+){5}[^\W\d_]+|(?:[\u4e00-\u9fff][，�
 """Words without numbers that make a head or foot a notice, in a file of few pages."""
 _APART = 1.6
 """Distance of one from the text, at least, as a multiple of its size."""
+_WIDER = 1.25
+"""Distance of one from the text, at least, as a multiple of the least between other lines."""
+_FARTHEST_COUNT = 2_000
+"""The most by which a page number beside words is above the number of pages before it: a bill or
+form of its own on each page has larger numbers, which count too."""
 _DIGITS = re.compile(r"\d+")
-_EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
+_ALONE = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
+_EDGE_NUMBER = re.compile(r"(?:\A\D{0,6}(?<![A-Za-z])(\d{1,4})\b|\b(\d{1,4})\D{0,6}\Z)")
 _LEADERS = re.compile(r"(?:[.…·‥_]\s?){3,}\s*(?:\d{1,4}|[ivxlc]{1,7})\s*\Z")
 _ENTRY = re.compile(
     rf"{_LEADERS.pattern}|\S(?:\s+(?:\d{{1,4}}|[ivxlc]{{1,7}})|,\s*\d{{1,4}}(?:[-–,]\s*\d{{1,4}})*)\s*\Z"
@@ -275,17 +281,28 @@ def _is_apart(outer: PageLine, page: Sequence[PageLine]) -> bool:
     """Return True if a line that is no row is farther from the others than lines of text are."""
     distances = (abs(line.y - outer.y) for line in page)
     near = min((d for d in distances if d > outer.size / 2), default=math.inf)
-    return outer.row is None and near > _APART * outer.size
+    heights = sorted({line.y for line in page if line is not outer})
+    usual = min(after - before for before, after in pairwise(heights)) if len(heights) > 2 else 0
+    return outer.row is None and near > max(_APART * outer.size, _WIDER * usual)
 
 
 def _are_counted(lines: Sequence[PageLine]) -> bool:
-    """Return True if each number in lines of the same words is the same, or counts the pages."""
-    numbers = zip(*(map(int, _DIGITS.findall(line.text)) for line in lines), strict=True)
+    """Return True if each number in lines of the same words is the same, or counts the pages.
+
+    A number that counts is no part of a word, such as "P1", and is not far above that of its page.
+    """
+    numbers = zip(*(_DIGITS.findall(line.text) for line in lines), strict=True)
     pages = [line.page for line in lines]
-    return all(
-        len(set(found)) == 1 or len({n - page for n, page in zip(found, pages, strict=True)}) == 1
-        for found in numbers
-    )
+    alone = [set(_ALONE.findall(line.text)) for line in lines]
+    has_words = any(map(str.isalpha, lines[0].text))
+    for found in numbers:
+        if len(set(found)) == 1:
+            continue
+        offsets = {int(n) - page for n, page in zip(found, pages, strict=True)}
+        is_far = has_words and max(offsets) > _FARTHEST_COUNT
+        if len(offsets) > 1 or is_far or any(n not in a for n, a in zip(found, alone, strict=True)):
+            return False
+    return True
 
 
 def _numbers_all(line: PageLine, pages: int) -> bool:
@@ -297,6 +314,10 @@ def _numbers_all(line: PageLine, pages: int) -> bool:
 def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
     """Return the lines among the first (or last) lines of all pages that are heads or numbers."""
     shapes = Counter(_shape(line) for line in edges)
+    same: dict[tuple[str, int, int], list[PageLine]] = {}
+    for line in edges:
+        same.setdefault(_shape(line), []).append(line)
+    counted = {shape for shape, lines in same.items() if _are_counted(lines)}
     heights = Counter(round(line.y) for line in edges)
     repeated = Counter(round(line.y) for line in edges if shapes[_shape(line)] > 1)
     offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
@@ -306,9 +327,10 @@ def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
         is_head = 2 * heights[height] > pages and (
             repeated[height] >= _REPEATED_SHARE * heights[height]
         )
-        repeats = 2 * shapes[_shape(line)] > pages or (is_head and shapes[_shape(line)] > 1)
+        shape = _shape(line)
+        repeats = 2 * shapes[shape] > pages or (is_head and shapes[shape] > 1)
         counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
-        if repeats or counts:
+        if (repeats and shape in counted) or counts:
             found.add(line)
     return found
 
@@ -316,7 +338,8 @@ def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
 def _offsets(line: PageLine) -> set[int]:
     """Return the numbers at both ends of a line, minus the index of its page."""
     numbers = (match[1] or match[2] for match in _EDGE_NUMBER.finditer(line.text.strip()))
-    return {int(number) - line.page for number in numbers}
+    most = _FARTHEST_COUNT if any(map(str.isalpha, line.text)) else math.inf
+    return {offset for number in numbers if (offset := int(number) - line.page) <= most}
 
 
 def without_contents(lines: Sequence[PageLine], pages: int) -> list[PageLine]:
