@@ -197,6 +197,8 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
     if best == (0, False) or counts.count(best) > 1:
         return ""
     cell = show_sentence(cells[1 + counts.index(best)])
+    if asked_fact(asked.text).counted and not any(map(str.isdecimal, cell)):
+        return ""
     return cell if len(cell) <= LONGEST_SHORT_ANSWER else ""
 
 

@@ -349,9 +349,16 @@ def _is_above(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
 
 def _may_name_columns(row: Sequence[str], below: Sequence[Row]) -> bool:
-    """Return True for short texts without digits, even repeated ones, above numbers."""
-    words = [cell for cell in row if cell]
+    """Return True for short texts without digits, even repeated ones, and years above numbers."""
+    years = [place for place, cell in enumerate(row) if _YEAR.fullmatch(cell)]
+    words = [cell for place, cell in enumerate(row) if cell and place not in years]
     if any(any(c.isdigit() for c in cell) or len(cell) > MAX_HEADER_LENGTH for cell in words):
+        return False
+    for place in years:
+        column = [r[place] for _, r in below if place < len(r) and r[place]]
+        if not words or not column or all(map(_YEAR.fullmatch, column)):
+            return False
+    if len({row[place] for place in years}) < len(years):
         return False
     digits = [any(c.isdigit() for c in cell) for _, r in below for cell in r if cell]
     return sum(digits) * 4 >= len(digits) > 0

@@ -33,6 +33,8 @@ _SECTION = re.compile(
     rf"|(?:第\s?({_NUMBER})\s?[章节条款])|(?:附录\s?([A-Z]|\d{{1,2}}))",
     re.IGNORECASE,
 )
+_OF_ANOTHER = re.compile(r"\s+(?:of|in|from)\s+(?:the\s+|our\s+)?[A-Z《“\"]")
+"""What follows the number of a part of another document, as in "Article 5 of the GDPR"."""
 _REFERENCE = re.compile(r"\[(\d{1,3}(?:\s?[,，–-]\s?\d{1,3}){0,9})\]")
 _LONGEST_ENTRY = 1_000
 _ENTRY = re.compile(r"^\s{0,8}(?:[-*] )?\[(\d{1,3})\]\s", re.MULTILINE)
@@ -120,6 +122,8 @@ def _sections(content: Content) -> Iterator[Link]:
     for found in _SECTION.finditer(text) if numbers else ():
         number = next(filter(None, found.groups())).upper()
         place = numbers.get(number)
+        if _OF_ANOTHER.match(text, found.end()):
+            continue
         # A heading with its number, such as "Chapter 7", does not lead to itself.
         if place is not None and text.find("\n", *sorted((place, found.end()))) >= 0:
             yield Link(Span(*found.span()), "", number)
