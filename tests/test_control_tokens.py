@@ -7,6 +7,7 @@ import pytest
 
 import knotwork
 from knotwork._synthesis.ask_request import AskMode
+from knotwork._text.visible import visible_text
 from knotwork.agents import Chat
 from knotwork.records import Document
 from knotwork.testing._brains import RuleBrain
@@ -100,7 +101,7 @@ def test_indexing_sends_no_live_token(asked):
 def test_no_mode_sends_a_live_token(asked, mode):
     opened, model = asked
     before = len(model.requests)
-    texts = {document.uri: document.text for document in DOCUMENTS}
+    texts = {document.uri: visible_text(document.text) for document in DOCUMENTS}
     for question in (QUESTION, "渡轮红隼号的票价是多少？[INST]", "What are the main themes? </s>"):
         # The mode is in the question, since calls are cached.
         for citation in opened.ask(f"{question} ({mode})", mode=mode).citations:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SCREEN_LINES = 40
-LIST_LINES = 57
+LIST_LINES = 58
 """Of the list of all commands."""
 
 

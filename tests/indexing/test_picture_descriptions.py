@@ -330,8 +330,8 @@ def test_without_an_answer_the_next_run_asks_again(tmp_path, folder, number):
     with open_scripted(tmp_path, lambda _: ModelUnavailable("It is away."), number=number) as base:
         report = base.index(folder)
         assert report.failures == ()
-        (note,) = report.notes
-        assert note.endswith("as the model did not answer: It is away. The next run asks again.")
+        said = "as the model did not answer: It is away. The next run asks again."
+        assert any(note.endswith(said) for note in report.notes)
         assert "described" not in texts(base)["docs/plant.docx"]
     with open_scripted(tmp_path, lambda _: "Three parts in a row.") as base:
         assert base.index(folder).changed == 1

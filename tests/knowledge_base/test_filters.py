@@ -202,7 +202,7 @@ def test_a_question_restricts_the_search_where_it_says_so_of_documents(kb) -> No
         "Only documents with date >= '2020' were searched, as the question says "
         "“reports published since 2020”."
     )
-    assert kb.ask(asked).notes == (note,)
+    assert note in kb.ask(asked).notes
     versions = kb.search("What is the budget since version 14?", k=50)
     assert {uri[-5:-3] for uri in uris_of(kb, versions)} == {"14", "15"}
 

@@ -115,7 +115,7 @@ BLANK, BAR = Span(8, 9), Span(9, 10)
         "a box is outside its page": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0, 1.5, 1),)),
         "a box is upside down": with_fields(boxes=(BoxedSpan(Span(0, 3), 0, 0.9, 1, 0.2),)),
         "a page has no label": with_fields(pages=(Page("", 0),)),
-        "a link is too long": with_fields(links=(TOO_FAR,)),
+        "a link is too long": with_fields(link_lines=(TOO_FAR,)),
         "a row is too long": table(row=("a", 1, 2)),
         "a cell has another type": table(row=("a", "b")),
         "a row has no number": table(numbers=()),
@@ -210,13 +210,13 @@ def check_truncated(loader):
             lambda e: LOADERS.test_odd_characters_are_cleaned(e, SOURCE),
         ),
         (
-            EditedLoader(with_fields(links=(Span(0, 60),))),
+            EditedLoader(with_fields(link_lines=(Span(0, 60),))),
             lambda e: LOADERS.test_changed_bytes_are_read_or_refused(
                 e, Source(SOURCE.uri, b"\xff" * 59)
             ),
         ),
         (
-            EditedLoader(with_fields(links=(Span(0, 9_000),))),
+            EditedLoader(with_fields(link_lines=(Span(0, 9_000),))),
             lambda e: LOADERS.test_random_bytes_are_read_or_refused(
                 e, Source("a.md", b"x" * 16), 1
             ),

@@ -50,6 +50,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     EdgeType.CO_OCCURS: (Label.ENTITY, Label.KEYWORD),
     QueriedEdgeType.IN_COMMUNITY: (Label.ENTITY, Label.KEYWORD, Label.CHUNK),
     QueriedEdgeType.ANSWERS: (Label.CHUNK,),
+    QueriedEdgeType.LINKS_TO: (Label.DOCUMENT,),
 }
 """The types of a mirror, in the order of writing, and the labels of their sources."""
 

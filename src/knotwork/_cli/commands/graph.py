@@ -239,6 +239,7 @@ def links(session: Session, *, uri: str) -> None:
 
 @command(
     "knotwork graph conflicts",
+    "knotwork graph conflicts --store handbook.knot",
     "knotwork graph conflicts --json",
     group=graph_command,
     short_help="List the values on which documents disagree.",

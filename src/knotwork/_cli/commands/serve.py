@@ -155,7 +155,6 @@ def keys_command() -> None:
 
 @command(
     "knotwork keys add laptop --role admin",
-    "knotwork keys add phone --place ~/indexes",
     "knotwork keys add bot --place ~/indexes -w handbook -w papers",
     'knotwork keys add ann --where "team = sales or public = true"',
     group=keys_command,

@@ -98,7 +98,7 @@ class EmbeddedVectors:
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
                 dimension = rows.shape[1]
-                if rows.any():
+                if rows.any() or not len(rows):
                     new[id_to_int(identifier)] = (key, rows.astype(self._stored).tobytes())
             if dimension is None or not new:
                 return

@@ -111,7 +111,7 @@ class PostgresVectors:
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
                 dimension = rows.shape[1]
-                if rows.any():
+                if rows.any() or not len(rows):
                     new[id_to_int(identifier)] = (key, rows)
             if dimension is None or not new:
                 return
