@@ -159,7 +159,7 @@ def test_doctor_fails_on_a_fault_and_says_what_to_do():
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("knotwork ex", "plain,explore\nplain,export"),
+        ("knotwork expl", "plain,explore"),
         ("knotwork index pap", "file,pap"),
         ("knotwork ask x --store kno", "file,kno"),
         ("knotwork ask x --retriever bm", "plain,bm25"),
