@@ -2,6 +2,7 @@
 
 import pytest
 from tests.faults.small_files import read
+from tests.indexing.office_files import ODF_NAMES, make_odf, make_zip
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,126 @@ from tests.faults.small_files import read
 )
 def test_rich_text_has_raised_figures_and_no_struck_text(held, text):
     assert read("a.rtf", rf"{{\rtf1\ansi {held}\par}}").text == text
+
+
+def text_style(name, properties, family="text"):
+    return (
+        f'<style:style style:name="{name}" style:family="{family}">'
+        f"<style:text-properties {properties}/></style:style>"
+    )
+
+
+def list_style(name, *levels):
+    held = "".join(
+        f'<text:list-level-style-number text:level="{place}" {level}/>'
+        for place, level in enumerate(levels, start=1)
+    )
+    return f'<text:list-style style:name="{name}">{held}</text:list-style>'
+
+
+STYLES = (
+    text_style("Up", 'style:text-position="super 58%"')
+    + text_style("High", 'style:text-position="33% 58%"')
+    + text_style("Low", 'style:text-position="sub 58%"')
+    + text_style("Level", 'style:text-position="0% 100%"')
+    + text_style("Old", 'style:text-line-through-style="solid"')
+    + text_style("Kept", 'style:text-line-through-style="none"')
+    + text_style("Gone", 'text:display="none"')
+    + '<style:style style:name="Up2" style:parent-style-name="Up"/>'
+    + list_style(
+        "Letters",
+        'style:num-format="a" style:num-prefix="(" style:num-suffix=")"',
+        'style:num-format="i" style:num-suffix="."',
+    )
+    + list_style(
+        "Legal",
+        'style:num-format="1" style:num-suffix="."',
+        'style:num-format="1" style:num-suffix="." text:display-levels="2"',
+    )
+    + list_style("Fifth", 'style:num-format="1" style:num-suffix="." text:start-value="5"')
+)
+
+
+def span(style, text):
+    return f'<text:span text:style-name="{style}">{text}</text:span>'
+
+
+def items(style, *held, more=""):
+    inner = "".join(f"<text:list-item>{each}</text:list-item>" for each in held)
+    return f'<text:list text:style-name="{style}" {more}>{inner}</text:list>'
+
+
+def p(text, more=""):
+    return f"<text:p {more}>{text}</text:p>"
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        (p(f"It costs 30{span('Up', '1')} crowns."), "It costs 30 [^1] crowns."),
+        (p(f"It costs 30{span('High', '1')} crowns."), "It costs 30 [^1] crowns."),
+        (p(f"It costs 30{span('Up2', '1')} crowns."), "It costs 30 [^1] crowns."),
+        (p(f"2{span('Up', '10')}, H{span('Low', '2')}O, 3{span('Level', '0')}"), "2^10, H2O, 30"),
+        (p(f"30 {span('Old', '25 ')}{span('Kept', '20')}{span('Gone', '15')}"), "30 20"),
+        (p("25", 'text:style-name="Old"') + p("20", 'text:style-name="Gone"') + p("x"), "x"),
+        (f'<text:section text:display="none">{p("25")}</text:section>{p("30")}', "30"),
+        (p('25<text:hidden-paragraph text:is-hidden="true"/>') + p("30"), "30"),
+        (p('25<text:hidden-paragraph text:is-hidden="false"/>'), "25"),
+        (p('30<text:hidden-text text:is-hidden="true">25</text:hidden-text> x'), "30 x"),
+        (items("Letters", p("one"), p("two")), "- (a) one\n- (b) two"),
+        (
+            items("Letters", p("one") + items("", p("in"), p("in")), p("two")),
+            "- (a) one\n  - i. in\n  - ii. in\n- (b) two",
+        ),
+        (
+            items("Legal", p("one") + items("", p("in"), p("in"))),
+            "1. one\n   - 1.1. in\n   - 1.2. in",
+        ),
+        (items("Fifth", p("one"), p("two")), "5. one\n6. two"),
+        (
+            items("Legal", p("one"))
+            + p("Between.")
+            + items("Legal", p("two"), more='text:continue-numbering="true"')
+            + items("Legal", p("new")),
+            "1. one\n\nBetween.\n\n2. two\n\n1. new",
+        ),
+        (
+            items("Legal", p("one")).replace("item>", 'item text:start-value="7">', 1),
+            "7. one",
+        ),
+    ],
+)
+def test_texts_of_libreoffice_have_raised_figures_and_numbers_of_lists(held, text):
+    document = read("a.odt", make_odf(f"<office:text>{held}</office:text>", styles=STYLES))
+    assert document.text == text
+
+
+def test_styles_of_pages_do_not_change_the_text():
+    names = ODF_NAMES
+    mark = text_style("Mark", 'style:text-position="super 58%"')
+    gone = text_style("T1", 'text:display="none"')
+    content = (
+        f"<office:document-content {names}><office:automatic-styles>"
+        f"{text_style('T1', '')}</office:automatic-styles><office:body><office:text>"
+        f"{p('30' + span('T1', '5') + span('Mark', '1'))}</office:text></office:body>"
+        "</office:document-content>"
+    )
+    styles = (
+        f"<office:document-styles {names}><office:styles>"
+        f"{mark}</office:styles><office:automatic-styles>{gone}"
+        "</office:automatic-styles></office:document-styles>"
+    )
+    data = make_zip({"META-INF/manifest.xml": "<x/>", "content.xml": content, "styles.xml": styles})
+    assert read("a.odt", data).text == "305 [^1]"
+
+
+def test_sheets_of_libreoffice_have_raised_figures():
+    def row(*cells):
+        held = "".join(f"<table:table-cell>{p(cell)}</table:table-cell>" for cell in cells)
+        return f"<table:table-row>{held}</table:table-row>"
+
+    sheet = row("Name", "Price") + row("Old", f"30{span('Up', '1')} kr {span('Old', '25')}")
+    table = f'<table:table table:name="P">{sheet}</table:table>'
+    body = f"<office:spreadsheet>{table}</office:spreadsheet>"
+    text = read("a.ods", make_odf(body, styles=STYLES)).text
+    assert text.endswith("| Old | 30 [^1] kr |")
