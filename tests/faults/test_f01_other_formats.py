@@ -156,3 +156,45 @@ def test_sheets_of_libreoffice_have_raised_figures():
     body = f"<office:spreadsheet>{table}</office:spreadsheet>"
     text = read("a.ods", make_odf(body, styles=STYLES)).text
     assert text.endswith("| Old | 30 [^1] kr |")
+
+
+TWO_LISTS = "1. one\n2. two\n\n1. new"
+ITEMS = r"\item one \item two\end{enumerate}"
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        (r"30\textsuperscript{1} kr, 2\textsuperscript{10}", "30 [^1] kr, 2^10"),
+        (r"H\textsubscript{2}O, 30\footnotemark{} kr", "H2O, 30 [^1] kr"),
+        (r"30\footnotemark[2] kr, 40\footnotemark x", "30 [^2] kr, 40 [^3] x"),
+        (r"30 \sout{25 \textbf{x} }\st{20 }kr", "30 kr"),
+        (r"\begin{enumerate}\setcounter{enumi}{4}" + ITEMS, "5. one\n6. two"),
+        (r"\begin{enumerate}[start=5]" + ITEMS, "5. one\n6. two"),
+        (r"\begin{enumerate}[label=(\alph*), start=3]" + ITEMS, "- (c) one\n- (d) two"),
+        (r"\begin{enumerate}[noitemsep,label={\Roman*.}]" + ITEMS, "- I. one\n- II. two"),
+        (r"\begin{enumerate}[(a)]" + ITEMS, "- (a) one\n- (b) two"),
+        (r"\begin{enumerate}[1.]" + ITEMS, "1. one\n2. two"),
+        (r"\begin{enumerate}" + ITEMS + r"\begin{enumerate}\item new\end{enumerate}", TWO_LISTS),
+        (
+            r"\begin{itemize}\item a \begin{enumerate}[start=5]" + ITEMS + r"\end{itemize}",
+            "- a\n  5. one\n  6. two",
+        ),
+    ],
+)
+def test_latex_has_raised_figures_and_numbers_of_lists(held, text):
+    assert read("a.tex", rf"\begin{{document}}{held}\end{{document}}").text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("a.adoc", "[start=4]\n. one\n. two\n", "4. one\n5. two"),
+        ("a.adoc", ". one\n\n[arabic, start=4]\n. two\n", "1. one\n\n4. two"),
+        ("a.adoc", "30 [.line-through]#25# kr [line-through]##x##y\n", "30  kr y"),
+        ("a.org", "* A\n5. [@5] one\n6. two\n", "# A\n\n5. one\n6. two"),
+        ("a.org", "* A\n30 +25+ kr, 1+2+3, C++ and B+\n", "# A\n\n30  kr, 1+2+3, C++ and B+"),
+    ],
+)
+def test_markup_has_numbers_of_lists_and_no_struck_text(name, data, text):
+    assert read(name, data).text == text
