@@ -167,7 +167,7 @@ ITEMS = r"\item one \item two\end{enumerate}"
     [
         (r"30\textsuperscript{1} kr, 2\textsuperscript{10}", "30 [^1] kr, 2^10"),
         (r"H\textsubscript{2}O, 30\footnotemark{} kr", "H2O, 30 [^1] kr"),
-        (r"30\footnotemark[2] kr, 40\footnotemark x", "30 [^2] kr, 40 [^3] x"),
+        (r"30\footnotemark[2] kr, 40\footnotemark{} x", "30 [^2] kr, 40 [^3] x"),
         (r"30 \sout{25 \textbf{x} }\st{20 }kr", "30 kr"),
         (r"\begin{enumerate}\setcounter{enumi}{4}" + ITEMS, "5. one\n6. two"),
         (r"\begin{enumerate}[start=5]" + ITEMS, "5. one\n6. two"),
@@ -198,3 +198,9 @@ def test_latex_has_raised_figures_and_numbers_of_lists(held, text):
 )
 def test_markup_has_numbers_of_lists_and_no_struck_text(name, data, text):
     assert read(name, data).text == text
+
+
+@pytest.mark.parametrize("inner", ["<p>{}</p>", "\n<div><p>{}</p></div>", "{}"])
+def test_numbers_of_web_pages_stay_with_their_text(inner):
+    held = "".join(f"<li>{inner.format(text)}</li>" for text in ("one", "two"))
+    assert read("a.html", f'<ol type="a">{held}</ol>').text == "- a. one\n- b. two"
