@@ -218,3 +218,12 @@ def test_questions_about_mails(tmp_path):
     booked, cost = ask(tmp_path, files, "When is the crane booked?", "What does the berth cost?")
     assert "12 May" in booked
     assert "43 euros" in cost
+
+
+@pytest.mark.parametrize("name", ["", "a.eml"])
+def test_attached_messages_may_be_encoded(name):
+    inner = f"From: Bob <b@c.d>\nSubject: Inner\n{parts('mixed', f'{PLAIN}{BOOKED}')}".encode()
+    held = encoded("message/rfc822", inner, name)
+    document = read("a.eml", HEAD + parts("mixed", f"{PLAIN}See below.", held))
+    assert f"Inner\n\nFrom: Bob <b@c.d>\n\n{BOOKED}" in document.text
+    assert "Attachments: " + (name or "Inner") in document.text

@@ -194,6 +194,7 @@ class _Walk:
         self._place = place
         self._linked = 0  # the part of the running text where the open link begins
         self._running: list[tuple[str, bool]] = []
+        self._written = ""  # the number that begins the running text
         self._bold = 0
         self._links = 0
         self._is_linked = True
@@ -243,7 +244,8 @@ class _Walk:
         elif name in BLOCKS and self._whole is not None:
             self._break_line()
         elif name in BLOCKS:
-            self._flush()
+            if name not in ("p", "div") or not self._is_only_number():
+                self._flush()
             self._begin_block(element, name)
         if element.text:
             self._run(element.text)
@@ -277,6 +279,7 @@ class _Walk:
             begun = self._writer.begin(_KINDS[name], mark=mark)
             self._open.append(_Opened(element, begun))
             self._running += [(written, False)] if written else []
+            self._written = written
         elif name not in _WHOLE and classes(element) & _BOXES:
             kind = BlockKind.FIGURE if "figure" in classes(element) else BlockKind.BOX
             self._open.append(_Opened(element, self._writer.begin(kind)))
@@ -406,7 +409,13 @@ class _Walk:
                 self._writer.item(text, mark=mark)
         self._writer.end_lists()
 
+    def _is_only_number(self) -> bool:
+        """Return True if the running text is the number of an item, whose text is in a block."""
+        shown = "".join(text for text, _ in self._running[:3])
+        return len(self._running) < 4 and shown.strip() == self._written.strip() != ""
+
     def _clear(self) -> None:
+        self._written = ""
         self._running.clear()
         self._is_linked = True
 

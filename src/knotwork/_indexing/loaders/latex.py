@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+from knotwork._indexing.loaders.list_numbers import written_number
 
 _LEVELS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
@@ -29,6 +32,8 @@ _DROPPED = re.compile(
 _WITH_TEXT = {"href": 1, "textcolor": 1, "multicolumn": 2, "multirow": 2}
 _AROUND = {
     "textbf": ("**", "**"), "texttt": ("`", "`"), "footnote": (" (", ")"),
+    "footnotetext": (" (", ")"), "textsuperscript": ("<sup>", "</sup>"),
+    "textsubscript": ("<sub>", "</sub>"), "sout": ("<s>", "</s>"), "st": ("<s>", "</s>"),
     "caption": ("\n\n", "\n\n"), "author": ("\n\n", "\n\n"), "date": ("\n\n", "\n\n"),
 }  # fmt: skip
 _CHARACTERS = {
@@ -46,6 +51,18 @@ _ACCENT = re.compile(
 _HEAD = re.compile(r"\\(?:title|author|date)(?=[\[{])")
 _BRACE = re.compile(r"\\.|[{}]")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
+_FORMS = {
+    "alph": "lowerLetter", "a": "lowerLetter", "Alph": "upperLetter", "A": "upperLetter",
+    "roman": "lowerRoman", "i": "lowerRoman", "Roman": "upperRoman", "I": "upperRoman",
+}  # fmt: skip
+"""Numbers of lists by their names and their first ones, as Office Open XML names them."""
+_LABEL = re.compile(
+    r"label\s*=\s*\{?([^\\,{}]{0,20})\\(alph|Alph|roman|Roman|arabic)\*([^,{}]{0,20})"
+    r"|(\W{0,3})([aAiI1])(\W{0,3})$"
+)
+_START = re.compile(r"start\s*=\s*(\d{1,6})(?!\d)")
+_MARK = re.compile(r"\[(\d{1,3})\]")
+_COUNTER = re.compile(r"\{enum[iv]{1,3}\}\s{0,9}\{\s{0,9}(\d{1,6})\s{0,9}\}")
 _LONGEST = 20_000
 """Characters of an argument or a formula: a longer one is text."""
 _MOST_CELLS = 200
@@ -87,6 +104,29 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
+@dataclass(slots=True)
+class _List:
+    """An open list, the last number in it, and how numbers are written ("" for 1, 2, 3)."""
+
+    name: str
+    number: int = 0
+    form: str = ""
+    before: str = ""
+    after: str = ""
+    stop: str = "."
+
+    def read(self, options: str) -> None:
+        """Read the options of a list."""
+        if found := _LABEL.match(options) or _LABEL.search(options, options.find("label")):
+            before, form, after = filter(None.__ne__, found.groups())
+            self.form = _FORMS.get(form, "decimal")
+            self.before, self.after = before, after
+            if self.form == "decimal" and not before and after in ("", ".", ")"):
+                self.form = ""
+        if start := _START.search(options):
+            self.number = int(start[1]) - 1
+
+
 class _Converter:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -95,7 +135,9 @@ class _Converter:
         self._parts: list[list[str]] = [[]]  # of the text, and of the tables around the place
         self._closers: list[str] = []
         self._pending = ""
-        self._lists: list[str] = []
+        self._lists: list[_List] = []
+        self._stop = ")"  # of the numbers of the last list: another one begins a list
+        self._note = 0
 
     def argument(self, place: int) -> tuple[str, int]:
         """Return the argument in braces at a place, and the place behind it; "" without one."""
@@ -189,9 +231,14 @@ class _Converter:
             _, place = self.argument(place)
             self._parts.append([])
         elif name in ("itemize", "enumerate", "description"):
-            self._lists.append(name)
+            self._stop = ")" if self._stop == "." else "."
+            self._lists.append(_List(name, stop=self._stop))
             self._add("\n" if len(self._lists) > 1 else "\n\n")
-            _, place = ("", place) if self._text[place : place + 1] != "[" else self.argument(place)
+            if self._text[place : place + 1] == "[":
+                end = self._text.find("]", place, place + 500)
+                self._lists[-1].read(self._text[place + 1 : max(place, end)])
+                place = max(place, end + 1)
+                self._add("\n" if self._lists[-1].number else "")
         elif name == "abstract":
             self._add("\n\n")
         return place
@@ -199,7 +246,7 @@ class _Converter:
     def _end(self, name: str) -> None:
         if name in _TABLES and len(self._parts) > 1:
             self._end_table()
-        elif self._lists and name == self._lists[-1]:
+        elif self._lists and name == self._lists[-1].name:
             self._lists.pop()
             self._add("\n\n" if not self._lists else "\n")
         else:
@@ -219,8 +266,14 @@ class _Converter:
             self._add("\n\n" + "\n".join(lines) + "\n\n")
 
     def _command(self, word: str, place: int) -> int:
-        if word in ("item", "verb"):
-            return self._add_item(place) if word == "item" else self._add_verbatim(place)
+        if read := {
+            "item": self._add_item,
+            "verb": self._add_verbatim,
+            "footnotemark": self._add_mark,
+            "setcounter": self._set_counter,
+        }.get(word):
+            return read(place)
+        self._note += word == "footnote"
         if _DROPPED.fullmatch(word):
             for _ in range(_WITH_TEXT.get(word, 3)):
                 _, place = self.argument(place)
@@ -241,13 +294,34 @@ class _Converter:
             self._pending = end_
         return place
 
+    def _add_mark(self, place: int) -> int:
+        given = _MARK.match(self._text, place)
+        self._note = int(given[1]) if given else self._note + 1
+        self._add(f"<sup>{self._note}</sup>")
+        return given.end() if given else place
+
+    def _set_counter(self, place: int) -> int:
+        counter = _COUNTER.match(self._text, place)
+        if counter and self._lists:
+            self._lists[-1].number = int(counter[1])
+            self._add("\n")
+        _, place = self.argument(place)
+        return self.argument(place)[1]
+
     def _add_item(self, place: int) -> int:
         indent = "    " * min(len(self._lists) - 1, 20)
-        mark = "1." if self._lists[-1:] == ["enumerate"] else "-"
+        mark, number = "-", ""
+        if self._lists and (held := self._lists[-1]).name == "enumerate":
+            held.number += 1
+            if held.form:
+                shown = f"{held.before}{written_number(held.number, held.form)}{held.after}"
+                number = f"{_escaped(shown.strip())} "
+            else:
+                mark = f"{held.number}{held.stop}"
         is_named = self._text[place : place + 1] == "["
         end = self._text.find("]", place, place + 200) if is_named else -1
         term = f"**{_escaped(self._text[place + 1 : end])}:**" if end > 0 else ""
-        self._add(f"\n{indent}{mark} {term}")
+        self._add(f"\n{indent}{mark} {number}{term}")
         return end + 1 if end > 0 else place
 
     def _add_verbatim(self, place: int) -> int:

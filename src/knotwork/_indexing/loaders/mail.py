@@ -197,7 +197,7 @@ class _Message:
                     add_text(writer, _text(source, part))
                 else:
                     attached.append((name, part))
-        named = [name or _subject_of(part) for name, part in attached]
+        named = [name or _subject_of(self.source, part) for name, part in attached]
         _add_field(writer, "Attachments", ", ".join(filter(None, named)))
         with writer.subsections():
             for name, part in attached:
@@ -206,23 +206,29 @@ class _Message:
     def _add_attached(self, name: str, part: EmailMessage) -> None:
         kind = part.get_content_type()
         if kind.startswith("message/") and part.is_multipart():
-            inner = part.get_payload(0)
+            inner = _inner(self.source, part)
             if self.depth + self.source.depth >= DEEPEST:
                 self.source.left_out["attached message"] += 1
             elif kind == "message/rfc822":
-                _Message(self.writer, self.source, inner, self.depth + 1).add()  # type: ignore[arg-type]
+                _Message(self.writer, self.source, inner, self.depth + 1).add()
         else:
             label = name or f"{kind.partition('/')[2]} file"
             add_attachment(self.writer, self.source, label, kind, _payload(part))
 
 
-def _subject_of(part: EmailMessage) -> str:
-    inner: Any = (
-        part.get_payload(0)
-        if part.get_content_type() == "message/rfc822" and part.is_multipart()
-        else None
-    )
-    return "" if inner is None else _field(inner, "Subject")
+def _inner(source: Source, part: EmailMessage) -> EmailMessage:
+    """Return an attached message, which some programs encode."""
+    inner: Any = part.get_payload(0)
+    if not inner.keys() and str(part["Content-Transfer-Encoding"]).lower() == "base64":
+        inner["Content-Transfer-Encoding"] = "base64"
+        inner = _parse(source, _payload(inner))
+        part.set_payload([inner])
+    return inner  # type: ignore[no-any-return]
+
+
+def _subject_of(source: Source, part: EmailMessage) -> str:
+    is_message = part.get_content_type() == "message/rfc822" and part.is_multipart()
+    return _field(_inner(source, part), "Subject") if is_message else ""
 
 
 def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage]:

@@ -25,6 +25,10 @@ _ORG_PROPERTY = re.compile(r"\s*:[\w+-]{1,60}:(?:\s.*)?")
 _ORG_LINK = re.compile(
     r"\[\[[^\[\]\n]{1,2000}\]\[([^\[\]\n]{1,500})\]\]|\[\[([^\[\]\n]{1,2000})\]\]"
 )
+_ORG_START = re.compile(r"(\s*)\d{1,9}([.)]) \[@(\d{1,9})\]")
+_ORG_STRUCK = re.compile(
+    r"(?<![^\s({'\"-])\+(?=[^\s+])[^+\n]{1,300}(?<=\S)\+(?![^\s.,:!?;'\")}\[-])"
+)
 _ORG_TITLE = re.compile(r"#\+title:\s*(?=\S)", re.IGNORECASE)
 
 
@@ -70,6 +74,7 @@ def org_as_markdown(text: str) -> Iterator[str]:
         else:
             is_unseen = line.lstrip().startswith(("#+", "# "))
             shown = "" if is_unseen else _ORG_TERM.sub(r"\1**\2:** ", line)
+            shown = _ORG_STRUCK.sub("", _ORG_START.sub(r"\1\3\2", shown, count=1))
             yield _ORG_LINK.sub(r"\1\2", shown)
 
 
@@ -88,6 +93,8 @@ _ADOC_LINK = re.compile(
     r"(?:link:|xref:)?(?:https?://|mailto:|[\w./#-]{1,200}(?=\[))[^\s\[\]]{0,500}\[([^\]\n]{1,300})\]"
 )
 _ADOC_REFERENCE = re.compile(r"<<[^<>,\n]{1,100},\s*([^<>\n]{1,200})>>|<<([^<>\n]{1,100})>>")
+_ADOC_STRUCK = re.compile(r"\[\.?line-through\](#{1,2})[^#\n]{1,500}\1")
+_ADOC_START = re.compile(r"\[(?:[\w%]{1,20},\s*)?start=\"?(\d{1,9})\"?\]")
 _ADOC_NOTE = re.compile(r"footnote:\w{0,40}\[([^\]\n]{1,1000})\]")
 _ADOC_CELL = re.compile(r"(?:^|[ \t])(?:\d*[.+*]?\d*[+*]?[<^>]?(?:\.[<^>])?[aehlmsv]?)\|")
 
@@ -95,7 +102,7 @@ _ADOC_CELL = re.compile(r"(?:^|[ \t])(?:\d*[.+*]?\d*[+*]?[<^>]?(?:\.[<^>])?[aehl
 def asciidoc_as_markdown(text: str) -> Iterator[str]:
     """Yield the lines of an AsciiDoc file as Markdown."""
     lines = iter(text.split("\n"))
-    language = ""
+    language, number, stop = "", "1", "."
     for line in lines:
         plain = line.rstrip()
         if plain.startswith("////"):
@@ -109,8 +116,14 @@ def asciidoc_as_markdown(text: str) -> Iterator[str]:
             yield from _asciidoc_table(_until(lines, plain))
         elif named := _ADOC_LANGUAGE.fullmatch(plain):
             language = named[1]
+        elif start := _ADOC_START.fullmatch(plain):
+            number, stop = start[1], ")" if stop == "." else "."  # another stop begins a list
+            yield ""
         else:
-            yield _asciidoc_line(plain)
+            shown = _asciidoc_line(plain)
+            is_item = shown.startswith("1. ")
+            yield f"{number}{stop}{shown[2:]}" if is_item else shown
+            number = "1" if is_item else number
 
 
 def _asciidoc_line(line: str) -> str:
@@ -129,7 +142,7 @@ def _asciidoc_line(line: str) -> str:
 
 
 def _inline(text: str) -> str:
-    text = _ADOC_NOTE.sub(r" (\1)", text)
+    text = _ADOC_NOTE.sub(r" (\1)", _ADOC_STRUCK.sub("", text))
     for pattern in (_ADOC_REFERENCE, _ADOC_LINK):
         text = pattern.sub(lambda found: found[found.lastindex or 0], text)
     return _ADOC_BOLD.sub(r"**\1**", text)

@@ -8,15 +8,16 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import ShownCell
 from knotwork._indexing.loaders.grids import read_grids
-from knotwork._indexing.loaders.html import add_html
+from knotwork._indexing.loaders.html import add_html, inline_text
+from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     ZIP_SIGNATURE,
     Content,
@@ -44,6 +45,13 @@ _TAGS = {
 }  # fmt: skip
 _UNREAD = {"image": "picture", "object": "embedded object", "object-ole": "embedded object"}
 _CODE = re.compile(r"Preformatted|Source.?(?:Code|Text)", re.IGNORECASE)
+_POSITION = re.compile(r"(?:super|[1-9]\d)()|(?:sub|-[1-9]\d)")
+_FORMS = {
+    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
+    "一": "chineseCounting", "①": "decimalEnclosedCircle", "甲": "ideographTraditional",
+}  # fmt: skip
+"""Numbers of lists by the first character of their format, as Office Open XML names them."""
+_DEEPEST_STYLE = 50
 _SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_CELLS = 1_024
 _META = {
@@ -64,13 +72,13 @@ class OpenDocumentLoader(FormatLoader, name="odf"):
         if body is None or not len(body):
             raise broken_file_error(source, "it has no body")
         styles = _Styles()
-        for root in roots:
+        for root in reversed(roots):  # automatic styles of the content hide those of pages
             styles.read(root)
         writer = BlockWriter(source)
         kind = _name(body[0])
         title = "" if kind != "spreadsheet" else readable_name(source.name)
         if kind == "spreadsheet":
-            _add_sheets(writer, source, body[0])
+            _add_sheets(writer, source, body[0], styles)
         elif kind == "presentation":
             for number, page in enumerate(body[0].iterfind("{*}page"), start=1):
                 writer.page(str(number))
@@ -125,33 +133,71 @@ def _parse(data: bytes) -> Any:  # noqa: ANN401
     return etree.parse(io.BytesIO(data), parser).getroot()
 
 
+class _Level(NamedTuple):
+    """How the items of one level of a list are counted."""
+
+    form: str = "decimal"
+    before: str = ""
+    after: str = ""
+    start: int = 1
+    shown: int = 1  # levels
+
+    @property
+    def is_plain(self) -> bool:
+        return self.form == "decimal" and self.shown == 1 and (self.before, self.after) in _PLAIN
+
+    @classmethod
+    def of(cls, element: Any) -> _Level:  # noqa: ANN401
+        return cls(
+            _FORMS.get(_get(element, "num-format")[0], "decimal"),
+            _get(element, "num-prefix")[:_LONGEST_MARK],
+            _get(element, "num-suffix")[:_LONGEST_MARK],
+            _start(element, 1),
+            _count(_get(element, "display-levels"), 10),
+        )
+
+
+_PLAIN = (("", ""), ("", "."), ("", ")"))
+_LONGEST_MARK = 10
+
+
 @dataclass(slots=True)
 class _Styles:
-    """What the names of styles mean: the ones they are made of, bold ones, numbered lists."""
+    """What the names of styles mean: the ones they are made of, their look, numbered lists."""
 
     above: dict[str, str] = field(default_factory=dict)
-    bold: set[str] = field(default_factory=set)
-    numbered: dict[str, set[int]] = field(default_factory=dict)
+    looks: dict[str, dict[str, str]] = field(default_factory=dict)
+    levels: dict[str, dict[int, _Level]] = field(default_factory=dict)
 
     def read(self, root: Any) -> None:  # noqa: ANN401
         for style in root.iter("{*}style"):
             name = _get(style, "name")
             self.above[name] = _get(style, "parent-style-name")
-            properties = style.find("{*}text-properties")
-            if properties is not None and _get(properties, "font-weight") == "bold":
-                self.bold.add(name)
-        for style in root.iter("{*}list-style"):
-            levels = style.iterfind("{*}list-level-style-number")
-            numbers = {
-                int(_get(level, "level") or 1) for level in levels if _get(level, "num-format")
+            found = style.iterfind("{*}text-properties")
+            self.looks[name] = {
+                key.rpartition("}")[2]: value
+                for look in found
+                for key, value in look.attrib.items()
             }
-            self.numbered[_get(style, "name")] = numbers
+        for style in root.iter("{*}list-style"):
+            self.levels[_get(style, "name")] = {
+                _count(_get(level, "level"), 10): _Level.of(level)
+                for level in style.iterfind("{*}list-level-style-number")
+                if _get(level, "num-format")
+            }
+
+    def look(self, names: str) -> dict[str, str]:
+        """Return the properties of text by the names of its style, see `names_of`."""
+        found: dict[str, str] = {}
+        for name in reversed(names.split()):
+            found |= self.looks.get(name, {})
+        return found
 
     def names_of(self, element: Any) -> str:  # noqa: ANN401
         """Return the names of the style of an element, and of those that it is made of."""
         name = _get(element, "style-name")
         names = [name]
-        while (name := self.above.get(name, "")) and name not in names:
+        while (name := self.above.get(name, "")) and len(names) < _DEEPEST_STYLE:
             names.append(name)
         return " ".join(names)
 
@@ -167,6 +213,9 @@ class _Converter:
         self._styles = styles
         self._is_note = is_note
         self._lists: list[str] = []
+        self._counts: dict[int, int] = {}  # the last number of each level of a list
+        self._counts_of: dict[str, dict[int, int]] = {}  # by the style and the id of a list
+        self._number = ""
         self._is_code = False
         self._notes: list[str] = []
 
@@ -178,7 +227,7 @@ class _Converter:
         for event, element in events:
             name = _name(element)
             if event == "start":
-                if element is not root and (not name or _LEFT_OUT.fullmatch(name)):
+                if element is not root and self._is_left_out(element, name):
                     events.skip_subtree()
                     ends[element] = ""
                     continue
@@ -205,19 +254,36 @@ class _Converter:
         if self._is_code:
             yield "</pre>"
 
+    def _is_left_out(self, element: Any, name: str) -> bool:  # noqa: ANN401
+        if not name or _LEFT_OUT.fullmatch(name) or _get(element, "is-hidden") == "true":
+            return True
+        if name in ("p", "h") and any(
+            _get(mark, "is-hidden") == "true"
+            for mark in element.iterchildren("{*}hidden-paragraph")
+        ):
+            return True
+        is_styled = name in ("p", "h", "span")
+        look = self._styles.look(self._styles.names_of(element)) if is_styled else {}
+        return "none" in (look.get("display"), name == "section" and _get(element, "display"))
+
     def _tags(self, element: Any, name: str) -> tuple[str, str]:  # noqa: ANN401
         """Return what stands before and behind the text of an element."""
         if name in _UNREAD and not self._is_note:
             self._source.left_out[_UNREAD[name]] += 1
         style = self._styles.names_of(element) if name in ("p", "h", "span") else ""
         is_code = name == "p" and _CODE.search(style) is not None
-        edge = ""
+        edge = number = ""
+        if name in ("p", "h"):
+            number, self._number = escape(self._number), ""
         if name in ("p", "h", "list", "table") and is_code != self._is_code:
             self._is_code, edge = is_code, "<pre>" if is_code else "</pre>"
         if is_code:
-            return edge, "\n"
+            return edge + number, "\n"
         begin, end = self._plain_tags(element, name, style)
-        return edge + begin, end
+        marks = _marks(self._styles.look(style), name) if style else []
+        opened = "".join(f"<{mark}>" for mark in marks)
+        closed = "".join(f"</{mark}>" for mark in reversed(marks))
+        return f"{edge}{begin}{opened}{number}", closed + end
 
     def _plain_tags(self, element: Any, name: str, style: str) -> tuple[str, str]:  # noqa: ANN401
         tag = _TAGS.get(name, "")
@@ -226,12 +292,10 @@ class _Converter:
             tag = f"h{_count(_get(element, 'outline-level'), 6)}"
         elif name == "p":
             tag = "blockquote" if "Quotations" in style.split() else "p"
-        elif name == "span":
-            tag = "" if self._styles.bold.isdisjoint(style.split()) else "b"
         elif name == "list":
-            self._lists.append(_get(element, "style-name") or (self._lists or [""])[-1])
-            is_numbered = len(self._lists) in self._styles.numbered.get(self._lists[-1], ())
-            tag = "ol" if is_numbered else "ul"
+            tag = self._begin_list(element)
+        elif name == "list-item":
+            more = self._count_item(element)
         elif name == "table-cell":
             spans = ((html, _count(_get(element, key), 1_000)) for html, key in _SPANS)
             more = "".join(f' {html}="{count}"' for html, count in spans)
@@ -243,6 +307,53 @@ class _Converter:
         end = f"</{tag}>" if tag != "br" else ""
         return (f"<{tag}{more}>", end + after) if tag else ("", after)
 
+    def _begin_list(self, element: Any) -> str:  # noqa: ANN401
+        style = _get(element, "style-name") or (self._lists or [""])[-1]
+        self._lists.append(style)
+        goes_on = _get(element, "continue-numbering") == "true"
+        if len(self._lists) == 1:
+            before = _get(element, "continue-list") or (style if goes_on else "")
+            self._counts = self._counts_of.get(before, {}) if before else {}
+            self._counts_of[style] = self._counts_of[_get(element, "id")] = self._counts
+        elif not goes_on:
+            self._counts.pop(len(self._lists), None)
+        level = self._styles.levels.get(style, {}).get(len(self._lists))
+        return "ol" if level is not None and level.is_plain else "ul"
+
+    def _count_item(self, element: Any) -> str:  # noqa: ANN401
+        """Count an item that has text; its number is an attribute, or begins its text."""
+        levels = self._styles.levels.get((self._lists or [""])[-1], {})
+        place = len(self._lists)
+        if place not in levels or (element.find("{*}p") is None and element.find("{*}h") is None):
+            return ""
+        level = levels[place]
+        number = _start(element, self._counts.get(place, level.start - 1) + 1)
+        self._counts[place] = number
+        if level.is_plain:
+            return f' value="{number}"'
+        shown = (
+            written_number(self._counts.get(above, levels[above].start), levels[above].form)
+            for above in range(max(1, place - level.shown + 1), place + 1)
+            if above in levels
+        )
+        self._number = f"{level.before}{'.'.join(shown)}{level.after}".strip() + " "
+        return ""
+
+
+def _marks(look: dict[str, str], name: str) -> list[str]:
+    """Return the elements of HTML for the look of a paragraph or a part of it."""
+    marks = ["s"] if look.get("text-line-through-style", "none") != "none" else []
+    if name == "span":
+        marks += ["b"] if look.get("font-weight") == "bold" else []
+        lifted = _POSITION.match(look.get("text-position", ""))
+        marks += [] if lifted is None else ["sub" if lifted[1] is None else "sup"]
+    return marks
+
+
+def _start(element: Any, default: int) -> int:  # noqa: ANN401
+    value = _get(element, "start-value")
+    return int(value) if value.isdecimal() and len(value) < 7 else default
+
 
 _SPANS = (("colspan", "number-columns-spanned"), ("rowspan", "number-rows-spanned"))
 
@@ -251,15 +362,22 @@ def _count(value: str, most: int) -> int:
     return min(int(value), most) if value.isdecimal() and len(value) < 9 and int(value) else 1
 
 
-def _add_sheets(writer: BlockWriter, source: Source, body: Any) -> None:  # noqa: ANN401
+def _add_sheets(writer: BlockWriter, source: Source, body: Any, styles: _Styles) -> None:  # noqa: ANN401
     meter = TextMeter(source)
+
+    def shown(paragraph: Any) -> str:  # noqa: ANN401
+        if not len(paragraph):
+            return paragraph.text or ""
+        html = "".join(_Converter(source, styles, is_note=True).convert(paragraph))
+        return inline_text(html.replace("<br>", " "))
+
     for number, sheet in enumerate(body.iterfind("{*}table"), start=1):
         name = _get(sheet, "name") or str(number)
         writer.page(name)
         if not DEFAULT_SHEET_NAME.fullmatch(name):
             writer.heading(1, name)
         wide: dict[int, list[tuple[int, int]]] = {}
-        rows = list(enumerate(_rows(sheet, wide), start=1))
+        rows = list(enumerate(_rows(sheet, wide, shown), start=1))
         add_grids(writer, read_grids(rows, meter, wide=wide), name=name)
         unread = sum(1 for _ in sheet.iter("{*}image")), sum(1 for _ in sheet.iter("{*}object"))
         source.left_out.update(
@@ -267,9 +385,14 @@ def _add_sheets(writer: BlockWriter, source: Source, body: Any) -> None:  # noqa
         )
 
 
-def _rows(sheet: Any, wide: dict[int, list[tuple[int, int]]]) -> Iterator[list[str]]:  # noqa: ANN401
+def _rows(
+    sheet: Any,  # noqa: ANN401
+    wide: dict[int, list[tuple[int, int]]],
+    shown: Callable[[Any], str],
+) -> Iterator[list[str]]:
     """Yield the rows of a sheet; a short text of a merged cell is in each row that it spans.
 
+    ``shown`` returns the text of a paragraph.
     ``wide`` gets the columns of each cell that spans several, by the number of its row.
     """
     number = 0
@@ -278,7 +401,7 @@ def _rows(sheet: Any, wide: dict[int, list[tuple[int, int]]]) -> Iterator[list[s
         cells: list[str] = []
         for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
             again = _count(_get(cell, "number-columns-repeated"), _MOST_CELLS)
-            text, place = _value(cell), len(cells)
+            text, place = _value(cell, shown), len(cells)
             width = _count(_get(cell, "number-columns-spanned"), _MOST_CELLS)
             if text and width > 1:
                 wide.setdefault(number + 1, []).append((place, place + width - 1))
@@ -297,11 +420,10 @@ def _rows(sheet: Any, wide: dict[int, list[tuple[int, int]]]) -> Iterator[list[s
             yield cells
 
 
-def _value(cell: Any) -> str:  # noqa: ANN401
+def _value(cell: Any, shown_text: Callable[[Any], str]) -> str:  # noqa: ANN401
     """Return the text that a cell shows; numbers and dates have their value as well."""
     kind = _get(cell, "value-type")
-    paragraphs = ("".join(p.itertext()) for p in cell.iterfind("{*}p"))
-    shown = " ".join(filter(None, paragraphs))
+    shown = " ".join(filter(None, map(shown_text, cell.iterfind("{*}p"))))
     if kind == "date":
         return _get(cell, "date-value").replace("T", " ").removesuffix(":00")
     value = _get(cell, "value")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, flat_metadata
+from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.titles_and_captions import run_in_term
 
 _TOKEN = re.compile(
@@ -25,7 +26,7 @@ _ENDS = frozenset({"par", "page", "sect", "row", "cell"})
 _UNSEEN = frozenset(
     {
         *("colortbl", "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr"),
-        *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb", "deleted"),
+        *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb"),
         *("filetbl", "listtable", "revtbl", "objdata", "nonesttables", "nonshppict"),
     }
 )
@@ -47,7 +48,11 @@ _BODY = 9
 """The level of text that is no heading."""
 _TEXTS = ("body", "footnote", "mark")
 _PLACES = {"footnote": "footnote", "listtext": "mark", "pntext": "mark"}
-_OF_GROUP = {"b": "bold", "v": "hidden", "uc": "skipped"}
+_OF_GROUP = {"b": "bold", "uc": "skipped"}
+_NOT_SHOWN = frozenset({"v", "deleted", "strike", "striked"})
+_LEAST_LIFT = 4
+"""Half points by which a note or power is raised."""
+_RAISED = {"super": "superscript", "up": "superscript", "sub": "subscript", "dn": "subscript"}
 _OF_PARAGRAPH = {"s": "style", "outlinelevel": "outline", "intbl": "in_table", "ilvl": "level"}
 
 
@@ -67,7 +72,8 @@ class _Group:
 
     place: str = "body"
     bold: int = 0
-    hidden: int = 0
+    raised: str = ""  # as `write_apart` names it
+    unseen: frozenset[str] = frozenset()  # words of `_NOT_SHOWN` that hold
     skipped: int = 1  # characters after one that is written as its number
     encoding: str = "cp1252"
 
@@ -91,7 +97,7 @@ class _Reader:
         self._around: list[_Group] = []
         self._paragraph = _Paragraph()
         self._bytes = bytearray()
-        self._held: dict[str, list[tuple[str, bool]]] = {}
+        self._held: dict[str, list[tuple[str, bool, str]]] = {}
         self._encodings: dict[int, str] = {}
         self._levels: dict[int, int] = {}
         self._default = "cp1252"
@@ -151,8 +157,12 @@ class _Reader:
         closed, self._group = self._group, self._around.pop() if self._around else _Group()
         if closed.place == "footnote" != self._group.place:
             note, _ = self._take("footnote")
+            if self._group.unseen:
+                return
             self._note_count += 1
+            self._group, around = replace(self._group, raised=""), self._group
             self._add(f" [^{self._note_count}]")
+            self._group = around
             self._notes.append(f"[^{self._note_count}] {note.strip()}")
 
     def _control(self, word: str, value: int, *, is_starred: bool) -> None:
@@ -169,6 +179,12 @@ class _Reader:
             self._add(_CHARACTERS[word])
         elif word in _OF_GROUP:
             self._group = replace(group, **{_OF_GROUP[word]: max(0, value)})  # type: ignore[arg-type]
+        elif word in _NOT_SHOWN:
+            others = group.unseen - {word}
+            self._group = replace(group, unseen=others | {word} if value else others)
+        elif word in _RAISED or word == "nosupersub":
+            is_level = value < (_LEAST_LIFT if word in ("up", "dn") else 1)
+            self._group = replace(group, raised="" if is_level else _RAISED.get(word, ""))
         elif word in _OF_PARAGRAPH:
             setattr(self._paragraph, _OF_PARAGRAPH[word], value)
         else:
@@ -184,7 +200,7 @@ class _Reader:
             encoding = known.get(value, self._default)
             self._group = replace(self._group, encoding=encoding)
         if word == "plain":
-            self._group = replace(self._group, bold=0, hidden=0)
+            self._group = replace(self._group, bold=0, raised="", unseen=frozenset())
 
     def _begin_group(self, word: str, *, is_starred: bool) -> None:
         """Say where the text of a group is written that begins with this word."""
@@ -217,20 +233,22 @@ class _Reader:
                 self._levels[self._number] = int(found[1])
             elif text.strip("; ").lower() == "title":
                 self._levels[self._number] = 1
-        elif text and place and not self._group.hidden:
-            self._held.setdefault(place, []).append((text, self._group.bold > 0))
+        elif text and place and not self._group.unseen:
+            run = text, self._group.bold > 0, self._group.raised
+            self._held.setdefault(place, []).append(run)
 
     def _take(self, place: str) -> tuple[str, list[tuple[str, bool]]]:
         """Return the text at a place, and its runs, and forget it."""
         runs = self._held.pop(place, [])
-        text = "".join(text for text, _ in runs)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), runs
+        texts = write_apart([(text, raised) for text, _, raised in runs])
+        text = "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text, [(text, bold) for text, (_, bold, _) in zip(texts, runs, strict=True)]
 
     def _end(self, word: str) -> None:
         """End a paragraph, a cell or a row."""
         if self._group.place == "footnote":
             self._add("\n")
-        if self._group.place != "body":
+        if self._group.place != "body" or (word == "par" and "deleted" in self._group.unseen):
             return
         if word == "row":
             self._rows.append(self._row)
