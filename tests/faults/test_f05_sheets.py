@@ -287,6 +287,13 @@ def test_units_of_cells_keep_their_squares():
     assert "| Vik | 40 m² | 750 |" in read("areas.xlsx", data).text
 
 
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_cell_that_is_struck_is_empty(inline):
+    struck = "<r><rPr><strike/></rPr><t>30</t></r>"
+    text = read("fees.xlsx", rich_workbook(inline=inline, winter=struck)).text
+    assert "| Vik |  | 750 |" in text
+
+
 def test_marks_of_notes_are_no_part_of_the_values_of_a_column():
     assert rows_of("Berth,Fee\nVik,30 [^1]\nBo,40\n") == [("Vik", 30), ("Bo", 40)]
     assert rows_of("Berth,Fee\nVik,see [^1]\nBo,40\n") == [("Vik", "see [^1]"), ("Bo", "40")]

@@ -129,7 +129,8 @@ class _SheetRows:
                 cell: dict[str, Any] = parse_cell(element)
                 if cell["data_type"] == "s" and element.get("t") == "inlineStr":
                     held = element.find(f"{_MAIN}is")
-                    cell["value"] = _rich_text(held) or cell["value"]
+                    text = _rich_text(held)
+                    cell["value"] = cell["value"] if text is None else text
                 if cell["value"] is None and element.find(f"{_MAIN}f") is not None:
                     self.uncalculated += element.get("t") != "str"
                 return cell
@@ -208,12 +209,13 @@ def _write_shared_strings_apart(workbook: Workbook) -> None:
     """Write the shared strings of a workbook with raised text apart and without struck text."""
     from openpyxl.xml.functions import iterparse
 
-    archive = workbook._archive  # type: ignore[attr-defined]  # noqa: SLF001
+    archive = workbook._archive  # noqa: SLF001
     names = (name for name in archive.namelist() if name.lower().endswith("/sharedstrings.xml"))
     data = archive.read(name) if (name := next(names, "")) else b""
     if not workbook.worksheets or (b"vertAlign" not in data and b"strike" not in data):
         return
-    strings = workbook.worksheets[0]._shared_strings  # noqa: SLF001 - one list for all sheets
+    first: Any = workbook.worksheets[0]
+    strings = first._shared_strings  # noqa: SLF001 - one list for all sheets
     place = 0
     for _, element in iterparse(io.BytesIO(data)):
         if element.tag == f"{_MAIN}si":

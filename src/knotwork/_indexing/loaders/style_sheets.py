@@ -42,7 +42,7 @@ _MOST_ELEMENTS = 60
 class _Rule(NamedTuple):
     """The value of a property for elements with a name, classes and an id; the last weight wins."""
 
-    weight: tuple[bool, int, int, int]
+    weight: tuple[bool, int, float, int]
     tag: str
     parts: frozenset[str]
     name: str
