@@ -208,3 +208,46 @@ def test_a_saved_form_has_its_values():
         "Ship name: Grey Heron\n\n[x] Crew on board\n\nKind: Tug\n\nRemarks: Call first.\n\n"
         "- [ ] Open"
     )
+
+
+SHEET = """@import url(fonts.css); /* } */ .c1{vertical-align:super;font-size:8pt}
+p .c1, .c1:hover{display:none} span.c2, .x{vertical-align: text-top} i.c3{vertical-align:sub}
+.c4{color:red;TEXT-DECORATION: line-through;text-decoration-skip:none} .c5 , #c6{display:none}
+.c7{visibility:hidden} @media print{.c8{display:none}} @media (max-width:9em){.c8{display:none}}
+@media screen{.c9{display:none !important}} .c9{display:block} .tab{display:none}
+.tab.on{display:block} body, #page{display:none} ol.d1{list-style-type:upper-roman}
+ol.kix-0{list-style-type:none} .kix-0 > li:before{content:"" counter(ctn-0,lower-latin) ". "}"""
+STYLED = """<div id=page><h1>Fees</h1><p>The fee is 30<span class="x0 c1">1</span> crowns, not
+<span class=c4>900</span> 750<span class=c2>2</span> for H<i class=c3>2</i>O.</p>
+<p class=c5>A</p><p id=c6>B</p><p class=c7>C</p><p class=c8>Shown.</p><p class=c9>D</p>
+<div class=tab>E</div><div class="tab on">Open.</div><p class=c5 style="display:block">Own.</p>
+<ol class=d1><li>F<li>G</ol><ol class="kix-0 start"><li>H<li>I</ol></div>"""
+SHOWN = """# Fees\n\nThe fee is 30 [^1] crowns, not 750 [^2] for H2O.\n\nShown.\n\nOpen.\n\nOwn.
+
+- I. F\n- II. G\n\n- a. H\n- b. I"""
+
+
+def test_style_sheets_count_as_styles():
+    styled = f"<style type='text/css'><!--{SHEET}--></style></head>{STYLED}"
+    assert page(f"<head>{styled}") == SHOWN
+    assert page(f"<head><style media=print>.c8{{display:none}}</style>{styled}") == SHOWN
+    assert page(f"<head><noscript><style>.c8{{display:none}}</style></noscript>{styled}") == SHOWN
+    assert read("a.epub", epub(a=f"<style>{SHEET}</style>{STYLED}")).text == SHOWN
+    mail = f"Subject: Fees\nFrom: a@b.c\nContent-Type: text/html\n\n<head>{styled}"
+    assert "The fee is 30 [^1] crowns, not 750 [^2] for" in read("a.eml", mail).text
+
+
+def test_style_sheets_of_a_book_count_for_the_pages_that_name_them():
+    held = io.BytesIO(epub(a=f'<link rel="stylesheet" href="../s%201.css"/>{STYLED}', b=STYLED))
+    with zipfile.ZipFile(held, "a") as archive:
+        archive.writestr("E/s 1.css", SHEET)
+    first, _, second = read("a.epub", held.getvalue()).text.rpartition("# Fees")
+    assert first.strip() == SHOWN
+    assert "301 crowns" in second
+
+
+@pytest.mark.parametrize(
+    "odd", ["/*", "{", "}", "'\"", ".a.", "a,", "<!--", "@media all{", ".a{x:"]
+)
+def test_odd_style_sheets_are_read_in_little_time(odd):
+    assert page(f"<style>{odd * 20_000}</style><p class=a>Shown.</p>") == "Shown."

@@ -1,6 +1,8 @@
 """Merged cells, header rows, several tables on a sheet, and values as they are shown."""
 
 import datetime as dt
+import io
+import zipfile
 
 import pytest
 from openpyxl.comments import Comment
@@ -236,3 +238,62 @@ def test_lists_in_a_cell_are_separated():
         "Cid; Dan; Eve",
         "Pier 1 Oslo",
     ]
+
+
+RICH_ROWS = [["Berth", "Winter fee", "Crane fee"], ["Vik", "WINTER", "CRANE"], ["Bo", 20, 60]]
+RAISED = '<r><t>30</t></r><r><rPr><b/><vertAlign val="superscript"/></rPr><t>1</t></r>'
+STRUCK = (
+    '<r><rPr><strike/></rPr><t>900</t></r><r><rPr><strike val="0"/></rPr>'
+    '<t xml:space="preserve"> 750</t></r><rPh sb="0" eb="1"><t>x</t></rPh>'
+)
+
+
+def rich_workbook(*, inline, winter=RAISED):
+    """Return a workbook with a raised and a struck part of a cell."""
+    held = io.BytesIO()
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    listed = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    strings = f'<sst xmlns="{space}"><si><t>x</t></si><si>{winter}</si><si>{STRUCK}</si></sst>'
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook(RICH_ROWS))) as plain,
+        zipfile.ZipFile(held, "w") as rich,
+    ):
+        for name in plain.namelist():
+            text = plain.read(name).decode()
+            for number, (word, runs) in enumerate((("WINTER", winter), ("CRANE", STRUCK)), 1):
+                cell = f't="inlineStr"><is><t>{word}</t></is>'
+                shown = cell.replace(f"<t>{word}</t>", runs)
+                text = text.replace(cell, shown if inline else f't="s"><v>{number}</v>')
+            rich.writestr(name, text if inline else text.replace("</Types>", listed))
+        if not inline:
+            rich.writestr("xl/sharedStrings.xml", strings)
+    return held.getvalue()
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_raised_and_struck_parts_of_a_cell_are_no_part_of_its_number(tmp_path, inline):
+    data = rich_workbook(inline=inline)
+    assert "| Vik | 30 [^1] | 750 |" in read("fees.xlsx", data).text
+    assert rows_of(data) == [("Vik", 30, 750), ("Bo", 20, 60)]
+    (answer,) = ask(tmp_path, {"fees.xlsx": data}, "What is the crane fee of Vik?")
+    assert "750" in answer
+    assert "900" not in answer
+
+
+def test_units_of_cells_keep_their_squares():
+    area = '<r><t>40 m</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>2</t></r>'
+    data = rich_workbook(inline=False, winter=area)
+    assert "| Vik | 40 m² | 750 |" in read("areas.xlsx", data).text
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_cell_that_is_struck_is_empty(inline):
+    struck = "<r><rPr><strike/></rPr><t>30</t></r>"
+    text = read("fees.xlsx", rich_workbook(inline=inline, winter=struck)).text
+    assert "| Vik |  | 750 |" in text
+
+
+def test_marks_of_notes_are_no_part_of_the_values_of_a_column():
+    assert rows_of("Berth,Fee\nVik,30 [^1]\nBo,40\n") == [("Vik", 30), ("Bo", 40)]
+    assert rows_of("Berth,Fee\nVik,see [^1]\nBo,40\n") == [("Vik", "see [^1]"), ("Bo", "40")]

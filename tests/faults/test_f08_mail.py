@@ -58,6 +58,27 @@ APPLE = parts(
             ),
             BOOKED,
         ),
+        *[
+            (parts("alternative", PLAIN + notice, f"{HTML}<p>{shown}</p>"), shown)
+            for notice, shown in (
+                (
+                    "To view this message, please use an HTML compatible email viewer.",
+                    "The crane is booked for 12 May.",
+                ),
+                ("Ihr Mailprogramm kann keine HTML-Mails anzeigen.", "Der Kran kommt am 12. Mai."),
+                ("您的邮件客户端不支持HTML。", "吊车已预订。"),
+                ("This is a message in HTML format: https://a.b/c", "Yes."),
+            )
+        ],
+        *[
+            (parts("alternative", PLAIN + written, HTML + shown), written)
+            for written, shown in (
+                ("Yes.", "<p><b>Yes.</b></p><p>Ada</p>"),
+                ("吊车已预订。", "<p>吊车已预订。</p>"),
+                (BOOKED, '<img src="cid:x">'),
+                (f"{BOOKED}\n\n{BOOKED * 9}", "<p>Sent by phone</p>"),
+            )
+        ],
         (APPLE, "First.\n\nSecond."),
         (
             parts("signed", PLAIN + "Yes.", encoded("application/pgp-signature", b"x", "s.asc")),

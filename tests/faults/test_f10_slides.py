@@ -232,3 +232,21 @@ def test_two_header_rows_of_a_table():
     assert text(build).split("\n") == [
         *("| Crane | Load (t) Near | Load (t) Far |", "| --- | --- | --- |", "| C1 | 40 | 18 |"),
     ]
+
+
+def test_raised_and_struck_text_of_speaker_notes():
+    def build(slide):
+        paragraph = slide.notes_slide.notes_text_frame.paragraphs[0]
+        for words, name, value in (
+            ("The fee is 30", "", ""),
+            ("1", "baseline", "30000"),
+            (" crowns, not ", "", ""),
+            ("900", "strike", "sngStrike"),
+            ("750.", "strike", "noStrike"),
+        ):
+            added = paragraph.add_run()
+            added.text = words
+            if name:
+                added._r.get_or_add_rPr().set(name, value)
+
+    assert text(build) == "The fee is 30 [^1] crowns, not 750."

@@ -50,3 +50,22 @@ def test_prose_is_decoded(language):
     encoding = next(name for known, name in ENCODINGS if known == language)
     text = "\n".join(ROWS[language]).replace(",", " ") + ".\n"
     assert read("note.txt", text.encode(encoding)).text.strip() == text.strip()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin_1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Liege\u00adplatz und die Geb\u00fchr sind hoch.\n",
+        "Name;Ge\u00adb\u00fchr\nLiege\u00adplatz;30\n",
+        "Stra\u00ad\u00dfe, Liege\u00ad\nplatz\n",
+        "Le d\u00e9\u00adjeuner co\u00fbte trente couronnes.\n",
+        "The har\u00adbour is open to\u00adday.\n",
+    ],
+)
+def test_soft_hyphens_say_nothing_of_the_encoding(text, encoding):
+    for name in ("note.txt", "note.html", "note.md"):
+        assert read(name, text.encode(encoding)).text == read(name, text).text
+    if ";" in text:
+        shown = "| Name | Geb\u00fchr |\n| --- | --- |\n| Liegeplatz | 30 |"
+        assert read("note.csv", text.encode(encoding)).text == shown

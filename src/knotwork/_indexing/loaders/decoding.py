@@ -49,6 +49,9 @@ _GLUED = re.compile(
 """Symbols in words, and final letters within words: with another encoding, they are letters."""
 _WORD = re.compile(r"[^\W\d_]+")
 _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
+_SOFT_HYPHEN = re.compile(r"(?<=\w)\u00ad(?=\w|\s|\Z)")
+_WITH_ZEROS = ("utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be")
+"""Encodings whose digits, spaces and line ends have zero bytes."""
 _ALPHABET_BYTES = 20_000
 _FEWEST_FITTING = 0.95
 
@@ -158,6 +161,7 @@ def _alphabetic(data: bytes) -> str | None:
             text = _try_decode(sample, encoding)
             if text is None:
                 continue
+            text = _SOFT_HYPHEN.sub("", text)
             words = [word for word in _WORD.findall(text) if not word.isascii()]
             mixed = sum(any(map(str.isascii, word)) for word in words)
             strange = len(words) - mixed if place < _LATIN else mixed
@@ -171,7 +175,8 @@ def _alphabetic(data: bytes) -> str | None:
                 sum(x in _SYMBOLS or x.lower() in alphabet for x in odd)
                 for alphabet in alphabets.split()
             )
-            fit = (fitting - wrong) / max(1, len(odd)), -sum(map(str.isupper, odd))
+            share = (fitting - wrong) / len(odd) if odd else 1.0
+            fit = share, -sum(map(str.isupper, odd))
             if fit > best_fit:
                 best, best_fit = encoding, fit
     return data.decode(best, "replace") if best else None
@@ -181,7 +186,8 @@ def _guess(data: bytes) -> str | None:
     """Decode as charset-normalizer guesses."""
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(data[:_SAMPLE_BYTES])
+    sample = data[:_SAMPLE_BYTES]
+    matches = from_bytes(sample, cp_exclusion=[] if 0 in sample else [*_WITH_ZEROS])
     if not matches:
         return None
     # Bytes of other encodings decode to half-width kana, which few files have.

@@ -19,6 +19,7 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     open_archive,
 )
+from knotwork._indexing.loaders.style_sheets import MAX_SHEET
 
 MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"
@@ -47,8 +48,13 @@ class EpubLoader(FormatLoader, name="epub"):
                 names.discard(path)  # a spine may name a document once
                 page = Source(f"{source.uri}/{path}", archive.read(path))
                 pages[path] = decode_text(page)
+            sheets = {
+                path: archive.read(path).decode("utf-8", "replace")
+                for path in sorted(names)
+                if path.endswith(".css") and archive.getinfo(path).file_size <= MAX_SHEET
+            }
             writer = BlockWriter(source)
-            add_pages(writer, pages)
+            add_pages(writer, pages, sheets)
             return writer.content(
                 MEDIA_TYPE, title=_field(package, "title"), metadata=_metadata(package)
             )

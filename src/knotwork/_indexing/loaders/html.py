@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -25,6 +26,7 @@ from knotwork._indexing.loaders.loader import (
     clean_text,
     flat_metadata,
 )
+from knotwork._indexing.loaders.style_sheets import apply_style_sheets
 from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
 from knotwork._indexing.loaders.web_notes import attach_notes
@@ -45,6 +47,7 @@ _LONGEST_TITLE = 500
 """A longer title of a box is text, as its end tag is missing."""
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；]['\"”’」』)）]*$")
 _BOLD = names("b strong")
+_NO_SHEETS: Mapping[str, str] = MappingProxyType({})
 _MIN_MAIN_LENGTH = 200
 _META = {
     "author": "author", "date": "date", "dc.date": "date", "article:published_time": "date",
@@ -64,6 +67,7 @@ class HtmlLoader(FormatLoader, name="html"):
             return Content("", "text/html")
         writer = BlockWriter(source)
         metadata = _metadata(root)
+        apply_style_sheets(root)
         attach_notes({"": root})
         _walk(writer, _main_part(root))
         open_graph_title = metadata.pop("og:title", "")
@@ -89,19 +93,31 @@ def add_html(writer: BlockWriter, text: str) -> None:
     add_pages(writer, {"": text})
 
 
-def add_pages(writer: BlockWriter, texts: Mapping[str, str]) -> None:
+def add_pages(
+    writer: BlockWriter, texts: Mapping[str, str], sheets: Mapping[str, str] = _NO_SHEETS
+) -> None:
     """Append the blocks of pages by their paths, whose notes may be on each other.
 
-    Links between pages lead to parts of the document that they make.
+    Links between pages lead to parts of the document that they make. ``sheets`` are style sheets by
+    their paths.
     """
     parsed = ((path, parse_html(text)) for path, text in texts.items())
     roots = {path: root for path, root in parsed if root is not None}
+    for path, root in roots.items():
+        links = (link.get("href") or "" for link in root.iter("{*}link"))
+        linked = (sheets.get(_path_of(path, href), "") for href in links)
+        apply_style_sheets(root, "\n".join(linked))
     attach_notes(roots)
     for path, root in roots.items():
         body = root.find(".//{*}body")
         if path:
             writer.anchor(path)
         _walk(writer, root if body is None else body, path)
+
+
+def _path_of(place: str, href: str) -> str:
+    """Return the path of what a page at a place refers to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(href)))
 
 
 def inline_text(markup: str) -> str:
@@ -259,8 +275,7 @@ class _Walk:
         href = element.get("href").strip()
         if self._place and href and not _SCHEME.match(href):
             path, _, part = href.partition("#")
-            path = posixpath.join(posixpath.dirname(self._place), unquote(path))
-            inside = posixpath.normpath(path) if href[0] != "#" else self._place
+            inside = _path_of(self._place, path) if href[0] != "#" else self._place
             href = f"#{inside}#{part}" if part else f"#{inside}"
         if any(map(str.isalnum, words)):
             self._writer.link(words, href)

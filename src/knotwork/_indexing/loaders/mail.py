@@ -41,6 +41,11 @@ _SIGNATURES = (
 )
 _FULLER = 3
 """HTML is read instead of a plain text that has less than one in so many of its characters."""
+_LEAST_SHARED = 3
+"""A version of a text has at least one in so many of its words."""
+_LONGEST_NOTICE = 500
+"""A plain text up to so many characters may only say that the mail is in HTML."""
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
 _QUOTED = re.compile(r">*+")
 _PAGES = (".mht", ".mhtml")
 _CALENDARS = ("text/calendar", "application/ics")
@@ -253,28 +258,35 @@ def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage
 
 
 def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
-    """Return the alternatives that are read: the plain text, or HTML if it has far more text."""
+    """Return the alternatives that are read: the plain text, or HTML if that is no version of it.
+
+    It is none if HTML has far more text, or if a short text has next to no words of it.
+    """
     parts: list[Any] = list(around.get_payload())
     plain = [p for p in parts if p.get_content_type() == "text/plain"]
     rich = [p for p in parts if p not in plain and _html_of(p) is not None]
     others = [p for p in parts if p not in plain and p not in rich]
     if not plain or not rich:
         return [*plain[:1], *rich[-1:], *others]
-    written = len("".join(_ADDRESS.sub("", _text(source, plain[0])).split()))
+    written = _ADDRESS.sub("", _text(source, plain[0]))
+    length = len("".join(written.split()))
     root = parse_html(_text(source, _html_of(rich[-1])))
     shown = (
         ""
         if root is None
-        else "".join(
+        else " ".join(
             text
             for element in root.iter()
             if element.tag not in ("style", "script", "title")
             for text in (element.text or "", element.tail or "")
         )
     )
-    is_fuller = _FULLER * written < len("".join(shown.split()))
-    held = [p for p in rich[-1].walk() if p.is_attachment()] if not is_fuller else []
-    return [*(rich[-1:] if is_fuller else plain[:1]), *held, *others]
+    is_rich = _FULLER * length < len("".join(shown.split()))
+    if not is_rich and length <= _LONGEST_NOTICE:
+        said, words = (set(_WORD.findall(text.casefold())) for text in (written, shown))
+        is_rich = bool(words) and _LEAST_SHARED * len(said & words) < len(said)
+    held = [p for p in rich[-1].walk() if p.is_attachment()] if not is_rich else []
+    return [*(rich[-1:] if is_rich else plain[:1]), *held, *others]
 
 
 def _html_of(part: EmailMessage) -> Any:  # noqa: ANN401 - a message, or None

@@ -79,6 +79,8 @@ class SlidesLoader(FormatLoader, name="pptx"):
         slides = list(presentation.slides)
         for slide in slides:
             _reduce(slide.element)
+            if slide.has_notes_slide:
+                _reduce(slide.notes_slide.element)
         pictures = EmbeddedPictures(writer, source)
         graphics = Graphics(writer)
         authors = dict(_authors(presentation.part))

@@ -30,6 +30,7 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.number_formats import show_value
+from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
@@ -48,6 +49,7 @@ _DELIMITERS = ",;\t|"
 _MAX_COLUMN = 16_384
 _THREAD = "Comment:\n"
 """Excel writes a notice for older versions above this, and the comment below it."""
+_NOTE_MARK = re.compile(r" ?\[\^[^\[\]]{1,16}\]$")
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -61,6 +63,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         workbook = openpyxl.load_workbook(
             io.BytesIO(source.data), read_only=True, data_only=True, keep_links=False
         )
+        _write_shared_strings_apart(workbook)
         writer = BlockWriter(source)
         meter = TextMeter(source)
         unread: Counter[str] = Counter()
@@ -124,6 +127,10 @@ class _SheetRows:
 
             def parse_and_count(element: Any) -> dict[str, Any]:  # noqa: ANN401
                 cell: dict[str, Any] = parse_cell(element)
+                if cell["data_type"] == "s" and element.get("t") == "inlineStr":
+                    held = element.find(f"{_MAIN}is")
+                    text = _rich_text(held)
+                    cell["value"] = cell["value"] if text is None else text
                 if cell["value"] is None and element.find(f"{_MAIN}f") is not None:
                     self.uncalculated += element.get("t") != "str"
                 return cell
@@ -196,6 +203,42 @@ class _SheetRows:
             cells[left - 1] = cells[left - 1] or text
             if right > left:
                 self.wide[number].append((left - 1, right - 1))
+
+
+def _write_shared_strings_apart(workbook: Workbook) -> None:
+    """Write the shared strings of a workbook with raised text apart and without struck text."""
+    from openpyxl.xml.functions import iterparse
+
+    archive = workbook._archive  # noqa: SLF001
+    names = (name for name in archive.namelist() if name.lower().endswith("/sharedstrings.xml"))
+    data = archive.read(name) if (name := next(names, "")) else b""
+    if not workbook.worksheets or (b"vertAlign" not in data and b"strike" not in data):
+        return
+    first: Any = workbook.worksheets[0]
+    strings = first._shared_strings  # noqa: SLF001 - one list for all sheets
+    place = 0
+    for _, element in iterparse(io.BytesIO(data)):
+        if element.tag == f"{_MAIN}si":
+            text = _rich_text(element)
+            if text is not None and place < len(strings):
+                strings[place] = text
+            place += 1
+            element.clear()
+
+
+def _rich_text(element: Any) -> str | None:  # noqa: ANN401
+    """Return a text with raised runs apart and without struck ones, None if it has neither."""
+    runs: list[tuple[str, str]] = []
+    is_changed = False
+    for run in element.iterfind(f"{_MAIN}r"):
+        look = {inner.tag: inner.get("val") for inner in run.iterfind(f"{_MAIN}rPr/*")}
+        place = look.get(f"{_MAIN}vertAlign") or "baseline"
+        is_struck = look.get(f"{_MAIN}strike", "0") not in ("0", "false")
+        is_changed = is_changed or is_struck or place != "baseline"
+        if not is_struck:
+            text = run.findtext(f"{_MAIN}t") or ""
+            runs.append((text, place if place in ("superscript", "subscript") else ""))
+    return "".join(write_apart(runs)).strip() if is_changed else None
 
 
 def _formats_of(workbook: Workbook) -> list[str]:
@@ -347,6 +390,10 @@ def make_table(
         if not label and not any(cells):
             continue
         kind, converted = type_column(cells, signs)
+        bare = [_NOTE_MARK.sub("", cell) if cell.endswith("]") else cell for cell in cells]
+        if kind == "text" and bare != cells:
+            of_bare, numbers = type_column(bare, signs)
+            kind, converted = (of_bare, numbers) if of_bare != "text" else (kind, converted)
         amounts = _with_currencies(cells, named[max(0, place - 1) : place + 2])
         units = units_of(amounts)
         if len(units) > 1:

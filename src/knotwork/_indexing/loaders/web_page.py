@@ -45,10 +45,10 @@ _TYPED = names("text email number date tel url time month week datetime-local se
 _MARKS = names("math img svg area input select textarea")
 _LIFTS = {
     "sup": "sup", "super": "sup", "superscript": "sup",
-    "sub": "sub", "subscript": "sub",
+    "text-top": "sup", "sub": "sub", "subscript": "sub",
 }  # fmt: skip
 """Elements, values of `vertical-align` and classes of raised and lowered text."""
-_LIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b")
+_LIFTED = re.compile(r"vertical-align\s*:\s*(super|sub|text-top)\b")
 _HEADINGS = names("h1 h2 h3 h4 h5 h6")
 _NOTE_TYPES = ("noteref", "doc-noteref")
 _MOST_NEAR = 80
