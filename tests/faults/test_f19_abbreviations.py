@@ -46,6 +46,11 @@ def test_sentences_end_at_their_own_stops(sentences):
     assert [text[span.start : span.end] for span in split_sentences(text)] == sentences
 
 
+def test_many_dates_in_one_line_take_linear_time():
+    text = "12. 5. " * 50_000
+    assert len(split_sentences(text)) < len(text) / 100
+
+
 def test_an_answer_is_not_cut_at_an_abbreviation(tmp_path):
     files = {"a.txt": "Dr. Müller ist z. B. am Mo. erreichbar.\n\nThe harbour is north of town.\n"}
     (answer,) = ask(tmp_path, files, "Wann ist Dr. Müller erreichbar?")

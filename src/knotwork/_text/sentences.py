@@ -194,7 +194,7 @@ def _full_stop_ends(text: str, stop: int, word: str, start: int) -> bool:
     before = _word_before(text, stop, start)
     if before.isdigit():
         # Neither the number of a list item nor that in "3. Mai".
-        is_item = not text[start : stop - len(before)].strip()
+        is_item = _INK.search(text, start, stop - len(before)) is None
         return not is_item and not (len(before) < 3 and _is_counted(text, stop, word, start))
     is_first = _is_first(word)
     if len(before) == 1 and _LETTER_AFTER.match(text, stop):
