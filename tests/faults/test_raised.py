@@ -54,6 +54,7 @@ from .small_files import read
         ("for 19", "99 €", " a month", "for 19.99 € a month"),
         ("à 19", "€99", " par mois", "à 19.99 € par mois"),
         ("The fee of €19.50", "12", " is due", "The fee of €19.50 [^12] is due"),
+        ("The fee of 19.50", "12", " € is due", "The fee of 19.50 [^12] € is due"),
         ("open 8", "00", " to", "open 8:00 to"),
         ("8:00 to 17", "30", " Uhr", "8:00 to 17:30 Uhr"),
         ("at 17", "30", " h", "at 17:30 h"),

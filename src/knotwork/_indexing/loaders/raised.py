@@ -26,7 +26,9 @@ _NOTE = re.compile(
 _LISTED = re.compile(r"\s*([,;–-])\s*(?=\w)")
 _CURRENCY = r"(?:US\$|[$€£¥￥]|EUR\b|USD\b|GBP\b|CHF\b|Fr\.|kr\b|zł|Kč)"
 _CENTS = re.compile(rf"(?P<before>{_CURRENCY})?\s?(?P<cents>\d\d)\s?(?P<behind>{_CURRENCY})?")
-_WHOLE_PRICE = re.compile(rf"(?:(?P<currency>{_CURRENCY})\s?)?(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d+)$")
+_WHOLE_PRICE = re.compile(
+    rf"(?:(?P<currency>{_CURRENCY})\s?)?(?<![\d.,])(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d+)$"
+)
 _IN_CURRENCY = re.compile(rf"\s?{_CURRENCY}")
 _HOUR = re.compile(
     r"(?P<range>:\d\d\s?(?:[–-]|to|until|bis|à|a|至)?\s?)?(?<![\d.,:])(?:[01]?\d|2[0-4])$"
