@@ -27,6 +27,16 @@ TEXTS = [
     ['He said "It is closed."', "Then he left."],
     ["(See Fig. 3.)", "[It was moved.]", "Now it is gone."],
     ["他说：“门关了。”", "然后他走了。"],
+    ["Prof. Dr. med. Ing. Berg ist da.", "Herr Dipl.-Kfm. Lind kommt."],
+    ["Der Vertrag v. 3. 5. 2024 gilt.", "Am 12. 5. war Schluss.", "Er kam am 13. 6.", "Es war so."],
+    ["Gem. § 5 i. V. m. § 7 gilt das.", "Das gilt gem. § 8 nicht.", "§ 9 gilt."],
+    ["Die Fa. Müller liefert in die Hauptstr. 5 in Ulm.", "Anna Berg geb. Lind kommt."],
+    ["Das kostet inkl. MwSt. 30 Euro.", "Es hat 5 Mio. Einwohner, bald 6 Mio.", "Das ist viel."],
+    ["Der 1. FC Ulm gewann am 3. Spieltag.", "Er wurde am 3. Renntag Zweiter."],
+    ["Il habite 5 av. Foch.", "L'article n. 5 reste.", "Vive en Av. Juárez 5.", "Es alta."],
+    ["It is vitamin C.", "Eat it.", "We have a plan B.", "Everyone likes it."],
+    ["I am 12.", "Mary is 5.", "The total is 12.", "Tidewell paid."],
+    ["It was written by Franklin D. Roosevelt.", "A gem.", "I love it."],
 ]
 
 
@@ -34,6 +44,11 @@ TEXTS = [
 def test_sentences_end_at_their_own_stops(sentences):
     text = " ".join(sentences)
     assert [text[span.start : span.end] for span in split_sentences(text)] == sentences
+
+
+def test_many_dates_in_one_line_take_linear_time():
+    text = "12. 5. " * 50_000
+    assert len(split_sentences(text)) < len(text) / 100
 
 
 def test_an_answer_is_not_cut_at_an_abbreviation(tmp_path):

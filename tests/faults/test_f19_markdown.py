@@ -108,6 +108,17 @@ Body.
     ]
 
 
+def test_titles_and_fields_of_front_matter_in_other_forms():
+    for name in ("a.md", "a.adoc"):
+        document = read(name, "---\nTitle: Crane rules\nAuthor: Ada\n---\nBody.\n")
+        assert (document.title, document.metadata) == ("Crane rules", {"Author": "Ada"})
+    document = read("a.md", "---\n标题：起重机\n作者: 张三\n标签：\n- 港口\n---\n正文。\n")
+    assert document.title == "起重机"
+    assert document.metadata == {"作者": "张三", "标签": "港口"}
+    assert document.text == "正文。"
+    assert "周一休息" in text_of("---\n注意：本店周一休息。\n---\n正文。\n")
+
+
 def test_prose_between_rules_stays_text():
     prose = "---\nNote: this is prose: with colons\nand another line\n---\nBody.\n"
     assert "prose: with colons and another line" in text_of(prose)

@@ -4,6 +4,8 @@ import pytest
 
 from knotwork._indexing.loaders.raised import write_raised
 
+from .small_files import read
+
 
 @pytest.mark.parametrize(
     ("before", "raised", "after", "right"),
@@ -45,6 +47,24 @@ from knotwork._indexing.loaders.raised import write_raised
         ("Ca", "2+", "", "Ca2+"),
         ("dated by ", "14", "C", "dated by 14C"),
         ("it takes 1", "1", "/", "it takes 1 1/"),
+        ("for 19", "99", " € a month", "for 19.99 € a month"),
+        ("for €19", "99", " a month", "for €19.99 a month"),
+        ("for CHF 1,250", "50", "", "for CHF 1,250.50"),
+        ("für 1.250", "50", " EUR", "für 1.250,50 EUR"),
+        ("for 19", "99 €", " a month", "for 19.99 € a month"),
+        ("à 19", "€99", " par mois", "à 19.99 € par mois"),
+        ("The fee of €19.50", "12", " is due", "The fee of €19.50 [^12] is due"),
+        ("The fee of 19.50", "12", " € is due", "The fee of 19.50 [^12] € is due"),
+        ("open 8", "00", " to", "open 8:00 to"),
+        ("8:00 to 17", "30", " Uhr", "8:00 to 17:30 Uhr"),
+        ("at 17", "30", " h", "at 17:30 h"),
+        ("at 15", "h", "30", "at 15h30"),
+        ("for 15", "h", " or so", "for 15 [^h] or so"),
+        ("in 2024", "(e)", " it", "in 2024 [^e] it"),
+        ("It has 30", "1, 2", " berths", "It has 30 [^1,2] berths"),
+        ("It has 30", "1 – 3", " berths", "It has 30 [^1–3] berths"),
+        ("f", "(n)", " is", "f^(n) is"),
+        ("Berths 17", "30", " are", "Berths 17 [^30] are"),
     ],
 )
 def test_a_raised_mark_stays_apart_from_the_word_before_it(before, raised, after, right):
@@ -70,3 +90,13 @@ def test_a_lowered_figure_stays_with_the_letters_before_it(before, lowered, righ
 def test_a_mark_that_is_a_link_to_a_note_is_one_behind_a_unit_and_a_power_of_ten():
     assert write_raised("an area of 10", "2", is_note=True) == " [^2]"
     assert write_raised("a draught of 4 m", "2", is_note=True) == " [^2]"
+
+
+def test_prices_and_times_of_web_pages_and_of_markdown():
+    price = "<p><span>19</span><sup>99</sup><span>€</span>"
+    times = "from 8<sup>00</sup> to 17<sup>30</sup> Uhr</p>"
+    assert read("a.html", f"{price} {times}").text == "19.99€ from 8:00 to 17:30 Uhr"
+    line = (
+        "It is 19<sup>99</sup> € at 15<sup>h</sup>30 since 2024<sup>(e)</sup> and 3<sup>1, 2</sup>"
+    )
+    assert read("a.md", line).text == "It is 19.99 € at 15h30 since 2024 [^e] and 3 [^1,2]"

@@ -36,7 +36,23 @@ _INK = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n\s*\n\s*|[\f\v\u2029]\s*")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
 """The beginning of a French word: "l'art. 5"."""
-_NEXT_WORD = re.compile(r"[\s\"'“‘«(\[「『（]*+([^\W_]*)")
+_NEXT_WORD = re.compile(r"[\s\"'“‘«(\[「『（§]*+([^\W_]*)")
+_MONTH_AFTER = re.compile(r"\.[ \u00a0](?:0?[1-9]|1[0-2])\.(?!\w)")
+"""After the day of "3. 5. 2024"."""
+_DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}\.[ \u00a0]?\d{1,2}\Z")
+_ORDINAL_BEFORE = re.compile(
+    r"\b(?:(?<!I )am|der|dem|den|des|die|das|beim|im|vom|zum|zur)[ \u00a0]\d{1,2}\Z", re.IGNORECASE
+)
+"""The beginning of "am 3. Spieltag"."""
+_LETTERED_BEFORE = re.compile(
+    r"\b(?:[Vv]itamine?s?|[Hh]epatitis|plan|type|grade|class|group|option|gate|level|zone|deck)"
+    r"[ \u00a0][A-Z]\Z"
+)
+"""A letter behind a word that it counts, not the first one of a name: "vitamin C"."""
+_JOINED_TITLE = re.compile(r"[^\W\d_]{2,}\.-[A-ZÄÖÜ][a-zäöü]{1,3}")
+"""As in "Dipl.-Ing."."""
+_BEFORE_FIGURES = re.compile(r"gem|mwst|ust|ziff|n|[^\W\d_]{2,}-?(?:str|pl|nr)")
+"""Abbreviations only before a number in figures, in lower case."""
 _LOST_STOP = re.compile(
     r"(?<=[\w%\"'”’)\]])[ \u00a0]{2,}(?=[\"'“‘(\[]?[^\W_a-z])"
     r"|(?<=\s[\"”])[ \u00a0]+(?=[\"“]?[A-Z])|(?<=[\"'”’])[ \u00a0]+(?=[\"“][A-Z])"
@@ -75,7 +91,8 @@ _BEFORE_NUMBERS = _words(
 _SOMETIMES_LAST = _words(
     "inc ltd co corp bros jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
     "max hr hrs sq a.m p.m am pm b.c a.d bc ad ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u "
-    "u.s.a u.s.s.r lat trans repr rev ret dist s.a n.v"
+    "u.s.a u.s.s.r lat trans repr rev ret dist s.a n.v "
+    "mio mrd tsd fa hrn geb verh gest med phil jur habil rer av avda bd ctra pza"
 )
 # The same, with a capital: "Sun." is a day, "sun." an ordinary word.
 _WITH_CAPITAL = _words(
@@ -85,7 +102,7 @@ _WITH_CAPITAL = _words(
 _AFTER_ORDINALS = _words(
     "januar februar märz april mai juni juli august september oktober november dezember jan feb "
     "mär apr jun jul aug sep sept okt nov dez jahrhundert jahrhunderts jh quartal kapitel klasse "
-    "stock etage auflage weltkrieg geburtstag lebensjahr platz juillet"
+    "stock etage auflage weltkrieg geburtstag lebensjahr platz juillet fc spieltag bundesliga"
 )
 _FIRST_WORDS = _words(
     "the a an this that these those he she it they we you i his her its their our my your in on "
@@ -93,6 +110,13 @@ _FIRST_WORDS = _words(
     "because however but and or so yet there here then thus also both each some many most all "
     "no not what who why how which despite according until under over between among other "
     "another one two such"
+)
+# Not behind initials: some are names as well.
+_GERMAN_FIRST_WORDS = _words(
+    "der die das dem den des ein eine einer er sie es wir ihr ich dies diese dieser dieses im am "
+    "auf bei mit für nach seit aus um zu und aber oder doch da dort dann danach damit daher dabei "
+    "dazu auch nur wenn weil ob wer was wie wo wann alle viele jede jeder hier heute bitte ihre "
+    "seine unser man nicht kein keine"
 )
 
 
@@ -170,15 +194,32 @@ def _full_stop_ends(text: str, stop: int, word: str, start: int) -> bool:
     before = _word_before(text, stop, start)
     if before.isdigit():
         # Neither the number of a list item nor that in "3. Mai".
-        is_item = not text[start : stop - len(before)].strip()
-        return not is_item and not (len(before) < 3 and word.casefold() in _AFTER_ORDINALS)
-    is_first = word.casefold() in _FIRST_WORDS
+        is_item = _INK.search(text, start, stop - len(before)) is None
+        return not is_item and not (len(before) < 3 and _is_counted(text, stop, word, start))
+    is_first = _is_first(word)
+    if len(before) == 1 and _LETTER_AFTER.match(text, stop):
+        return False
     if _IS_UNIT.search(text, max(start, stop - 24), stop):
         return is_first or not _is_abbreviation(before, word)
     is_spaced = _SPACED_BEFORE.search(text, max(start, stop - 8), stop) and word and not is_first
-    if is_spaced or (len(before) == 1 and _LETTER_AFTER.match(text, stop)):
+    if is_spaced:
         return False
-    return not _is_abbreviation(before, word)
+    lettered = _LETTERED_BEFORE.search(text, max(start, stop - 24), stop)
+    return (lettered is not None and word.isalpha()) or not _is_abbreviation(before, word)
+
+
+def _is_counted(text: str, stop: int, word: str, start: int) -> bool:
+    """Return True if a number of one or two digits with a stop is part of a date or an ordinal."""
+    near = max(start, stop - 12)
+    if word.isdigit():
+        is_year = len(word) == 4 and _DAY_BEFORE.search(text, near, stop) is not None
+        return is_year or _MONTH_AFTER.match(text, stop) is not None
+    is_ordinal = _ORDINAL_BEFORE.search(text, near, stop) is not None and not _is_first(word)
+    return word.casefold() in _AFTER_ORDINALS or (is_ordinal and bool(word))
+
+
+def _is_first(word: str) -> bool:
+    return word.casefold() in _FIRST_WORDS or word.casefold() in _GERMAN_FIRST_WORDS
 
 
 def _wide_stop_ends(text: str, stop: int, after: int, end: int) -> bool:
@@ -225,12 +266,16 @@ def _is_abbreviation(word: str, following: str) -> bool:
     key = word.casefold()
     if key in _NEVER_LAST:
         return True
-    if key in _BEFORE_NUMBERS and (following[:1].isdigit() or following.isupper()):
+    is_before_figure = following[:1].isdigit()
+    is_numbered = key in _BEFORE_NUMBERS and (is_before_figure or following.isupper())
+    if is_numbered or (is_before_figure and _BEFORE_FIGURES.fullmatch(key)):
         return True
     single = len(word) == 1 and word.isalpha() and word.isupper()
     dotted = "." in word and all(len(part) <= 2 for part in word.split("."))
-    if single or dotted or key in _SOMETIMES_LAST or word in _WITH_CAPITAL:
+    if single or dotted:
         return bool(following) and following.casefold() not in _FIRST_WORDS
+    if key in _SOMETIMES_LAST or word in _WITH_CAPITAL or _JOINED_TITLE.fullmatch(word):
+        return bool(following) and not _is_first(following)
     return False
 
 

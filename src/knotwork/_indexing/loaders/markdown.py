@@ -52,7 +52,9 @@ class MarkdownLoader(FormatLoader, name="markdown"):
         tags = [tag for part in listed.split(",") if (tag := part.strip())]
         if any(tag.casefold() not in known for tag in tags):
             writer.paragraph(f"Tags: {', '.join(tags)}")
-        title = metadata.pop("title", "")
+        title = pop_title(metadata)
+        if not title and not text.lstrip().startswith("# "):
+            title = metadata.get("name", "")
         return writer.content("text/markdown", title=title, metadata=metadata)
 
 
@@ -316,7 +318,16 @@ _TOML = re.compile(
     rf"\A\+\+\+[ \t]*\n(.{{0,{_MAX_FRONT_MATTER}}}?)(?<=\n)\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _FIELD = re.compile(r"^([\w-]{1,40}):(?=\s|$)", re.MULTILINE)
+_WIDE_FIELD = re.compile(r"^([\w-]{1,40})：[ \t\u3000]*(?![^\n]*[。！？]$)", re.MULTILINE)
+"""A field with a Chinese colon; a line that ends with a stop is prose."""
+_TITLE_NAMES = ("title", "标题", "標題")
 _FIELD_NAME = re.compile(r"[\w-]{1,40}(?:\.[\w-]{1,40})*")
+
+
+def pop_title(metadata: dict[str, str]) -> str:
+    """Remove the title from the values of front matter, and return it, "" if there is none."""
+    name = next((name for name in metadata if name.casefold() in _TITLE_NAMES), "")
+    return metadata.pop(name, "")
 
 
 def read_front_matter(text: str, *, uri: str) -> tuple[str, dict[str, str]]:
@@ -345,6 +356,7 @@ def _parse_front_matter(block: str, *, opened: str, uri: str) -> dict[str, str] 
     """
     import yaml
 
+    block = _WIDE_FIELD.sub(r"\1: ", block) if opened == "-" else block
     try:
         # The base loader keeps all values as strings, so that dates stay as they were written.
         values = (

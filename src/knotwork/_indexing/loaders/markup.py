@@ -11,7 +11,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.latex import latex_as_markdown
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
-from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
+from knotwork._indexing.loaders.markdown import add_markdown, pop_title, read_front_matter
 
 IS_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?i:title|begin_src|begin_example):?\s)", re.MULTILINE)
 _ORG_HEADING = re.compile(
@@ -40,7 +40,7 @@ class MarkupLoader(FormatLoader, name="markup"):
         media_type, as_markdown = _MARKUPS[source.suffix if source.suffix in _MARKUPS else ".org"]
         writer = BlockWriter(source)
         add_markdown(writer, "\n".join(as_markdown(text)))
-        return writer.content(media_type, title=metadata.pop("title", ""), metadata=metadata)
+        return writer.content(media_type, title=pop_title(metadata), metadata=metadata)
 
 
 def _until(lines: Iterator[str], end: str) -> Iterator[str]:

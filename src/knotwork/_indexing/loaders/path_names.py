@@ -10,13 +10,18 @@ import unicodedata
 from urllib.parse import unquote
 
 from knotwork._text.names import STOP_NAMES
+from knotwork._text.visible import visible_text
 from knotwork._transform.rules.aboutness import read_title
 from knotwork._transform.rules.lexicon import common_words, given_names
 
-_JOINT = re.compile(r"[_+]+|(?<!\d)-+|-+(?!\d)|(?<!\d)\.+(?!\s)|\.+(?![\d\s])")
+_JOINT = re.compile(r"_+|(?<!\+)\+(?!\+)|(?<!\d)-+|-+(?!\d)|(?<!\d)\.+(?!\s)|\.+(?![\d\s])")
 _JOINED_WORDS = re.compile(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})+\d*")
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z\d])")
 _FILE_TYPE = re.compile(r"\.[A-Za-z][A-Za-z\d]{0,7}$")
+_ADDED_ID = re.compile(r"(?<=\S)[ _-]+[\da-f]{32}(?:_all)?(?=/?$)")
+"""What Notion adds to the names of the files and folders that it exports."""
+_CODE_NAME = re.compile(r"(?<!\w)(?:[A-Z][A-Za-z]{0,3}(?:\+\+|#)|[A-Z]{1,4}\d{1,3}-\d{2,4})(?!\w)")
+"""The name of a language or a device: "C++", "S7-1200"."""
 _SAYS_NOTHING = frozenset(
     re.findall(
         r"\w+",
@@ -34,8 +39,8 @@ _WHOLE_FOLDER = frozenset({"index", "main", "readme", "default", "home"})
 
 def readable_name(file_name: str) -> str:
     """Return a file name without its suffix, with spaces between its words."""
-    stem = unicodedata.normalize("NFC", unquote(file_name))
-    stem = _FILE_TYPE.sub("", stem) or stem
+    stem = visible_text(unquote(file_name))
+    stem = _ADDED_ID.sub("", _FILE_TYPE.sub("", stem) or stem)
     if _JOINED_WORDS.fullmatch(stem):
         stem = _BETWEEN_WORDS.sub(" ", stem)
     return " ".join(_JOINT.sub(" ", stem).split()) or file_name
@@ -100,7 +105,7 @@ def is_own_name(name: str) -> bool:
 
 def _telling_words(name: str) -> list[str]:
     words = re.findall(r"[^\W_]+", name)
-    return [
+    return _CODE_NAME.findall(name) + [
         word
         for word in words
         if len(word) > (2 if word.isascii() else 1)

@@ -21,8 +21,20 @@ _TRADEMARKS = ("tm", "sm")
 _ROMAN = re.compile(r"[IVXLCDM]+")
 _LAST = re.compile(r"(?P<word>[^\W\d_]+)$|(?P<number>\d+(?:[.,]\d+)*)$")
 _NOTE = re.compile(
-    r"(?:\d{1,3}|[a-z])(?:\s?[,;–-]\s?(?:\d{1,3}|[a-z]))*[)）.]?|[①-⑳]|\[[^\]]+\]|\(\d{1,3}\)"
+    r"(?:\d{1,3}|[a-z])(?:\s?[,;–-]\s?(?:\d{1,3}|[a-z]))*[)）.]?|[①-⑳]|\[[^\]]+\]|\((?:\d{1,3}|[a-z])\)"
 )
+_LISTED = re.compile(r"\s*([,;–-])\s*(?=\w)")
+_CURRENCY = r"(?:US\$|[$€£¥￥]|EUR\b|USD\b|GBP\b|CHF\b|Fr\.|kr\b|zł|Kč)"
+_CENTS = re.compile(rf"(?P<before>{_CURRENCY})?\s?(?P<cents>\d\d)\s?(?P<behind>{_CURRENCY})?")
+_WHOLE_PRICE = re.compile(
+    rf"(?:(?P<currency>{_CURRENCY})\s?)?(?<![\d.,])(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d+)$"
+)
+_IN_CURRENCY = re.compile(rf"\s?{_CURRENCY}")
+_HOUR = re.compile(
+    r"(?P<range>:\d\d\s?(?:[–-]|to|until|bis|à|a|至)?\s?)?(?<![\d.,:])(?:[01]?\d|2[0-4])$"
+)
+_MINUTES = re.compile(r"[0-5]\d")
+_IN_HOURS = re.compile(r"\s?(?:Uhr|h(?:rs?)?\b|[ap]\.?m\b|o['’]clock)")
 _SIGNED = re.compile(r"[-+−–]\s?[\d.,a-z]+|[\d.,]*\d?[-+−–]")
 _AFTER_OPERATOR = re.compile(r"[=+*/×·^<>≤≥√∙][\s(]*[^\W_]+$|(?<!\w)[a-z]\d+$")
 _BRACKETS = re.compile(r"\([^()]*\)$")
@@ -49,8 +61,9 @@ def write_raised(
     found = _LAST.search(near.rstrip())
     if found is None or (near[-1:].isspace() and after[:1].isalnum()):
         return _behind_mark(near, raised, after)
-    behind = _behind_word if found["word"] else _behind_number
-    return behind(near.rstrip(), found[0], raised)
+    if found["word"]:
+        return _behind_word(near.rstrip(), found[0], raised)
+    return _behind_number(near.rstrip(), found[0], raised, after)
 
 
 def _behind_word(near: str, word: str, raised: str) -> str:
@@ -64,20 +77,41 @@ def _behind_word(near: str, word: str, raised: str) -> str:
         return _SQUARES[raised]
     if _SIGNED.fullmatch(raised):
         return f"^{raised}" if raised[-1:].isalnum() else raised
-    if _NOTE.fullmatch(raised) and not (is_variable and raised != "1" and raised.isalnum()):
+    if _NOTE.fullmatch(raised) and not (
+        is_variable and raised != "1" and raised.strip("()").isalnum()
+    ):
         return _note(near, raised)
     return _power(raised)
 
 
-def _behind_number(near: str, number: str, raised: str) -> str:
+def _behind_number(near: str, number: str, raised: str, after: str) -> str:
     if _ORDINAL.fullmatch(raised.lower()):
         return "°" if raised == "o" else raised
+    if written := _cents_or_minutes(near, number, raised, after):
+        return written
     is_base = number == "10" or (number == "2" and raised not in ("1", "2"))
     is_counted = is_base or _AFTER_OPERATOR.search(near) is not None
     is_power = is_counted and raised.isdigit() and raised != "1"
     if is_power or _SIGNED.fullmatch(raised) or raised in (*"nxykmjpq",):
         return _power(raised)
     return _note(near, raised) if _NOTE.fullmatch(raised) else _power(raised)
+
+
+def _cents_or_minutes(near: str, number: str, raised: str, after: str) -> str:
+    """Return the end of a price or of a time of day, such as ".99" and ":30", or ""."""
+    if raised in ("h", "min") and (raised == "min" or after[:1].isdigit()):
+        return raised
+    cents, price = _CENTS.fullmatch(raised), _WHOLE_PRICE.search(near)
+    if cents and price:
+        sign = cents["before"] or cents["behind"]
+        if sign or price["currency"] or _IN_CURRENCY.match(after):
+            point = "," if "." in number else "."
+            return f"{point}{cents['cents']}" + (f" {sign}" if sign else "")
+    hour = _HOUR.search(near)
+    if hour is None or not _MINUTES.fullmatch(raised):
+        return ""
+    is_time = raised[0] == "0" or hour["range"] or _IN_HOURS.match(after)
+    return f":{raised}" if is_time else ""
 
 
 def _behind_mark(near: str, raised: str, after: str) -> str:
@@ -102,12 +136,13 @@ def _lowered(near: str, raised: str) -> str:
 
 def _power(raised: str) -> str:
     is_plain = raised.isalnum() or _SIGNED.fullmatch(raised) is not None
+    is_plain = is_plain or _BRACKETS.fullmatch(raised) is not None
     return f"^{raised}" if is_plain else f"^({raised})"
 
 
 def _note(near: str, raised: str) -> str:
     """Return the mark of a note; behind the end of a sentence it has no space, as part of it."""
-    inner = raised.strip("[]()（）^")
+    inner = _LISTED.sub(r"\1", raised.strip("[]()（）^"))
     if not any(map(str.isalnum, inner)):
         return raised
     return f"{_gap(near)}[^{inner}]"

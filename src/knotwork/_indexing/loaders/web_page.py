@@ -52,6 +52,7 @@ _LIFTED = re.compile(r"vertical-align\s*:\s*(super|sub|text-top)\b")
 _HEADINGS = names("h1 h2 h3 h4 h5 h6")
 _NOTE_TYPES = ("noteref", "doc-noteref")
 _MOST_NEAR = 80
+_MOST_BEHIND = 12
 _MOST_RAISED = 60
 _LONGEST_CAPTION = 500
 _MOST_ELEMENTS = 60
@@ -190,9 +191,16 @@ def _shown(element: Any, name: str, near: str) -> str | None:  # noqa: ANN401
     if is_note and name_of(_line_of(element)) in _HEADINGS:
         return ""  # the note follows
     text = _raised_text(element)
-    after = (element.tail or "")[:1]
+    after = _text_behind(element)
     lowered = lift == "sub"
     return write_raised(near, text, lowered=lowered, is_note=is_note, after=after) if text else None
+
+
+def _text_behind(element: Any) -> str:  # noqa: ANN401
+    """Return the first characters behind an element, or of the element behind it."""
+    behind = element.getnext()
+    is_element = behind is not None and isinstance(behind.tag, str)
+    return (element.tail or (is_element and behind.text) or "")[:_MOST_BEHIND]
 
 
 def lift_of(element: Any) -> str:  # noqa: ANN401
