@@ -429,7 +429,7 @@ def _value(cell: Any, shown_text: Callable[[Any], str]) -> str:  # noqa: ANN401
     value = _get(cell, "value")
     if kind not in ("float", "currency", "percentage") or not _NUMBER.fullmatch(value):
         return shown or value
-    number = float(value)
+    number = round(float(value) * (100 if kind == "percentage" else 1), 12)
     stored = int(number) if number.is_integer() else number
     return ShownCell(shown or value.removesuffix(".0"), stored)
 
