@@ -212,7 +212,7 @@ def _title_inside(content: Content, name: str, uri: str, *, is_named: bool) -> s
     line = match[1].strip() if match else ""
     if match and not heading and _may_be_document_title(line, content.text[match.end() :]):
         lacks_name = adds_to(name, line.casefold())
-        is_field = item_term(line).casefold() == name.casefold()
+        is_field = " " not in name and item_term(line).casefold() == name.casefold()
         has_name = is_telling(name) and not (lacks_name or is_field)
         is_key = is_named and bool(item_term(line)) and not has_name
         if not (is_key or (is_given(uri) and lacks_name)):
