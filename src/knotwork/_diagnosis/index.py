@@ -31,7 +31,7 @@ from knotwork._sqlite_file import (
 from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
-from knotwork._stores.links import dead_targets
+from knotwork._stores.links import linked_documents
 from knotwork._stores.transfer.digest import store_digest
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
@@ -122,7 +122,7 @@ def _check_store(store: Store, *, full: bool) -> IndexFindings:
 
 def _check_links(store: Store) -> list[Check]:
     """Say how many targets of links are not in the index, which is no fault."""
-    dead = dead_targets(store)
+    dead = linked_documents(store).dead
     if not dead:
         return []
     shown = ", ".join(f"`{target}`" for target in sorted(dead)[:_SHOWN_FAULTS])

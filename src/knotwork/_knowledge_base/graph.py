@@ -13,7 +13,7 @@ from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.links import dead_targets, links_to, resolve_links
+from knotwork._stores.links import linked_documents, links_to, resolve_links
 from knotwork.errors import UnknownName
 from knotwork.records import (
     Conflict,
@@ -138,7 +138,7 @@ class KnowledgeGraph:
 
         Web addresses and identifiers such as a DOI may be outside of the index.
         """
-        dead = dead_targets(self._store)
+        dead = linked_documents(self._store).dead
         ids = {identifier for sources in dead.values() for identifier in sources}
         sources = self._store.documents.documents(sorted(ids)).values()
         resolved = resolve_links(self._store, sorted(sources, key=lambda source: source.uri))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._stores.base import Store
-from knotwork._stores.links import place_of_part, target_documents
+from knotwork._stores.links import DocumentParts, target_documents
 from knotwork.records import Chunk, Document, Link
 
 _MOST_LINKS = 40
@@ -40,20 +40,22 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
         replace(sources[key], links=tuple(links)) for key, links in by_document.items() if links
     ]
     targets = target_documents(store, given)
-    leaves = _leaves(store, {document.id for document in targets.values()})
-    found: dict[str, list[LinkedChunk]] = {}
+    parts = {document.id: DocumentParts(document) for document in targets.values()}
+    led: list[tuple[str, int, str, _Place]] = []
     for key, links in marked.items():
         source = sources[chunks[key].document_id]
         for sentence, link in links:
-            target = targets.get((source.uri, link.target))
-            if target is None:
-                continue
-            place = (place_of_part(target, link.part) if link.part else 0) or 0
-            words = source.text[slice(*link.span)]
-            for number, there in enumerate(_chunks_at(store, leaves[target.id], place)):
-                if there != key:
-                    linked = LinkedChunk(sentence, words, there, number > 0)
-                    found.setdefault(key, []).append(linked)
+            if target := targets.get((source.uri, link.target)):
+                start = parts[target.id].place(link.part) if link.part else None
+                words = source.text[slice(*link.span)]
+                led.append((key, sentence, words, _Place(target.id, start or 0)))
+    there = _chunks_at(store, {place for *_, place in led})
+    found: dict[str, list[LinkedChunk]] = {}
+    for key, sentence, words, place in led:
+        for number, reached in enumerate(there[place]):
+            if reached != key:
+                linked = LinkedChunk(sentence, words, reached, number > 0)
+                found.setdefault(key, []).append(linked)
     return found
 
 
@@ -67,22 +69,35 @@ def _links_of(chunk: Chunk, document: Document) -> Iterator[tuple[int, Link]]:
             yield number, link
 
 
-def _leaves(store: Store, documents: set[str]) -> dict[str, list[str]]:
-    held = store.documents.chunk_ids_of(documents)
-    return {key: held.get(key, []) for key in documents}
+class _Place(NamedTuple):
+    """A place in a document, as an offset in its text."""
+
+    document_id: str
+    start: int
 
 
-def _chunks_at(store: Store, ids: list[str], place: int) -> list[str]:
-    """Return the chunk of a document that has a place, or the nearest one before it, and the next
-    one of its section: what a link leads to may go on there.
+def _chunks_at(store: Store, places: Collection[_Place]) -> dict[_Place, list[str]]:
+    """Return the chunk that has each place, or the nearest one before it, and the next one of its
+    section: what a link leads to may go on there.
+
+    All places are searched at once, by bisection of the chunks of their documents, which are in
+    the order of the text.
     """
-
-    def start(identifier: str) -> tuple[bool, int]:
-        chunk = store.documents.chunks([identifier])[identifier]
-        return chunk.is_parent, chunk.span.start
-
-    number = max(bisect_right(ids, (False, place), key=start), 1) if place else 1
-    near = ids[number - 1 : number + 1]
-    held = store.documents.chunks(near)
-    sections = [(held[key].section_id, held[key].is_parent) for key in near]
-    return [key for key, section in zip(near, sections, strict=True) if section == sections[0]]
+    held = store.documents.chunk_ids_of({place.document_id for place in places})
+    ids = {place: held.get(place.document_id, []) for place in places}
+    low = dict.fromkeys(places, 0)
+    high = {place: len(ids[place]) if place.start else 1 for place in places}
+    while still := [place for place in places if low[place] + 1 < high[place]]:
+        middle = {place: (low[place] + high[place]) // 2 for place in still}
+        read = store.documents.chunks({ids[place][number] for place, number in middle.items()})
+        for place, number in middle.items():
+            chunk = read[ids[place][number]]
+            is_behind = chunk.is_parent or chunk.span.start > place.start
+            (high if is_behind else low)[place] = number
+    near = {place: ids[place][number : number + 2] for place, number in low.items()}
+    read = store.documents.chunks({key for keys in near.values() for key in keys})
+    sections = {key: (chunk.section_id, chunk.is_parent) for key, chunk in read.items()}
+    return {
+        place: [key for key in keys if sections[key] == sections[keys[0]]]
+        for place, keys in near.items()
+    }

@@ -113,7 +113,7 @@ def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
             nodes += asked
             edges += [Edge(key, QueriedEdgeType.ANSWERS, node.id) for node in asked]
     kind = QueriedEdgeType.LINKS_TO
-    edges += [Edge(source, kind, target) for source, target in linked_documents(store)]
+    edges += [Edge(source, kind, target) for source, target in linked_documents(store).pairs]
     return nodes, edges
 
 

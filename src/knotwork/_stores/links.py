@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 from knotwork._stores.base import Store
-from knotwork._stores.fields import document_fields, fold
+from knotwork._stores.fields import KNOWN_AS, document_fields, fold
 from knotwork._text.plain_text import split_number
 from knotwork.records import Block, BlockKind, Document, DocumentLink, Link, content_id
 
@@ -24,6 +27,9 @@ _NO_DOCUMENTS = re.compile(
 """Suffixes of files that a link may lead to and that nobody indexes."""
 _NAMED = re.compile(r"(?:doi|arxiv|message_id):")
 _NUMBERED_LINE = re.compile(r"^[ \t]{0,12}(?:[-*] )?(\d{1,3}(?:\.\d{1,3})+)\.?(?=\s)", re.MULTILINE)
+_ENTRY = re.compile(r"(?<=\n)\[\d{1,3}\]")
+_MARK = re.compile(r" (\^\S+)$", re.MULTILINE)
+"""The mark for links at the end of a paragraph."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 _MOST_SPACE = 100
 _PAGE = re.compile(r"page=(\d+)")
@@ -33,11 +39,13 @@ def resolve_links(store: Store, documents: Iterable[Document]) -> list[DocumentL
     """Return the links of these documents, in the order of their texts, with where they lead."""
     given = list(documents)
     targets = target_documents(store, given)
-    return [
-        _resolved(document, link, targets.get((document.uri, link.target)))
-        for document in given
-        for link in document.links
-    ]
+    parts = {held.id: DocumentParts(held) for held in (*given, *targets.values())}
+    resolved: list[DocumentLink] = []
+    for document in given:
+        for link in document.links:
+            target = targets.get((document.uri, link.target)) if link.target else document
+            resolved.append(_resolved(document, link, parts[target.id] if target else None))
+    return resolved
 
 
 def target_documents(
@@ -62,37 +70,36 @@ def links_to(store: Store, document: Document) -> list[DocumentLink]:
     return [link for link in resolve_links(store, ordered) if link.document == document.uri]
 
 
-def dead_targets(store: Store) -> dict[str, list[str]]:
-    """Return the targets within the index that are no document of it, with the ids of the documents
-    that link to them. Web addresses and identifiers such as a DOI are never dead.
+class LinkedDocuments(NamedTuple):
+    """Which documents of an index link to which.
+
+    ``pairs`` are the ids of each document and of another one that it links to, ascending. ``dead``
+    has the targets within the index that are no document of it, with the ids of the documents that
+    link to them. Web addresses and identifiers such as a DOI are never dead.
     """
-    uris, linked = _uris(store), _linked(store)
-    inside = [(i, target) for i, target in linked if i in uris and not _is_outside(target)]
-    asked = {(uris[i], target) for i, target in inside}
-    found = _find_documents(store, asked)
-    dead: dict[str, list[str]] = {}
-    for i, target in inside:
-        if not found[uris[i], target]:
-            dead.setdefault(target, []).append(i)
-    return dead
+
+    pairs: list[tuple[str, str]]
+    dead: dict[str, list[str]]
 
 
-def linked_documents(store: Store) -> list[tuple[str, str]]:
-    """Return the ids of each document and of another one that it links to, without repetition."""
-    uris, linked = _uris(store), _linked(store)
-    found = _find_documents(store, {(uris[i], target) for i, target in linked if i in uris})
-    pairs = ((i, found.get((uris.get(i, ""), target), "")) for i, target in linked)
-    return sorted({(i, target) for i, target in pairs if target and i != target})
-
-
-def _linked(store: Store) -> list[tuple[str, str]]:
+def linked_documents(store: Store) -> LinkedDocuments:
+    """Resolve the links between all documents of an index."""
     links = store.capabilities.links
-    return links.linked() if links else []
-
-
-def _uris(store: Store) -> dict[str, str]:
-    """Return the uri of each document by its id."""
-    return {entry.document_id: entry.uri for entry in store.ledger.entries()}
+    linked = links.linked() if links else []
+    if not linked:
+        return LinkedDocuments([], {})
+    uris = {entry.document_id: entry.uri for entry in store.ledger.entries()}
+    known = [(i, target) for i, target in linked if i in uris]
+    found = _find_documents(store, {(uris[i], target) for i, target in known})
+    pairs: set[tuple[str, str]] = set()
+    dead: dict[str, list[str]] = {}
+    for i, target in known:
+        other = found[uris[i], target]
+        if other and other != i:
+            pairs.add((i, other))
+        elif not other and not _is_outside(target):
+            dead.setdefault(target, []).append(i)
+    return LinkedDocuments(sorted(pairs), dead)
 
 
 def _is_outside(target: str) -> bool:
@@ -100,27 +107,19 @@ def _is_outside(target: str) -> bool:
     return "://" in target or bool(_NAMED.match(target) or _NO_DOCUMENTS.fullmatch(suffix))
 
 
-def _resolved(document: Document, link: Link, target: Document | None) -> DocumentLink:
-    if not link.target:
-        target = document
-    start = place_of_part(target, link.part) if target and link.part else None
+def _resolved(document: Document, link: Link, parts: DocumentParts | None) -> DocumentLink:
+    start = parts.place(link.part) if parts and link.part else None
     return DocumentLink(
         source=document.uri,
         span=link.span,
         words=document.text[slice(*link.span)],
         target=link.target or document.uri,
         part=link.part,
-        document=target.uri if target else "",
-        title=target.title if target else "",
-        section=_section_at(target, start) if target and start is not None else "",
+        document=parts.document.uri if parts else "",
+        title=parts.document.title if parts else "",
+        section=parts.section_at(start) if parts and start is not None else "",
         start=start,
     )
-
-
-def _section_at(document: Document, start: int) -> str:
-    sections = (block for block in document.blocks if block.kind is BlockKind.SECTION)
-    around = [block for block in sections if block.span.start <= start < block.span.end]
-    return around[-1].label if around else ""
 
 
 def _find_documents(store: Store, asked: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -172,18 +171,13 @@ def _paths_of(source: str, target: str) -> Iterator[str]:
     if not target:
         yield source
         return
-    folders = [""]
-    if target.startswith("/"):  # of a site whose root is any folder above
-        folder = posixpath.dirname(source)
-        folders = [target]
-        while True:
-            folders.append(posixpath.join(folder, target[1:]))
-            if not folder or folder == "/":
-                break
-            folder = posixpath.dirname(folder)
-    else:
-        folders = [target]
-    for path in folders:
+    paths, folder = [target], posixpath.dirname(source)
+    while target.startswith("/"):  # of a site whose root is any folder above
+        paths.append(posixpath.join(folder, target[1:]))
+        if folder in ("", "/"):
+            break
+        folder = posixpath.dirname(folder)
+    for path in paths:
         yield path
         stem, suffix = posixpath.splitext(path)
         if suffix in _PAGE_SUFFIXES:
@@ -194,15 +188,13 @@ def _paths_of(source: str, target: str) -> Iterator[str]:
 
 def _targets_of(document: Document) -> list[str]:
     """Return the targets that links to a document may have."""
-    uri, names = document.uri, document_fields(document).get("known_as", ())
+    uri, names = document.uri, document_fields(document).get(KNOWN_AS, ())
     stem = posixpath.splitext(uri)[0]
     paths = [uri, stem, *(f"{stem}{other}" for other in _PAGE_SUFFIXES)]
     if posixpath.basename(uri) in _INDEX_NAMES:
         paths.append(posixpath.dirname(uri))
     rooted = [f"/{part}" for path in paths for part in _tails(path)]
-    wiki = [f"[[{name}]]" for name in names]
-    folded = fold(stem)
-    wiki += [f"[[{tail}]]" for tail in _tails(folded)]
+    wiki = [f"[[{name}]]" for name in (*names, *_tails(fold(stem)))]
     return list(dict.fromkeys((*paths, *rooted, *wiki, *names)))
 
 
@@ -221,31 +213,68 @@ def numbered_parts(text: str, blocks: Iterable[Block]) -> dict[str, int]:
     return found
 
 
-def place_of_part(document: Document, part: str) -> int | None:
-    """Return where a part of a document begins: an anchor, a heading, a number or a page."""
-    for anchor in document.anchors:
-        if anchor.name == part:
-            ahead = document.text[anchor.start : anchor.start + _MOST_SPACE]
-            return anchor.start + len(ahead) - len(ahead.lstrip())
-    slug, name = _slug(part), fold(part)
-    for block in document.blocks:
-        if block.kind is BlockKind.SECTION and (
-            fold(block.label) == name or _slug(block.label) == slug
-        ):
-            return block.span.start
-    if page := _PAGE.fullmatch(part):
-        return next((p.start for p in document.pages if p.label == page[1]), None)
-    if part.startswith("^"):  # of a paragraph that ends with this mark
-        return _line_start(document.text, f" {part}")
-    if part.startswith("["):
-        place = document.text.rfind(f"\n{part}")
-        return place + 1 if place >= 0 else None
-    return numbered_parts(document.text, document.blocks).get(part)
+class DocumentParts:
+    """Where the parts of a document begin that links may name; each kind is read once, if asked."""
 
+    def __init__(self, document: Document) -> None:
+        self.document = document
 
-def _line_start(text: str, mark: str) -> int | None:
-    place = f"{text}\n".find(f"{mark}\n")
-    return text.rfind("\n", 0, place) + 1 if place >= 0 else None
+    def place(self, part: str) -> int | None:
+        """Return where a part begins: an anchor, a heading, a page, a mark or a number."""
+        if part in self._anchors:
+            return self._anchors[part]
+        if headings := [
+            names[name]
+            for names, name in zip(self._headings, (fold(part), _slug(part)), strict=True)
+            if name in names
+        ]:
+            return min(headings)
+        if page := _PAGE.fullmatch(part):
+            pages = self.document.pages
+            return next((known.start for known in pages if known.label == page[1]), None)
+        if part.startswith(("^", "[")):
+            return self._marks.get(part)
+        return self._numbers.get(part)
+
+    def section_at(self, start: int) -> str:
+        """Return the title of the innermost section around a place, "" outside of sections."""
+        number = bisect_right(self._sections, start, key=lambda block: block.span.start)
+        before = reversed(self._sections[:number])
+        return next((block.label for block in before if start < block.span.end), "")
+
+    @cached_property
+    def _sections(self) -> list[Block]:
+        return [block for block in self.document.blocks if block.kind is BlockKind.SECTION]
+
+    @cached_property
+    def _anchors(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, start in self.document.anchors:
+            ahead = self.document.text[start : start + _MOST_SPACE]
+            found.setdefault(name, start + len(ahead) - len(ahead.lstrip()))
+        return found
+
+    @cached_property
+    def _headings(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The first heading of each name, and of each slug."""
+
+        def by(name: Callable[[str], str]) -> dict[str, int]:
+            return {name(b.label): b.span.start for b in reversed(self._sections)}
+
+        return by(fold), by(_slug)
+
+    @cached_property
+    def _marks(self) -> dict[str, int]:
+        """The last entry of references of each number, and the first line with each mark."""
+        text = self.document.text
+        found = {entry[0]: entry.start() for entry in _ENTRY.finditer(text)}
+        for mark in _MARK.finditer(text):
+            found.setdefault(mark[1], text.rfind("\n", 0, mark.start()) + 1)
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return numbered_parts(self.document.text, self.document.blocks)
 
 
 def _slug(title: str) -> str:

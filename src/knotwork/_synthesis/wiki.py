@@ -231,7 +231,7 @@ class _Wiki:
         self.names = {kind: file_names(titles) for kind, titles in self._titles.items()}
         self._sections: dict[str, list[_Section]] = {}
         self._links: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        for source, target in linked_documents(store):
+        for source, target in linked_documents(store).pairs:
             self._links["links to", source].append(target)
             self._links["linked from", target].append(source)
 

@@ -178,12 +178,12 @@ for further in (
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
     from knotwork._cli.index_summary import NO_EMBEDDER_LABEL
-    from knotwork._stores.links import dead_targets, linked_documents
+    from knotwork._stores.links import linked_documents
 
     opened = session.open()
     statistics = opened.stats()
-    graph, dead = statistics.graph, len(dead_targets(opened.store))
-    linked = len(linked_documents(opened.store))
+    links, graph = linked_documents(opened.store), statistics.graph
+    linked, dead = len(links.pairs), len(links.dead)
     if session.emit(
         {
             "nodes": dict(graph.labels),

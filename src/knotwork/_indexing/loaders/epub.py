@@ -18,6 +18,7 @@ from knotwork._indexing.loaders.loader import (
     encrypted_file_error,
     flat_metadata,
     open_archive,
+    parse_xml,
 )
 from knotwork._indexing.loaders.style_sheets import MAX_SHEET
 
@@ -37,7 +38,7 @@ class EpubLoader(FormatLoader, name="epub"):
             if _is_protected(archive, names):
                 raise encrypted_file_error(source)
             package_path = _package_path(source, archive, names)
-            package = _parse(archive.read(package_path))
+            package = parse_xml(archive.read(package_path))
             pages: dict[str, str] = {}
             for href in _spine(package):
                 path = posixpath.normpath(
@@ -60,26 +61,18 @@ class EpubLoader(FormatLoader, name="epub"):
             )
 
 
-def _parse(data: bytes) -> Any:  # noqa: ANN401 - an lxml element
-    from lxml import etree
-
-    # As defusedxml recommends: resolve no entities, load no DTD, never use the network.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(data, parser)
-
-
 def _is_protected(archive: zipfile.ZipFile, names: set[str]) -> bool:
     """Return True if anything but fonts is encrypted."""
     if _ENCRYPTION not in names:
         return False
-    methods = _parse(archive.read(_ENCRYPTION)).iter("{*}EncryptionMethod")
+    methods = parse_xml(archive.read(_ENCRYPTION)).iter("{*}EncryptionMethod")
     return any(method.get("Algorithm") not in _FONT_OBFUSCATION for method in methods)
 
 
 def _package_path(source: Source, archive: zipfile.ZipFile, names: set[str]) -> str:
     """Return the path of the package document. Raises LoadError ("broken") if none exists."""
     if _CONTAINER in names:
-        for root_file in _parse(archive.read(_CONTAINER)).iter("{*}rootfile"):
+        for root_file in parse_xml(archive.read(_CONTAINER)).iter("{*}rootfile"):
             path = root_file.get("full-path") or ""
             if path in names:
                 return str(path)

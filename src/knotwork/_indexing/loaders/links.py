@@ -100,8 +100,7 @@ def find_links(uri: str, content: Content) -> tuple[Link, ...]:
     found = [Link(span, *target) for span, target in targets if target]
     written = [*_identifiers(content.text), *_sections(content), *_references(content.text)]
     kept: list[Link] = []
-    order = {id(link): rank for rank, link in enumerate((*found, *written))}
-    for link in sorted((*found, *written), key=lambda link: (link.span.start, order[id(link)])):
+    for link in sorted((*found, *written), key=lambda link: link.span.start):
         if not kept or kept[-1].span.end <= link.span.start:
             kept.append(link)
     return tuple(kept[:MOST_LINKS])

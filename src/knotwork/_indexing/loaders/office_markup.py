@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import parse_xml
 from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.languages import detect_language
@@ -92,6 +93,6 @@ def parsed(part: Any) -> Any:  # noqa: ANN401
     from lxml import etree
 
     try:
-        return etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False, no_network=True))
+        return parse_xml(part.blob)
     except etree.XMLSyntaxError:
         return None

@@ -5,7 +5,6 @@ Texts and slides are turned into HTML, and read as it.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ from knotwork._indexing.loaders.loader import (
     encrypted_file_error,
     flat_metadata,
     open_archive,
+    parse_xml,
 )
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids
@@ -109,7 +109,7 @@ def _get(element: Any, name: str) -> str:  # noqa: ANN401
 def _read_parts(source: Source) -> list[Any]:
     """Return the roots of the content, the styles and the metadata of a file."""
     if not source.data.startswith(ZIP_SIGNATURE):
-        return [_parse(source.data)]
+        return [parse_xml(source.data)]
     with open_archive(source) as archive:
         names = set(archive.namelist())
         if b":encryption-data" in _member(archive, names, "META-INF/manifest.xml"):
@@ -117,20 +117,11 @@ def _read_parts(source: Source) -> list[Any]:
         parts = (
             _member(archive, names, name) for name in ("content.xml", "styles.xml", "meta.xml")
         )
-        return [_parse(data) for data in parts if data]
+        return [parse_xml(data) for data in parts if data]
 
 
 def _member(archive: zipfile.ZipFile, names: set[str], name: str) -> bytes:
     return archive.read(name) if name in names else b""
-
-
-def _parse(data: bytes) -> Any:  # noqa: ANN401
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
-    )
-    return etree.parse(io.BytesIO(data), parser).getroot()
 
 
 class _Level(NamedTuple):

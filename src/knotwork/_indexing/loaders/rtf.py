@@ -44,7 +44,6 @@ _HEADING = re.compile(r"(?:heading|überschrift|titre|标题)\s*([1-9])", re.IGN
 
 
 _CHINESE = 936
-_BODY = 9
 """The level of text that is no heading."""
 _TEXTS = ("body", "footnote", "mark")
 _PLACES = {"footnote": "footnote", "listtext": "mark", "pntext": "mark"}

@@ -198,7 +198,7 @@ def project_index(
 ) -> PropertyGraph:
     """Read the index graph. Use it, and read its properties, inside `Database.reading`.
 
-    ``links`` returns the ids of documents that link to others (`linked_documents`).
+    ``links`` returns the ids of documents that link to others (`LinkedDocuments.pairs`).
     """
     keys, labels = _read_nodes(database)
     rows = {str(kind): database.stream(sql) for kind, sql in CypherStatements.edges.items()}

@@ -102,13 +102,9 @@ class FieldStatements:
         self.labels = "SELECT DISTINCT label FROM document_page"
         self.values = "SELECT DISTINCT text FROM document_field WHERE name = $1"
         self.values_and_documents = "SELECT text, document FROM document_field WHERE name = $1"
-        self.documents_with = f"""
-            SELECT f.document FROM {texts} CROSS JOIN document_field f
-            WHERE f.text = j.value AND f.name = $2
-        """
         self.by_value = f"""
             SELECT f.text, f.document FROM {texts} CROSS JOIN document_field f
-            WHERE f.text = j.value AND f.name = $2 ORDER BY f.text, f.document
+            WHERE f.text = j.value AND f.name = $2
         """
         self.document_count = "SELECT count(*) FROM document"
         self.documents = "SELECT id FROM document"
@@ -241,7 +237,7 @@ class SqlFields:
     def _by_value(self, name: str, values: Collection[str]) -> dict[str, list[str]]:
         bound = self._database.dialect.bind_texts(dict.fromkeys(values))
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for value, key in self._database.rows(self._sql.by_value, (bound, name)):
+        for value, key in sorted(self._database.rows(self._sql.by_value, (bound, name))):
             found[value].append(int_to_id(key))
         return dict(found)
 
@@ -303,8 +299,8 @@ class SqlFields:
         matcher = Matcher(condition, versions=holds_versions(name, values))
         matcher.check(values)
         bound = self._database.dialect.bind_texts(filter(matcher.matches, values))
-        rows = self._database.fetch(self._sql.documents_with, (bound, name))
-        return IdSet({key for (key,) in rows})
+        rows = self._database.fetch(self._sql.by_value, (bound, name))
+        return IdSet({key for _, key in rows})
 
     def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
         """Yield (value, document key) pairs of a built-in field, possibly with duplicates."""

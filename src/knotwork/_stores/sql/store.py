@@ -6,7 +6,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
@@ -151,7 +150,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         with self._creating:
             if self._cypher is None:
                 self._cypher = SqlCypher(
-                    self._database, self.property_graphs, partial(linked_documents, self)
+                    self._database, self.property_graphs, lambda: linked_documents(self).pairs
                 )
         return self._cypher.run(
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
