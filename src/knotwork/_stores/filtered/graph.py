@@ -3,7 +3,7 @@
 An entity exists if an allowed chunk mentions it, a relation if an allowed chunk states it. Weights
 are those of the whole index, and so are names, types and counts, unless the part has totals of its
 own. A report or summary exists only if all that it was written from is allowed: chunks, names, and
-what a model was told of them. A decision on names has no reason, which may quote a chunk.
+what a model has read of them. A decision on names has no reason, which may quote a chunk.
 """
 
 from __future__ import annotations
@@ -390,7 +390,7 @@ class FilteredCommunities:
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         """Return the reports that were written from allowed chunks and entities only.
 
-        A model is told of what any chunk states of the members, and not only of their names.
+        A model reads what any chunk states of the members, and not only their names.
         """
         found = self._held.reports([i for i in community_ids if i in self._allowed])
         sources = self._held.communities(found)
