@@ -69,3 +69,23 @@ def test_soft_hyphens_say_nothing_of_the_encoding(text, encoding):
     if ";" in text:
         shown = "| Name | Geb\u00fchr |\n| --- | --- |\n| Liegeplatz | 30 |"
         assert read("note.csv", text.encode(encoding)).text == shown
+
+
+@pytest.mark.parametrize(
+    ("encoding", "texts"),
+    [
+        ("gbk", "名称,价格\n吊车,120|会议在三楼。|张三,李四|备注：门已锁|第一章 总则|周五停水"),
+        ("big5", "會議在三樓。|名稱,價格\n吊車,120|姓名,電話\n王芳,138|備註：門已鎖|臺北,高雄"),
+        ("euc_jp", "会議は三階です。|氏名,電話\n田中,03|部署,担当者|東京,大阪|備考：鍵なし|カギ"),
+        ("cp932", "品名,単価\nロープ,120|会議は三階です。|東京,大阪|佐藤 85"),
+        ("euc_kr", "이름,가격\n크레인,120|회의는 삼층|열쇠는 책상|김철수"),
+        ("koi8_r", "кран|Кран,120|Москва|Ключ лежит в столе.|кран стоит"),
+        ("cp1251", "Имя,Цена\nКран|Москва|Встреча в пять."),
+        ("cp1253", "Όνομα,Τιμή|Αθήνα"),
+        ("cp1252", "café|n° 5 à Orléans|25°C à midi|Länge|Größe,Preis|Übergrößenträger"),
+        ("cp1250", "Łódź|šťastný žák"),
+    ],
+)
+def test_a_few_words_are_decoded(encoding, texts):
+    for text in texts.split("|"):
+        assert read("note.log", text.encode(encoding)).text == text

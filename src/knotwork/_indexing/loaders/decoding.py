@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from functools import lru_cache
 from itertools import pairwise
 
 from knotwork._indexing.loaders.encoded_data import without_encoded_data
@@ -43,12 +45,24 @@ _LATIN = 5
 """How many of them are Latin; their words have plain letters as well."""
 _SYMBOLS = "\u00a0€£¥§°©®™«»“”„‘’‚–—…•·²³½¼±×№¡¿İ"
 _GLUED = re.compile(
-    r"(?<=[^\W\d_])[^\w\s\x00-\x7f’·](?=[^\W\d_])|(?<=[^\W\d_m])[²³§£¥±×]|[£¥§°©®»](?=[^\W\d_]{2})"
+    r"(?<=[^\W\d_])[^\w\s\x00-\x7f’·](?=[^\W\d_])|(?<=[^\W\d_mnN])[²³§£¥±×°]|[£¥§°©®»](?=[^\W\d_]{2})"
     r"|[ςםןףץך](?=[^\W\d_])"
 )
 """Symbols in words, and final letters within words: with another encoding, they are letters."""
 _WORD = re.compile(r"[^\W\d_]+")
-_HALF_WIDTH = re.compile("[\uff61-\uff9f]")
+_ALONE = re.compile(r"(?<!\S)[^\W\d_](?!\S)")
+_EAST_ASIAN = {
+    "gb18030": ("gb2312", 0xB0, 0xD7),
+    "big5hkscs": ("big5", 0xA4, 0xC6),
+    "euc_jp": ("euc_jp", 0xB0, 0xCF),
+    "cp932": ("cp932", 0x88, 0x97),
+    "cp949": ("euc_kr", 0xB0, 0xC8),
+}
+"""Encodings of two bytes a character, and the first bytes of their common characters."""
+_SCRIPTS = ("gb18030", "big5hkscs", "euc_jp")
+_HAN_WORD = re.compile(r"[\u4e00-\u9fff]{2,}")
+_JAPANESE = ("euc_jp", "cp932")
+_FEWEST_COMMON = 0.6
 _SOFT_HYPHEN = re.compile(r"(?<=\w)\u00ad(?=\w|\s|\Z)")
 _WITH_ZEROS = ("utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be")
 """Encodings whose digits, spaces and line ends have zero bytes."""
@@ -60,7 +74,7 @@ def decode_text(source: Source, *, declared: str = "") -> str:
     """Return the text of a file, cleaned by `clean_text`.
 
     Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, the
-    single-byte encodings of alphabets, and the guess of charset-normalizer.
+    encodings of East Asia and of alphabets, and the guess of charset-normalizer.
 
     Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
@@ -77,7 +91,9 @@ def decode_text(source: Source, *, declared: str = "") -> str:
         return _checked(source, text)
     if data.count(0) > len(data) // 100:
         raise _binary(source)
-    text = _alphabetic(data) or _guess(data)
+    east_asian, is_sure = _east_asian(data)
+    text = None if is_sure else _alphabetic(data)
+    text = text or (data.decode(east_asian, "replace") if east_asian else _guess(data))
     if text is None:
         raise LoadError(
             "encoding",
@@ -119,7 +135,8 @@ def _utf_8(data: bytes) -> str | None:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        if error.start >= len(data) - 3 and error.reason == "unexpected end of data":
+        is_cut_off = error.start >= len(data) - 3 and error.reason == "unexpected end of data"
+        if is_cut_off and not data[: error.start].isascii():
             return data[: error.start].decode("utf-8")
     text = data.decode("utf-8", "replace")
     stray = text.count("\ufffd")
@@ -162,7 +179,7 @@ def _alphabetic(data: bytes) -> str | None:
             if text is None:
                 continue
             text = _SOFT_HYPHEN.sub("", text)
-            words = [word for word in _WORD.findall(text) if not word.isascii()]
+            words = [w for w in _WORD.findall(_ALONE.sub("", text)) if not w.isascii()]
             mixed = sum(any(map(str.isascii, word)) for word in words)
             strange = len(words) - mixed if place < _LATIN else mixed
             if 3 * strange > len(words):
@@ -176,10 +193,57 @@ def _alphabetic(data: bytes) -> str | None:
                 for alphabet in alphabets.split()
             )
             share = (fitting - wrong) / len(odd) if odd else 1.0
-            fit = share, -sum(map(str.isupper, odd))
+            fit = share, -sum(map(str.isupper, "".join(word[1:] for word in words)))
             if fit > best_fit:
                 best, best_fit = encoding, fit
     return data.decode(best, "replace") if best else None
+
+
+def _east_asian(data: bytes) -> tuple[str, bool]:
+    """Return the encoding of East Asia that yields common characters, "" if none does.
+
+    The second value is True if the text has words: it is in no alphabet.
+    """
+    scores: dict[str, tuple[float, float]] = {}
+    for encoding in _EAST_ASIAN:
+        try:
+            decoder = codecs.getincrementaldecoder(encoding)()
+            text = decoder.decode(data[:_ALPHABET_BYTES], len(data) <= _ALPHABET_BYTES)
+            scores[encoding] = _east_asian_score(text, encoding)
+        except UnicodeDecodeError:
+            continue
+    best = max(scores, key=lambda encoding: scores[encoding], default="")
+    score, words = scores.get(best, (0.0, 0.0))
+    return (best, words > 0) if score > _FEWEST_COMMON else ("", False)
+
+
+def _east_asian_score(text: str, encoding: str) -> tuple[float, float]:
+    """Return how common the characters of a text are, and how many of them are in words.
+
+    A wrong encoding yields characters that few others of East Asia have, and no words.
+    """
+    import rjieba
+
+    odd = [character for character in text if character > "\x7f"]
+    known = sum(map(len, filter(_HAN_WORD.fullmatch, rjieba.cut(text, False))))
+    score = known / 2
+    for character in odd:
+        kind = unicodedata.name(character, "").partition(" ")[0]
+        if kind in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"):
+            score, known = score + (encoding in _JAPANESE), known + (encoding in _JAPANESE)
+        elif kind in ("CJK", "HANGUL"):
+            shared = 3 if kind == "HANGUL" else sum(_is_common(character, e) for e in _SCRIPTS)
+            score += 0.25 * (1 + shared) if _is_common(character, encoding) else -0.5
+        else:
+            score += 0.5 if kind in ("IDEOGRAPHIC", "FULLWIDTH", "LEFT", "RIGHT") else -1
+    return score / max(len(odd), 1), known
+
+
+@lru_cache(maxsize=20_000)
+def _is_common(character: str, encoding: str) -> bool:
+    narrow, first, last = _EAST_ASIAN[encoding]
+    written = character.encode(narrow, "ignore")
+    return len(written) == 2 and first <= written[0] <= last
 
 
 def _guess(data: bytes) -> str | None:
@@ -187,11 +251,7 @@ def _guess(data: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
     sample = data[:_SAMPLE_BYTES]
-    matches = from_bytes(sample, cp_exclusion=[] if 0 in sample else [*_WITH_ZEROS])
-    if not matches:
+    best = from_bytes(sample, cp_exclusion=[] if 0 in sample else [*_WITH_ZEROS]).best()
+    if best is None:
         return None
-    # Bytes of other encodings decode to half-width kana, which few files have.
-    best = min(
-        matches, key=lambda match: len(_HALF_WIDTH.findall(str(match))) * 4 > len(str(match))
-    )
     return _try_decode(data, best.encoding) or data.decode(best.encoding, "replace")
