@@ -5,7 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 from tests.faults.small_files import ask, index_of, read
-from tests.indexing.office_files import make_docx, small_picture
+from tests.indexing.office_files import make_docx, make_zip, small_picture
 
 from knotwork.records import BlockKind
 
@@ -248,3 +248,46 @@ def test_attached_messages_may_be_encoded(name):
     document = read("a.eml", HEAD + parts("mixed", f"{PLAIN}See below.", held))
     assert f"Inner\n\nFrom: Bob <b@c.d>\n\n{BOOKED}" in document.text
     assert "Attachments: " + (name or "Inner") in document.text
+
+
+def test_figures_that_only_html_has_are_read():
+    said = "The prices of the berths are below. They hold until the end of December."
+    table = (
+        "<table><tr><th>Berth</th><th>Price</th></tr><tr><td>North</td><td>450</td></tr></table>"
+    )
+    held = parts("alternative", f"{PLAIN}{said}\n[table]", f"{HTML}<p>{said}</p>{table}")
+    assert "| North | 450 |" in read("m.eml", HEAD + held).text
+
+
+def test_reports_on_the_delivery_are_read():
+    status = "Content-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\n"
+    external = (
+        "Content-Type: message/external-body; access-type=URL\n\nContent-Type: text/plain\n\n"
+    )
+    document = read("m.eml", HEAD + parts("report", f"{PLAIN}Sorry.", status, external))
+    assert "Sorry.\n\nReporting-MTA: dns; x\n\nAction: failed" in document.text
+    assert document.metadata["unread"] == "1 attachment"
+
+
+ARMOUR = (
+    "\n\n" + "hQEMA1v6rVU0HbMTAQf/XYZabcd1234567890abcdefghijklmnopqrstuvwxyzAB\n" * 2 + "=abcd\n"
+)
+
+
+def test_armour_of_pgp_is_no_text():
+    sealed = f"-----BEGIN PGP MESSAGE-----{ARMOUR}-----END PGP MESSAGE-----\n"
+    signed = (
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nThe code is 4711.\n"
+        f"-----BEGIN PGP SIGNATURE-----{ARMOUR}-----END PGP SIGNATURE-----\n"
+    )
+    document = read("m.eml", f"{HEAD}{PLAIN}Hello.\n\n{sealed}\n{signed}")
+    assert body_of(document) == "Hello.\n\nThe code is 4711."
+    assert document.metadata["unread"] == "1 encrypted text"
+
+
+def test_the_files_of_an_attached_archive_are_sections():
+    files = make_zip({"in/rope.txt": "The rope has 30 metres.", "x.bin": bytes(range(256))})
+    held = parts("mixed", f"{PLAIN}See.", encoded("application/zip", files, "all.zip"))
+    document = read("m.eml", HEAD + held)
+    assert "## all.zip\n\n### in/rope.txt\n\nThe rope has 30 metres." in document.text
+    assert document.metadata["unread"] == "1 attachment"

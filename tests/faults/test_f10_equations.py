@@ -4,6 +4,8 @@ import re
 
 import pytest
 from lxml import etree
+from tests.faults.office_xml import word
+from tests.faults.small_files import read
 
 from knotwork._indexing.loaders.equations import equation_text
 
@@ -91,3 +93,28 @@ def test_an_equation_of_office_is_read_as_a_line_of_text(markup, text):
 def test_a_deep_equation_is_read_to_its_end():
     markup = "<msqrt>" * 240 + "<mi>x</mi>" + "</msqrt>" * 240
     assert "x" in equation_text(etree.fromstring(f"<math>{markup}</math>"))
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        (r"EQ \f(3,40)", "3/40"),
+        (r"eq \o\ac(○,1)", "1"),
+        (r"EQ \r(3,x+1)", "(x+1)^(1/3)"),
+        (r"EQ x\s\up8(2) + a\s\do4(n)", "x^2 + a_n"),
+        (r'EQ \* jc2 \* "Font:MS Mincho" \* hps10 \o\ad(\s\up 9(とう),東京)', "東京"),
+        (r"EQ \f(\r(2,b),2a)", "(sqrt(b))/2a"),
+        (r"EQ \f(2(a+b),c)", "(2(a+b))/c"),
+        (r"EQ \b\lc\{(\a\al(x=1,y=2))", "x=1,y=2"),
+        ("EQ " + r"\f(" * 300, r"\f(" * 300),
+    ],
+)
+def test_fields_that_are_equations(field, text):
+    kinds = ("begin", "", "separate", "end")
+    runs = (
+        f'<w:fldChar w:fldCharType="{kind}"/>' if kind else f"<w:instrText>{field}</w:instrText>"
+        for kind in kinds
+    )
+    body = "".join(f"<w:r>{held}</w:r>" for held in runs)
+    paragraph = f'<w:p><w:r><w:t xml:space="preserve">It is </w:t></w:r>{body}</w:p>'
+    assert read("a.docx", word(paragraph)).text == f"It is {text}"

@@ -539,3 +539,44 @@ def test_questions_about_notebooks_calendars_and_cards(tmp_path):
         answers, ("0.42", "12 May 2026", "+49 40 1234", "Büro", "4711"), strict=True
     ):
         assert expected in answer
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ({"text/html": "<p>Berth 12</p>", "text/plain": "<IPython.core.HTML>"}, "Berth 12"),
+        ({"text/latex": "$x$", "text/plain": "<IPython.core.Math>"}, "$x$"),
+        ({"application/json": {"a": 4}, "text/plain": "<JSON>"}, '```json\n{\n "a": 4\n}\n```'),
+        ({"text/html": "<p>4</p>", "text/plain": "4"}, "```\n4\n```"),
+    ],
+)
+def test_outputs_that_are_objects(data, shown):
+    cell = {"cell_type": "code", "source": "", "outputs": [{"data": data}]}
+    assert read("n.ipynb", json.dumps({"nbformat": 4, "cells": [cell]})).text == shown
+
+
+def test_exceptions_and_answers_of_events():
+    text = read(
+        "p.ics",
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Test\nDTSTART:20260512T090000\nRRULE:FREQ=WEEKLY\n"
+        "EXDATE:20260519T090000,20260526T090000\nATTENDEE;CN=Bo;PARTSTAT=DECLINED:mailto:b@x.y\n"
+        "END:VEVENT\nBEGIN:VEVENT\nSUMMARY:Test\nRECURRENCE-ID:20260602T090000\n"
+        "DTSTART:20260603T140000\nEND:VEVENT\nEND:VCALENDAR\n",
+    ).text
+    assert "Except: 19 May 2026, 09:00, 26 May 2026, 09:00" in text
+    assert "Attendees: Bo <b@x.y> (declined)" in text
+    assert "When: 3 June 2026, 14:00\n\nInstead of: 2 June 2026, 09:00" in text
+
+
+def test_the_texts_of_a_drawing_are_read():
+    drawing = "<svg><title>Plan</title><text>Gate <tspan>4711</tspan></text><path d='M1'/></svg>"
+    assert read("plan.svg", drawing).text == "Plan Gate 4711"
+    assert "Gate 4711" in read("a.html", f"<h1>A</h1><p>See the plan.</p>{drawing}").text
+
+
+def test_open_dialogs_and_shadow_roots_are_read():
+    page = (
+        "<h1>Port</h1><dialog open><p>Gate 4711.</p></dialog><dialog><p>Closed.</p></dialog>"
+        "<div><template shadowrootmode=open><p>Rope 30.</p></template></div>"
+    )
+    assert read("a.html", page).text == "# Port\n\nGate 4711.\n\nRope 30."

@@ -195,3 +195,86 @@ def test_a_heading_does_not_lead_to_itself(tmp_path):
             ("chapter 8", "a.md", "Chapter 8. Gains"),
             ("chapter 7", "a.md", "Chapter 7. Costs"),
         ]
+
+
+def links_of(folder, files, uri):
+    """Index files, and return the words, the document and the section of each link of one."""
+    for name, data in files.items():
+        place = folder / "docs" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index(folder / "docs")
+        return led(kb, uri)
+
+
+SETUP = "# Setup\n\nAll.\n\n## Power supply\n\nUse 12 volts.\n"
+TO_POWER = ("the setup", "setup.md", "Power supply")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "link"),
+    [
+        (
+            "a.html",
+            "<head><base href='guide/'></head><h1>A</h1><p>Read <a href='x.html'>it</a>.",
+            ("it", "guide/x.html", ""),
+        ),
+        ("a.md", 'Read <a class="x" href="setup.md#power-supply">the setup</a>.', TO_POWER),
+        ("a.md", "See [it](#vlt).\n\n<a id='vlt'></a>\n## Volts\n\n12.", ("it", "a.md", "Volts")),
+        ("a.md", "See [it](#vlt).\n\n## Volts {#vlt .x}\n\n12.", ("it", "a.md", "Volts")),
+        ("a.org", "Read [[file:setup.md::*Power supply][the setup]].\n\n* Costs\n4.\n", TO_POWER),
+        ("a.org", "See [[*Costs]].\n\n* Costs\n4.\n", ("Costs", "a.org", "Costs")),
+        ("a.adoc", "= A\n\nRead xref:setup.md#power-supply[the setup].\n", TO_POWER),
+        (
+            "a.adoc",
+            "= A\n\nSee <<c,the costs>>.\n\n[[c]]\n== Costs\n\n4.\n",
+            ("the costs", "a.adoc", "Costs"),
+        ),
+    ],
+)
+def test_links_of_every_markup(tmp_path, name, text, link):
+    files = {name: text, "setup.md": SETUP, "guide/x.html": "<h1>X</h1><p>Text.</p>"}
+    assert link in links_of(tmp_path, files, name)
+
+
+def test_a_base_on_the_web_is_no_dead_link(tmp_path):
+    page = "<head><base href='https://x.org/'></head><h1>A</h1><p>Read <a href='b.html'>it</a>.</p>"
+    assert links_of(tmp_path, {"a.html": page}, "a.html") == [("it", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("words", "heading"),
+    [
+        ("第三章", "第三章 供电"),
+        ("3.2节", "3.2 电源"),
+        ("第5节", "第五节 费用"),
+        ("附录B", "附录B 价格"),
+        ("Section 2", "2 Use"),
+        ("Annex B", "Annex B Tests"),
+        ("Appendix A", "Appendix A: Prices"),
+        ("Abschnitt 4.1", "4.1 Last"),
+        ("Table 3", "Loads"),
+        ("Figure 2", "Pump"),
+        ("表1", "负载"),
+    ],
+)
+def test_references_to_numbered_parts(tmp_path, words, heading):
+    text = (
+        f"# Manual\n\nLook at {words}; it says more.\n\n## 1 Scope\n\nPumps.\n\n## 2 Use\n\nTurn."
+        "\n\n## 第三章 供电\n\n12伏。\n\n## 3.2 电源\n\n24伏。\n\n## 第五节 费用\n\n5元。\n\n"
+        "## 附录B 价格\n\n9元。\n\n## Annex B Tests\n\nTwice.\n\n## Appendix A: Prices\n\nFive.\n\n"
+        "## 4.1 Last\n\nAcht.\n\n## Loads\n\nTable 3: Loads\n\n| A | B |\n| - | - |\n| 1 | 2 |\n\n"
+        "## Pump\n\nFigure 2. The pump.\n\n## 负载\n\n表1：负载\n"
+    )
+    assert links_of(tmp_path, {"a.md": text}, "a.md") == [(words, "a.md", heading)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["根据《合同法》第三条，如下。", "As Article 3 of the GDPR says.", "A hall of Section 9."],
+)
+def test_parts_of_other_documents_are_no_links(tmp_path, text):
+    assert (
+        links_of(tmp_path, {"a.md": f"# A\n\n{text}\n\n## 第三条 期限\n\n三年。\n"}, "a.md") == []
+    )

@@ -3,8 +3,10 @@
 import io
 
 import docx
+import openpyxl
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from openpyxl.worksheet.hyperlink import Hyperlink
 
 import knotwork
 
@@ -108,3 +110,24 @@ def test_links_of_pdf_files_lead_to_files_and_pages(tmp_path):
         ("See the costs", "docs/plan.pdf", "page=2"),
     ]
     assert links[1].start is not None
+
+
+def test_links_of_cells(tmp_path):
+    book = openpyxl.Workbook()
+    sheet, notes = book.active, book.create_sheet("Notes")
+    for row in (["Port", "Plan"], ["Vik", "the plan"], ["Ulm", '=HYPERLINK("ulm.md","the lock")']):
+        sheet.append(row)
+    sheet.append(["Bo", "see notes"])
+    notes.append(["Item", "Closed"])
+    sheet["B2"].hyperlink = "vik.md"
+    sheet["B4"].hyperlink = Hyperlink(ref="B4", location="Notes!A1")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    book.save(folder / "ports.xlsx")
+    for name in ("vik", "ulm"):
+        (folder / f"{name}.md").write_text("Open.")
+    assert led(folder, "ports.xlsx") == [
+        ("the plan", "docs/vik.md", ""),
+        ("the lock", "docs/ulm.md", ""),
+        ("see notes", "docs/ports.xlsx", "Notes"),
+    ]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from knotwork._stores.base import Store
 from knotwork._stores.fields import KNOWN_AS, document_fields, fold
+from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import split_number
 from knotwork.records import Block, BlockKind, Document, DocumentLink, Link, content_id
 
@@ -27,11 +28,25 @@ _NO_DOCUMENTS = re.compile(
 """Suffixes of files that a link may lead to and that nobody indexes."""
 _NAMED = re.compile(r"(?:doi|arxiv|message_id):")
 _NUMBERED_LINE = re.compile(r"^[ \t]{0,12}(?:[-*] )?(\d{1,3}(?:\.\d{1,3})+)\.?(?=\s)", re.MULTILINE)
+_NUMBER = r"(?:\d{1,3}|(?-i:[A-Z]))(?:\.\d{1,3}){0,5}"
+PART = re.compile(
+    rf"\b(sec(?:tion)?s?|chapters?|clauses?|articles?|appendix|annex|tables?|fig(?:ure)?s?|abschnitt"
+    rf"|kapitel|artikel|anhang|tabelle|abbildung)\b\.?\s?({_NUMBER})(?![\w%])"
+    rf"|(§|附录|附錄|图|圖|表)\s?({_NUMBER})(?![A-Za-z\d%])"
+    rf"|第\s?({_NUMBER}|[一二三四五六七八九十百]{{1,6}})\s?([章节節条條款])"
+    r"|(?<![\d.])(\d{1,3}(?:\.\d{1,3}){1,5})\s?([章节節条條款])",
+    re.IGNORECASE,
+)
+"""The kind and the number of a part, such as "section 3.2", "Table 3" or "第三章"."""
+_BEHIND_CAPTION = re.compile(r"[ \t]*(?:[.:：。—–]|$)|[ \u3000](?<=[章节節条條款].)", re.MULTILINE)
+_NUMERAL = re.compile(r"\d|[A-Z](?![a-z])|[一二三四五六七八九十百]")
+_BARE_NUMBER = re.compile(r"(\d{1,3})\s+(?=[^\W\d])")
 _ENTRY = re.compile(r"(?<=\n)\[\d{1,3}\]")
 _MARK = re.compile(r" (\^\S+)$", re.MULTILINE)
 """The mark for links at the end of a paragraph."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 _MOST_SPACE = 100
+_MOST_MARKS = 12
 _PAGE = re.compile(r"page=(\d+)")
 
 
@@ -204,13 +219,35 @@ def _tails(path: str) -> list[str]:
 
 
 def numbered_parts(text: str, blocks: Iterable[Block]) -> dict[str, int]:
-    """Return where each numbered heading or clause of a text begins, by its number."""
-    found = {m[1]: m.start(1) for m in reversed(list(_NUMBERED_LINE.finditer(text)))}
-    sections = [block for block in blocks if block.kind is BlockKind.SECTION]
-    for block in reversed(sections):
+    """Return where each numbered heading, clause or caption of a text begins, by `part_names`."""
+    sections = [block for block in reversed([*blocks]) if block.kind is BlockKind.SECTION]
+    bare = {m[1]: b.span.start for b in sections if (m := _BARE_NUMBER.match(b.label))}
+    found = bare if len(bare) > 1 else {}
+    found |= {m[1]: m.start(1) for m in reversed(list(_NUMBERED_LINE.finditer(text)))}
+    for part in reversed(list(PART.finditer(text))):
+        before = text[max(part.start() - _MOST_MARKS, 0) : part.start()]
+        _, is_below, marks = before.rpartition("\n")
+        begins_line = (is_below or len(before) < _MOST_MARKS) and not marks.strip(" \t#>*-")
+        if begins_line and _BEHIND_CAPTION.match(text, part.end()):
+            found[part_names(part)[0]] = part.start()
+    for block in sections:
         if number := split_number(block.label)[0]:
-            found[number] = block.span.start
+            found[_in_digits(number)] = block.span.start
+        if named := PART.match(block.label):
+            found[part_names(named)[0]] = block.span.start
     return found
+
+
+def part_names(found: re.Match[str]) -> tuple[str, str]:
+    """Return the names that a match of `PART` has: its kind with its number, and its number."""
+    kind, number = sorted(filter(None, found.groups()), key=lambda x: bool(_NUMERAL.match(x)))
+    number = _in_digits(number.upper())
+    return f"{kind[:3].lower()} {number}", number
+
+
+def _in_digits(number: str) -> str:
+    read = None if number.isascii() else next(find_numbers(number), None)
+    return str(min(read.values)) if read else number
 
 
 class DocumentParts:
@@ -234,7 +271,8 @@ class DocumentParts:
             return next((known.start for known in pages if known.label == page[1]), None)
         if part.startswith(("^", "[")):
             return self._marks.get(part)
-        return self._numbers.get(part)
+        named = PART.fullmatch(part)
+        return self._numbers.get(part_names(named)[0] if named else part)
 
     def section_at(self, start: int) -> str:
         """Return the title of the innermost section around a place, "" outside of sections."""

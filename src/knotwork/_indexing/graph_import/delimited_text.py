@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.loader import Source, clean_text
+from knotwork._indexing.loaders.decoding import find_encoding as text_encoding
+from knotwork._indexing.loaders.loader import Source
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import IndexingError, LoadError
@@ -26,10 +27,6 @@ LONGEST_LINE_BYTES = 4_000_000
 _SAMPLE_BYTES = 200_000
 _BLOCK_BYTES = 1 << 20
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_WESTERN = ("cp1252", "latin-1")
-_ENCODINGS = ("utf-8-sig", "gb18030", "big5hkscs", *_WESTERN)
-_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-_DOUBLE_SHARE = 0.8
 
 
 class TextLine(NamedTuple):
@@ -51,24 +48,14 @@ def find_encoding(path: Path) -> str:
         if head.startswith(_WIDE_MARKS):
             return "utf-16"
         if b"\0" in head:
-            return _utf16_encoding(path, head)
+            encoding = _encoding(path, head[: len(head) & ~1])
+            return encoding if encoding.startswith("utf-16-") else "utf-8-sig"
         file.seek(0)
         sample = _sample_lines(file)
     if not sample:
         return "utf-8-sig"
-    try:
-        text = decode_text(Source(path.name, sample))
-    except LoadError as error:
-        raise _binary_file(path) from error
-    for encoding in _ENCODINGS:
-        if _decode(sample, encoding) == text:
-            if encoding in _WESTERN and _is_double_byte(sample):
-                return "gb18030"
-            return encoding
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(sample).best()
-    return best.encoding if best else "utf-8-sig"
+    encoding = _encoding(path, sample)
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def read_lines(path: Path, encoding: str) -> Iterator[TextLine]:
@@ -131,36 +118,13 @@ def _sample_lines(file: BinaryIO) -> bytes:
     return b"\n".join(found)
 
 
-def _is_double_byte(sample: bytes) -> bool:
-    """Return True if the bytes beyond ASCII come in pairs, as in Chinese text.
-
-    `decode_text` recognizes Chinese by common characters, which lists of names may lack.
-    """
-    if _decode(sample, "gb18030") is None:
-        return False
-    runs = _HIGH_BYTES.findall(sample)
-    return sum(len(run) > 1 for run in runs) > _DOUBLE_SHARE * len(runs)
-
-
-def _utf16_encoding(path: Path, head: bytes) -> str:
-    """Return the encoding of UTF-16 without a byte order mark. Raises IndexingError for binary."""
-    even = head[: len(head) & ~1]
+def _encoding(path: Path, data: bytes) -> str:
+    """Return the encoding of a text. Raises IndexingError for a binary file."""
     try:
-        text = decode_text(Source(path.name, even))
+        decode_text(Source(path.name, data))
     except LoadError as error:
         raise _binary_file(path) from error
-    for encoding in ("utf-16-le", "utf-16-be"):
-        if _decode(even, encoding) == text:
-            return encoding
-    return "utf-8-sig"
-
-
-def _decode(data: bytes, encoding: str) -> str | None:
-    try:
-        text = data.decode(encoding, "replace" if encoding == "utf-8-sig" else "strict")
-    except UnicodeDecodeError:
-        return None
-    return clean_text(text)
+    return text_encoding(data)
 
 
 def _binary_file(path: Path) -> IndexingError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from mimetypes import guess_type
 
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.loader import Source
-from knotwork.errors import LoadError
+from knotwork._indexing.loaders.loader import ZIP_SIGNATURE, Source, archive_names, open_archive
 
 DEEPEST = 3
 """Attachments of attachments are read to this depth, as archives are."""
@@ -33,15 +33,33 @@ def add_attachment(writer: BlockWriter, source: Source, name: str, kind: str, da
         audio_model=source.audio_model,
         depth=source.depth + 1,
     )
+    members: dict[str, bytes] = {}
+    content = None
     try:
-        is_read = inner.depth <= DEEPEST and not _SEALED.search(kind)
-        content = load_content(inner) if is_read else None
-    except LoadError:
-        content = None
-    if content is None:
+        if inner.depth <= DEEPEST and not _SEALED.search(kind):
+            members = _members(inner)
+            content = None if members else load_content(inner)
+    except Exception:  # noqa: BLE001, S110 - damaged bytes raise any; the file is counted
+        pass
+    if content is None and not members:
         source.left_out["picture" if is_picture else "attachment"] += 1
         return
-    source.left_out.update(inner.left_out)
     writer.heading(1, name)
     with writer.subsections():
-        writer.include(content)
+        for member, held in members.items():
+            add_attachment(writer, inner, member, guess_type(member)[0] or "", held)
+        if content is not None:
+            writer.include(content)
+    source.left_out.update(inner.left_out)
+
+
+def _members(source: Source) -> dict[str, bytes]:
+    """Return the files of an archive by name; none of a document, or if they are too large."""
+    from knotwork._indexing.loaders.loader_registry import is_document_archive
+
+    if not source.data.startswith(ZIP_SIGNATURE) or is_document_archive(archive_names(source)):
+        return {}
+    with open_archive(source) as archive:
+        held = [member for member in archive.infolist() if not member.is_dir()]
+        is_small = sum(member.file_size for member in held) <= source.max_bytes
+        return {member.filename: archive.read(member) for member in held} if is_small else {}

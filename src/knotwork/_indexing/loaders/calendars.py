@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import quopri
 import re
+from calendar import month_name
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -14,22 +15,22 @@ from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, cle
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork.errors import LoadError
-from knotwork.records import BlockKind
 
 _LINE = re.compile(
     r"(?:[\w-]++\.)?([\w-]++)((?:;[^:\";]*+(?:\"[^\"\n]*+\"[^:\";]*+)*+)*+):(.*)", re.DOTALL
 )
 _PARAMETER = re.compile(r";([\w-]++)(?:=(\"[^\"]*+\"|[^;\"]*+))?")
-_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d).*)?")
 _LENGTH = re.compile(r"\+?P(?:(\d{1,4})W)?(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?.*)?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PARTS = re.compile(r"(?<!\\);")
 _SHOWN = {
-    "START": "When", "DUE": "Due", "LOCATION": "Place", "RRULE": "Repeats", "STATUS": "Status",
+    "START": "When", "DUE": "Due", "LOCATION": "Place", "RRULE": "Repeats", "RDATE": "Also",
+    "EXDATE": "Except", "RECURRENCE-ID": "Instead of", "STATUS": "Status",
     "ORGANIZER": "Organizer", "ATTENDEE": "Attendees", "CATEGORIES": "Categories",
     "NICKNAME": "Nickname", "ORG": "Organization", "TITLE": "Title", "ROLE": "Role",
     "TEL": "Phone", "EMAIL": "E-mail", "ADR": "Address", "BDAY": "Birthday",
-    "ANNIVERSARY": "Anniversary", "URL": "Web page", "IMPP": "Chat",
+    "ANNIVERSARY": "Anniversary", "URL": "Web page", "IMPP": "Chat", "X-SOCIALPROFILE": "Profile",
+    "RELATED": "Related", "LANG": "Language", "CONTACT": "Contact", "COMMENT": "Comment",
 }  # fmt: skip
 """The names of properties for readers, in their order."""
 _TEXTS = ("DESCRIPTION", "NOTE")
@@ -40,10 +41,6 @@ _DAYS = {
     "SA": "Saturday", "SU": "Sunday",
 }  # fmt: skip
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year", "HOURLY": "hour"}
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August"),
-    *("September", "October", "November", "December"),
-)
 
 
 class CalendarLoader(FormatLoader, name="calendar"):
@@ -151,19 +148,15 @@ def _add_entry(writer: BlockWriter, values: dict[str, list[_Property]]) -> None:
             for types, shown in texts.items():
                 line = ", ".join(dict.fromkeys(filter(None, shown)))
                 if line and not (key == "STATUS" and line.lower() == "confirmed"):
-                    _add_field(writer, f"{label} ({types})" if types else label, line)
+                    term = f"{label} ({types})" if types else label
+                    writer.paragraph(f"{term}: {line}", term=term)
         for key in _TEXTS:
             for held in values.get(key, ()):
                 add_text(writer, _plain(held.value, is_line=False))
 
 
-def _add_field(writer: BlockWriter, label: str, text: str) -> None:
-    with writer.block(BlockKind.DEFINITION, label):
-        writer.paragraph(f"{label}: {text}")
-
-
 def _types(held: _Property) -> str:
-    if held.name not in ("TEL", "EMAIL", "ADR", "URL", "IMPP"):
+    if held.name not in ("TEL", "EMAIL", "ADR", "URL", "IMPP", "RELATED"):
         return ""
     types = (name.strip('" ').lower() for name in held.parameters.get("TYPE", "").split(","))
     return ", ".join(name for name in types if name and name not in _HIDDEN_TYPES)
@@ -176,11 +169,13 @@ def _shown(key: str, held: _Property) -> str:
     if key in ("ORGANIZER", "ATTENDEE"):
         address = re.sub(r"(?i)^mailto:", "", held.value.strip())
         name = held.parameters.get("CN", "").strip('"')
-        return f"{name} <{address}>" if name and name != address else address
+        reply = held.parameters.get("PARTSTAT", "").replace("NEEDS-ACTION", "").lower()
+        shown = f"{name} <{address}>" if name and name != address else address
+        return f"{shown} ({reply})" if reply else shown
     if key == "RRULE":
         return _repeats(held.value)
-    if key in ("BDAY", "ANNIVERSARY", "DUE"):
-        return _moment(held)
+    if key in ("BDAY", "ANNIVERSARY", "DUE", "RECURRENCE-ID", "RDATE", "EXDATE"):
+        return ", ".join(_moment(held._replace(value=one)) for one in held.value.split(","))
     if key == "STATUS":
         return held.value.strip().lower()
     return re.sub(r"^tel:", "", _plain(held.value))
@@ -192,12 +187,8 @@ def _plain(value: str, *, is_line: bool = True) -> str:
 
 
 def _read_time(held: _Property) -> datetime | None:
-    found = _TIME.match(held.value.strip())
-    if found is None:
-        return None
     try:
-        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
-        return datetime(year, month, day, hour, minute)  # noqa: DTZ001
+        return datetime.fromisoformat(held.value.strip()).replace(tzinfo=None)
     except ValueError:
         return None
 
@@ -210,7 +201,7 @@ def _moment(held: _Property) -> str:
     time = _read_time(held)
     if time is None:
         yearly = re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip())
-        return f"{int(yearly[2])} {_MONTHS[int(yearly[1]) - 1]}" if yearly else _plain(held.value)
+        return f"{int(yearly[2])} {month_name[int(yearly[1])]}" if yearly else _plain(held.value)
     return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
 
 
@@ -220,7 +211,7 @@ def _zone(held: _Property) -> str:
 
 
 def _day(day: date) -> str:
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {month_name[day.month]} {day.year}"
 
 
 def _period(values: Mapping[str, list[_Property]]) -> str:

@@ -39,13 +39,14 @@ _ALPHABETS = (
         "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя абвгдђежзијклљмнњопрстћуфхцчџш",
     ),
     ("cp1256 iso8859_6", "ابتثجحخدذرزسشصضطظعغفقكلمنهويىةءآأؤإئپچژگ،؛؟ًٌٍَُِّْ"),
+    ("cp874", "กขฃคฅฆงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรฤลฦวศษสหฬอฮฯะาำเแโใไๅๆฺัิีึืุู็่้๊๋์ํ๎"),
 )
 """Single-byte encodings with the letters of languages that are written in them."""
 _LATIN = 5
 """How many of them are Latin; their words have plain letters as well."""
 _SYMBOLS = "\u00a0€£¥§°©®™«»“”„‘’‚–—…•·²³½¼±×№¡¿İ"
 _GLUED = re.compile(
-    r"(?<=[^\W\d_])[^\w\s\x00-\x7f’·](?=[^\W\d_])|(?<=[^\W\d_mnN])[²³§£¥±×°]|[£¥§°©®»](?=[^\W\d_]{2})"
+    r"(?<=[^\W\d_])[^\w\s\x00-\x7f’·\u0e31-\u0e4e](?=[^\W\d_])|(?<=[^\W\d_mnN])[²³§£¥±×°]|[£¥§°©®»](?=[^\W\d_]{2})"
     r"|[ςםןףץך](?=[^\W\d_])"
 )
 """Symbols in words, and final letters within words: with another encoding, they are letters."""
@@ -64,43 +65,48 @@ _HAN_WORD = re.compile(r"[\u4e00-\u9fff]{2,}")
 _JAPANESE = ("euc_jp", "cp932")
 _FEWEST_COMMON = 0.6
 _SOFT_HYPHEN = re.compile(r"(?<=\w)\u00ad(?=\w|\s|\Z)")
-_WITH_ZEROS = ("utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be")
-"""Encodings whose digits, spaces and line ends have zero bytes."""
 _ALPHABET_BYTES = 20_000
-_FEWEST_FITTING = 0.95
+_FEWEST_FITTING, _FEWEST_LETTERS = 0.95, 0.5
 
 
 def decode_text(source: Source, *, declared: str = "") -> str:
-    """Return the text of a file, cleaned by `clean_text`.
-
-    Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, the
-    encodings of East Asia and of alphabets, and the guess of charset-normalizer.
+    """Return the text of a file, cleaned by `clean_text`; see `find_encoding`.
 
     Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
     data = source.data
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return _checked(source, data.decode(encoding, "replace"))
-    for encoding in filter(None, (declared, _utf16_without_mark(data), _iso_2022(data))):
-        text = _try_decode(data, encoding)
-        if text is not None:
-            return _checked(source, text)
-    text = _utf_8(data)
-    if text is not None:
-        return _checked(source, text)
-    if data.count(0) > len(data) // 100:
+    encoding = find_encoding(data, declared)
+    if not encoding and data.count(0) > len(data) // 100:
         raise _binary(source)
-    east_asian, is_sure = _east_asian(data)
-    text = None if is_sure else _alphabetic(data)
-    text = text or (data.decode(east_asian, "replace") if east_asian else _guess(data))
-    if text is None:
+    if not encoding:
         raise LoadError(
             "encoding",
             f"The encoding of `{source.uri}` is unknown.",
             fix="Save it as UTF-8.",
         )
-    return _checked(source, text)
+    text = _utf_8(data) if encoding == "utf-8" else data.decode(encoding, "replace")
+    return _checked(source, text or "")
+
+
+def find_encoding(data: bytes, declared: str = "") -> str:
+    """Return the encoding of a text, "" for one that is unknown.
+
+    Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, and
+    the encodings of East Asia and of alphabets.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return encoding
+    for encoding in filter(None, (declared, _utf16_without_mark(data), _iso_2022(data))):
+        if _try_decode(data, encoding) is not None:
+            return encoding
+    if _utf_8(data) is not None:
+        return "utf-8"
+    if data.count(0) > len(data) // 100:
+        return ""
+    east_asian, is_sure = _east_asian(data)
+    alphabetic, fit = ("", 0.0) if is_sure else _alphabetic(data)
+    return alphabetic if fit > _FEWEST_FITTING or not east_asian else east_asian
 
 
 def _checked(source: Source, text: str) -> str:
@@ -166,13 +172,13 @@ def _utf16_without_mark(data: bytes) -> str:
     return max(plain, key=lambda encoding: plain[encoding], default="")
 
 
-def _alphabetic(data: bytes) -> str | None:
-    """Decode as the single-byte encoding that yields the letters of one language, if one does.
+def _alphabetic(data: bytes) -> tuple[str, float]:
+    """Return the single-byte encoding that yields the letters of one language best, and how well.
 
     The wrong encoding of a script has other letters, symbols in words, or capitals within words.
     """
     sample = data[:_ALPHABET_BYTES]
-    best, best_fit = "", (_FEWEST_FITTING, -len(sample))
+    best, best_fit = "", (_FEWEST_LETTERS, -len(sample))
     for place, (encodings, alphabets) in enumerate(_ALPHABETS):
         for encoding in encodings.split():
             text = _try_decode(sample, encoding)
@@ -196,7 +202,7 @@ def _alphabetic(data: bytes) -> str | None:
             fit = share, -sum(map(str.isupper, "".join(word[1:] for word in words)))
             if fit > best_fit:
                 best, best_fit = encoding, fit
-    return data.decode(best, "replace") if best else None
+    return best, best_fit[0]
 
 
 def _east_asian(data: bytes) -> tuple[str, bool]:
@@ -233,7 +239,10 @@ def _east_asian_score(text: str, encoding: str) -> tuple[float, float]:
             score, known = score + (encoding in _JAPANESE), known + (encoding in _JAPANESE)
         elif kind in ("CJK", "HANGUL"):
             shared = 3 if kind == "HANGUL" else sum(_is_common(character, e) for e in _SCRIPTS)
-            score += 0.25 * (1 + shared) if _is_common(character, encoding) else -0.5
+            is_usual = _is_common(character, encoding) or (
+                encoding == "gb18030" and _is_common(character, "big5hkscs")
+            )
+            score += 0.25 * (1 + shared) if is_usual else -0.5
         else:
             score += 0.5 if kind in ("IDEOGRAPHIC", "FULLWIDTH", "LEFT", "RIGHT") else -1
     return score / max(len(odd), 1), known
@@ -244,14 +253,3 @@ def _is_common(character: str, encoding: str) -> bool:
     narrow, first, last = _EAST_ASIAN[encoding]
     written = character.encode(narrow, "ignore")
     return len(written) == 2 and first <= written[0] <= last
-
-
-def _guess(data: bytes) -> str | None:
-    """Decode as charset-normalizer guesses."""
-    from charset_normalizer import from_bytes
-
-    sample = data[:_SAMPLE_BYTES]
-    best = from_bytes(sample, cp_exclusion=[] if 0 in sample else [*_WITH_ZEROS]).best()
-    if best is None:
-        return None
-    return _try_decode(data, best.encoding) or data.decode(best.encoding, "replace")

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from knotwork._indexing.loaders.docx_styles import W
+from knotwork._indexing.loaders.equations import field_text
 from knotwork._indexing.loaders.office_markup import RELATIONS
 
 _TARGET = "leads"
@@ -20,6 +21,8 @@ _FIELD = re.compile(
 
 def mark_links(root: Any, targets: Mapping[str, Any]) -> None:  # noqa: ANN401
     """Give the runs of links below an element their targets; ``targets`` are relationships by id.
+
+    Fields that are equations are written as text.
 
     Call it before the XML is reduced.
     """
@@ -42,10 +45,13 @@ def _mark_fields(paragraph: Any) -> None:  # noqa: ANN401
             kind = character.get(f"{W}fldCharType")
             if kind == "begin":
                 fields.append([])
-            elif kind == "end" and fields:
-                fields.pop()
-            elif kind == "separate" and fields:
-                fields[-1] = ["", _target("".join(fields[-1]))]
+            elif kind in ("separate", "end") and fields:
+                instruction = "".join(fields.pop())
+                if instruction.upper().split()[:1] == ["EQ"]:
+                    character.addnext(text := character.makeelement(f"{W}t", {}))
+                    text.text = field_text(instruction)
+                if kind == "separate":
+                    fields.append(["", _target(instruction)])
             elif kind is None and fields and fields[-1][:1] != [""]:
                 fields[-1].append(character.text or "")
         if fields and fields[-1][:1] == [""]:

@@ -1,4 +1,4 @@
-"""Leave data that is written as text out of texts: base64, and dumps of hexadecimal digits."""
+"""Leave data that is written as text out of texts: base64, hexadecimal dumps, armour of PGP."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _BASE64 = re.compile(
     r"(?P<tail>(?:(?:[\r\n]++|\\r|\\n)[ \t>]*+[A-Za-z0-9+/_-]{1,200}+(?![ \t]*+[^\s=\"'\\<)]))?+)"
     r"(?P<padding>={0,2})"
 )
+_ARMOUR = re.compile(
+    r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:[A-Z][\w-]*+:.*\n)*+\n?"
+    r"|-----BEGIN PGP ([A-Z ]{3,30})-----\n[^-]*+(?:-(?!----)[^-]*+)*+-----END PGP \1-----\n?"
+)
 _HEX = re.compile(
     r"(?<![\w.])(?:0x)?[0-9A-Fa-f]{200,}+(?![\w.])"  # without spaces
     r"|(?<![\w.:])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}\b[:,;]?[ \t\r\n]*+){100,}+"
@@ -31,7 +35,7 @@ _HEX = re.compile(
 
 
 def without_encoded_data(text: str, left_out: Counter[str]) -> str:
-    """Return a text without blocks of base64 and hexadecimal digits, and count them."""
+    """Return a text without encoded data, and count what is left out."""
     if len(text) < _LEAST:
         return text
 
@@ -45,6 +49,10 @@ def without_encoded_data(text: str, left_out: Counter[str]) -> str:
         ends = bool(found["padding"]) or is_sure or _is_rest(run, tail)
         return (found["address"] or "") + ("" if ends else tail)
 
+    def cut_armour(found: re.Match[str]) -> str:
+        left_out["encrypted text"] += found[1] == "MESSAGE"
+        return ""
+
     def cut_hex(found: re.Match[str]) -> str:
         digits = "".join(_HEX_WORD.findall(found[0][:_SAMPLE])) or found[0]
         if not 0.1 < sum(map(str.isalpha, digits)) / len(digits) < 0.9:
@@ -52,6 +60,7 @@ def without_encoded_data(text: str, left_out: Counter[str]) -> str:
         left_out["hex dump"] += 1
         return "\n" if found[0].endswith("\n") else ""
 
+    text = _ARMOUR.sub(cut_armour, text) if "-----BEGIN PGP" in text else text
     return _HEX.sub(cut_hex, _BASE64.sub(cut_base64, text))
 
 

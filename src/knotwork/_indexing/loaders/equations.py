@@ -23,6 +23,20 @@ _ACCENTS = {"¯": "\u0304", "‾": "\u0304", "^": "\u0302", "ˆ": "\u0302", "~":
 _ATOM = re.compile(r"[-−+]?(?:[\d.,]+|[^\W\d]+)|\w*[′'*°]|[^\w\s]")
 _IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _LAST_WORD = re.compile(r"[^\W\d_]{2,}$|[\d)]$|[\^_/][^\s^_/]+$")
+_FIELD_OPTIONS = re.compile(r"\s*EQ\s|\\\*\s*(?:\"[^\"]*\"|\w+)", re.IGNORECASE)
+_LONGEST_FIELD = 2_000
+_FIELD_PARTS = {
+    r"\\f\s?\(([^(),;]*)[,;]([^(),;]*)\)": "\x01\\1\x02/\x01\\2\x02",
+    r"\\r\s?\((?:2?[,;])?([^(),;]*)\)": "sqrt\x01\\1\x02",
+    r"\\r\s?\(([^(),;]*)[,;]([^(),;]*)\)": "\x01\\2\x02^\x011/\\1\x02",
+    r"\\s\\up ?\d*\(([^()]*)\)": "^\x01\\1\x02",
+    r"\\s\\do ?\d*\(([^()]*)\)": "_\x01\\1\x02",
+    # Of what stands on one another, marks around a character and its reading are left out.
+    r"\\o[^(]*\((?:(?:\^[^(),;]*|[○〇□△◇])[,;])?([^()]*)\)": r"\1",
+    r"\\[a-z](?:\s*\\[a-z]{2} ?\d*(?:\\?[^\w\s(\\])?)*\s*\(([^()]*)\)": r"\1",
+    r"\(([^()]*)\)": "\x01\\1\x02",
+}
+"""Parts of EQ fields and how they are shown, with the characters 1 and 2 as brackets."""
 _POWER = re.compile(r"[\^_/][^\s^_/]+$")
 _LONGEST_WORD = 40
 _MARKS = ("", "′", "″", "'", "*", "†")
@@ -107,6 +121,18 @@ def _row(words: Sequence[str]) -> str:
 def _group(text: str) -> str:
     is_whole = _ATOM.fullmatch(text) or _IN_BRACKETS.fullmatch(text)
     return text if is_whole or not text else f"({text})"
+
+
+def field_text(instruction: str) -> str:
+    r"""Return what an EQ field of Word shows, such as "3/40" for "EQ \f(3,40)"."""
+    text, count = _FIELD_OPTIONS.sub("", instruction[:_LONGEST_FIELD]), 1
+    while count:  # inner parts come first, so that each change begins anew
+        for pattern, shown in _FIELD_PARTS.items():
+            text, count = re.subn(pattern, shown, text, flags=re.IGNORECASE)
+            if count:
+                break
+    text = re.sub(r"(?<!sqrt)\x01([^\W_]+)\x02", r"\1", text)
+    return " ".join(text.translate({1: "(", 2: ")"}).split())
 
 
 def _fraction(element: Any, parts: Sequence[str]) -> str:  # noqa: ANN401

@@ -12,7 +12,7 @@ from itertools import dropwhile, islice, takewhile
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
@@ -68,6 +68,10 @@ class HtmlLoader(FormatLoader, name="html"):
         writer = BlockWriter(source)
         metadata = _metadata(root)
         apply_style_sheets(root)
+        if base := next(iter(root.xpath("//base/@href")), ""):
+            for link in root.iterfind(".//a[@href]"):
+                href = link.get("href").strip()
+                link.set("href", href if href.startswith("#") else urljoin(base, href))
         attach_notes({"": root})
         _walk(writer, _main_part(root))
         open_graph_title = metadata.pop("og:title", "")

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from knotwork._indexing.loaders.loader import Content
 from knotwork._stores.fields import fold
-from knotwork._stores.links import numbered_parts
+from knotwork._stores.links import PART, numbered_parts, part_names
 from knotwork.records import Link, Span
 
 MOST_LINKS = 20_000
@@ -27,12 +27,6 @@ _ARXIV = re.compile(
     r"\b(?:arxiv:[ ]?|arxiv\.org/(?:abs|pdf)/)(\d{4}\.\d{4,5}|[a-z-]{2,20}/\d{7})", re.IGNORECASE
 )
 _WIKI = re.compile(r"\[\[([^\[\]|#^]{0,200})(?:#([^\[\]|]{1,200}))?(?:\|[^\[\]]{0,300})?\]\]")
-_NUMBER = r"(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Z](?:\.\d{1,3}){1,5})"
-_SECTION = re.compile(
-    rf"\b(?:sections?|clauses?|chapters?|articles?|appendix|annex|sec\.|§)\s?({_NUMBER})(?![\w%])"
-    rf"|(?:第\s?({_NUMBER})\s?[章节条款])|(?:附录\s?([A-Z]|\d{{1,2}}))",
-    re.IGNORECASE,
-)
 _OF_ANOTHER = re.compile(r"\s+(?:of|in|from)\s+(?:the\s+|our\s+)?[A-Z《“\"]")
 """What follows the number of a part of another document, as in "Article 5 of the GDPR"."""
 _REFERENCE = re.compile(r"\[(\d{1,3}(?:\s?[,，–-]\s?\d{1,3}){0,9})\]")
@@ -117,15 +111,17 @@ def _identifiers(text: str) -> Iterator[Link]:
 def _sections(content: Content) -> Iterator[Link]:
     """Yield what the text says of numbered parts of its own, such as "see section 3.2"."""
     text = content.text
-    numbers = numbered_parts(text, content.blocks) if _SECTION.search(text) else {}
-    for found in _SECTION.finditer(text) if numbers else ():
-        number = next(filter(None, found.groups())).upper()
-        place = numbers.get(number)
-        if _OF_ANOTHER.match(text, found.end()):
+    numbers = numbered_parts(text, content.blocks) if PART.search(text) else {}
+    for found in PART.finditer(text) if numbers else ():
+        name, number = part_names(found)
+        place = numbers.get(name, numbers.get(number))
+        if _OF_ANOTHER.match(text, found.end()) or text.startswith("》", max(found.start() - 1, 0)):
             continue
         # A heading with its number, such as "Chapter 7", does not lead to itself.
         if place is not None and text.find("\n", *sorted((place, found.end()))) >= 0:
-            yield Link(Span(*found.span()), "", number)
+            yield Link(
+                Span(*found.span()), "", number if numbers.get(number) == place else found[0]
+            )
 
 
 def _references(text: str) -> Iterator[Link]:

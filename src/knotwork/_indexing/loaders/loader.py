@@ -147,7 +147,7 @@ FORMATS: Mapping[str, FileFormat] = {
     "text": FileFormat((".txt", ".text", ".log", ".rst")),
     "markdown": FileFormat((".md", ".markdown", ".mdx", ".qmd")),
     "html": FileFormat(
-        (".html", ".htm", ".xhtml"),
+        (".html", ".htm", ".xhtml", ".svg"),
         (b"<!doctype html", b"<html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<HTML"),
     ),
     "pdf": FileFormat((".pdf",), (b"%PDF-",)),

@@ -398,7 +398,7 @@ def _choose_loader(source: Source) -> Loader:
     plugin = find_plugin_loader(source.suffix, source.data)
     if plugin is not None:
         return plugin
-    if source.suffix in _DRAWINGS:
+    if source.suffix in _DRAWINGS and b"<text" not in source.data:
         raise LoadError(
             "unsupported",
             f"`{source.uri}` is a drawing, which has no text to index.",

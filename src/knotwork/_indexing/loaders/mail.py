@@ -24,7 +24,6 @@ from knotwork._indexing.loaders.loader import (
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork.errors import LoadError
-from knotwork.records import BlockKind
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -43,6 +42,7 @@ _FULLER = 3
 """HTML is read instead of a plain text that has less than one in so many of its characters."""
 _LEAST_SHARED = 3
 """A version of a text has at least one in so many of its words."""
+_MOST_SAID = 0.9
 _LONGEST_NOTICE = 500
 """A plain text up to so many characters may only say that the mail is in HTML."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
@@ -50,6 +50,7 @@ _QUOTED = re.compile(r">*+")
 _PAGES = (".mht", ".mhtml")
 _CALENDARS = ("text/calendar", "application/ics")
 _SHOWN = ("text/plain", "text/html")
+_MESSAGES = ("message/rfc822", "message/global", "message/news")
 
 
 class MailLoader(FormatLoader, name="eml"):
@@ -176,14 +177,14 @@ class _Message:
     def __post_init__(self) -> None:
         self.subject = _field(self.message, "Subject")
         values = {name: _field(self.message, name) for name in _FIELDS}
-        self.fields = {name: value for name, value in values.items() if value}
+        self.fields = {name: value for name, value in values.items() if value.strip()}
 
     def add(self) -> None:
         """Append the fields, the texts, the names of what is attached, and what is attached."""
         writer, source = self.writer, self.source
         writer.heading(1, self.subject or ("Message" if self.depth else ""))
         for name, value in self.fields.items():
-            _add_field(writer, name, value)
+            writer.paragraph(f"{name}: {value}", term=name)
         attached: list[tuple[str, EmailMessage]] = []
         seen: set[str] = set()
         with writer.subsections():
@@ -203,7 +204,8 @@ class _Message:
                 else:
                     attached.append((name, part))
         named = [name or _subject_of(self.source, part) for name, part in attached]
-        _add_field(writer, "Attachments", ", ".join(filter(None, named)))
+        if any(named):
+            writer.paragraph(f"Attachments: {', '.join(filter(None, named))}", term="Attachments")
         with writer.subsections():
             for name, part in attached:
                 self._add_attached(name, part)
@@ -212,9 +214,15 @@ class _Message:
         kind = part.get_content_type()
         if kind.startswith("message/") and part.is_multipart():
             inner = _inner(self.source, part)
-            if self.depth + self.source.depth >= DEEPEST:
+            if kind == "message/external-body":
+                self.source.left_out["attachment"] += 1
+            elif kind not in _MESSAGES:  # a report on the delivery
+                for fields in part.get_payload():
+                    for label, value in fields.items():  # type: ignore[union-attr]
+                        self.writer.paragraph(f"{label}: {value}", term=label)
+            elif self.depth + self.source.depth >= DEEPEST:
                 self.source.left_out["attached message"] += 1
-            elif kind == "message/rfc822":
+            else:
                 _Message(self.writer, self.source, inner, self.depth + 1).add()
         else:
             label = name or f"{kind.partition('/')[2]} file"
@@ -232,7 +240,7 @@ def _inner(source: Source, part: EmailMessage) -> EmailMessage:
 
 
 def _subject_of(source: Source, part: EmailMessage) -> str:
-    is_message = part.get_content_type() == "message/rfc822" and part.is_multipart()
+    is_message = part.get_content_type() in _MESSAGES and part.is_multipart()
     return _field(_inner(source, part), "Subject") if is_message else ""
 
 
@@ -260,7 +268,8 @@ def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage
 def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
     """Return the alternatives that are read: the plain text, or HTML if that is no version of it.
 
-    It is none if HTML has far more text, or if a short text has next to no words of it.
+    It is none if HTML has far more text, or if a short text has next to no words of it. HTML with
+    nearly all words of the text is read if it has further figures, such as those of a table.
     """
     parts: list[Any] = list(around.get_payload())
     plain = [p for p in parts if p.get_content_type() == "text/plain"]
@@ -281,19 +290,15 @@ def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
             for text in (element.text or "", element.tail or "")
         )
     )
+    said, words = (set(_WORD.findall(text.casefold())) for text in (written, shown))
     is_rich = _FULLER * length < len("".join(shown.split()))
-    if not is_rich and length <= _LONGEST_NOTICE:
-        said, words = (set(_WORD.findall(text.casefold())) for text in (written, shown))
-        is_rich = bool(words) and _LEAST_SHARED * len(said & words) < len(said)
+    if len(said & words) > _MOST_SAID * len(said):
+        is_rich |= any(any(map(str.isdigit, word)) for word in words - said)
+    elif length <= _LONGEST_NOTICE:
+        is_rich |= bool(words) and _LEAST_SHARED * len(said & words) < len(said)
     held = [p for p in rich[-1].walk() if p.is_attachment()] if not is_rich else []
     return [*(rich[-1:] if is_rich else plain[:1]), *held, *others]
 
 
 def _html_of(part: EmailMessage) -> Any:  # noqa: ANN401 - a message, or None
     return next((p for p in part.walk() if p.get_content_type() == "text/html"), None)
-
-
-def _add_field(writer: BlockWriter, name: str, value: str) -> None:
-    if value.strip():
-        with writer.block(BlockKind.DEFINITION, name):
-            writer.paragraph(f"{name}: {value}")

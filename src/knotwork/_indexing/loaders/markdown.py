@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, time
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
@@ -70,12 +70,13 @@ _CONTAINERS = {
     "list_item_open": BlockKind.ITEM,
 }
 _ENDS_TEXT = ("paragraph_close", "heading_close", "table_close")
-_SPECIAL = re.compile(r"[\\`*_~^\[\]<&!\n]")
+_SPECIAL = re.compile(r"[\\`*_~^\[\]<&!{\n]")
 _DATA = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,4},[\w+/=%.-]{40,}")
 """A file inside a link."""
 _RAISED = re.compile(r"(?<=\w)\^([\w+−-]{1,12})\^(?!\w)|(?<=[A-Za-z)])~([\d+−-]{1,4}|[a-z]{1,3})~")
 """Raised and lowered text as Pandoc marks it."""
-_ANCHOR = re.compile(r"[ \t]*\{#[^}]*\}")
+_ANCHOR = re.compile(r"[ \t]*\{#([^\s}]+)[^}]*\}")
+_RAW_TAG = re.compile(r"<\w+\s[^>]*?(?<=\s)(href|id|name)\s*=\s*[\"']?([^\s\"'>]+)", re.IGNORECASE)
 _UNREAD_MARKS = re.compile(
     r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"
     r"|(?<![*\w])\*(?=\S)([^*\n]+[，。、：；！？”’）》])\*(?=\w)"
@@ -215,11 +216,17 @@ class _Walk:
         bold = 0
         linked: tuple[str, int] | None = None
         for token in tokens:
+            raw = _RAW_TAG.match(token.content) if token.type == "html_inline" else None
             if token.type == "link_open":
                 linked = str(token.attrs["href"]), len(runs)
-            elif token.type == "link_close" and linked is not None:
+            elif raw and raw[1].lower() == "href":
+                linked = unescape(raw[2]), len(runs)
+            elif raw:
+                self._writer.anchor(raw[2])
+            elif linked is not None and (token.type == "link_close" or token.content == "</a>"):
                 words = "".join(part for part, _ in runs[linked[1] :])
                 self._writer.link(words, linked[0])
+                linked = None
             bold += (token.type == "strong_open") - (token.type == "strong_close")
             if token.type == "footnote_ref":
                 self._marks.append(token.meta["label"])
@@ -230,6 +237,8 @@ class _Walk:
         html = "".join(written)
         # All but plain text is read as a web page is.
         text = _ANCHOR.sub("", inline_text(html) if html != escape(shown, quote=False) else shown)
+        for anchor in _ANCHOR.finditer(shown):
+            self._writer.anchor(anchor[1])
         text = _UNREAD_MARKS.sub(lambda found: found[found.lastindex or 0], text).strip()
         parts = (join_wrapped(part, width=self._width) for part in text.split("\n\n"))
         return mark + "\n".join(filter(None, map(str.strip, parts))), runs

@@ -22,9 +22,7 @@ _ORG_CODE = re.compile(r"\s*#\+begin_(src|example|export)\s*([\w+#-]*).*", re.IG
 _ORG_TERM = re.compile(r"(\s*[-+] )(.{1,80}?) :: ")
 _ORG_BORDER = re.compile(r"\s*\|[-+]+\|\s*")
 _ORG_PROPERTY = re.compile(r"\s*:[\w+-]{1,60}:(?:\s.*)?")
-_ORG_LINK = re.compile(
-    r"\[\[[^\[\]\n]{1,2000}\]\[([^\[\]\n]{1,500})\]\]|\[\[([^\[\]\n]{1,2000})\]\]"
-)
+_ORG_LINK = re.compile(r"\[\[([^\[\]\n]{1,2000})\](?:\[([^\[\]\n]{1,500})\])?\]")
 _ORG_START = re.compile(r"(\s*)\d{1,9}([.)]) \[@(\d{1,9})\]")
 _ORG_STRUCK = re.compile(
     r"(?<![^\s({'\"-])\+(?=[^\s+])[^+\n]{1,300}(?<=\S)\+(?![^\s.,:!?;'\")}\[-])"
@@ -65,7 +63,7 @@ def org_as_markdown(text: str) -> Iterator[str]:
                 held for held in _until(lines, ":end:") if not _ORG_PROPERTY.fullmatch(held)
             )
         elif heading := _ORG_HEADING.match(line):
-            title = _ORG_LINK.sub(r"\1\2", _ORG_TAGS.sub("", line[heading.end() :]))
+            title = _ORG_LINK.sub(_org_link, _ORG_TAGS.sub("", line[heading.end() :]))
             yield f"{'#' * len(heading[1])} {title}"
         elif named := _ORG_TITLE.match(line):
             yield f"# {line[named.end() :]}"
@@ -75,7 +73,15 @@ def org_as_markdown(text: str) -> Iterator[str]:
             is_unseen = line.lstrip().startswith(("#+", "# "))
             shown = "" if is_unseen else _ORG_TERM.sub(r"\1**\2:** ", line)
             shown = _ORG_STRUCK.sub("", _ORG_START.sub(r"\1\3\2", shown, count=1))
-            yield _ORG_LINK.sub(r"\1\2", shown)
+            yield _ORG_LINK.sub(_org_link, shown)
+
+
+def _org_link(found: re.Match[str]) -> str:
+    path, _, part = found[1].removeprefix("file:").partition("::")
+    if not part and path[0] in "*#":
+        path, part = "", path
+    target = f"{path}#{part.lstrip('*#')}" if part else path
+    return f"[{found[2] or found[1].lstrip('*')}](<{target}>)"
 
 
 _ADOC_HEADING = re.compile(r"(={1,6}) (?=\S)")
@@ -90,9 +96,10 @@ _ADOC_TITLE = re.compile(r"\.([^\s.].*)")
 _ADOC_BOLD = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,500})(?<=[^\s*])\*(?![\w*])")
 _ADOC_LANGUAGE = re.compile(r"\[(?:source|listing)?,\s*([\w+#-]{1,20}).*\]")
 _ADOC_LINK = re.compile(
-    r"(?:link:|xref:)?(?:https?://|mailto:|[\w./#-]{1,200}(?=\[))[^\s\[\]]{0,500}\[([^\]\n]{1,300})\]"
+    r"(?:link:|xref:)?((?:https?://|mailto:|[\w./#-]{1,200}(?=\[))[^\s\[\]]{0,500})\[([^\]\n]{1,300})\]"
 )
-_ADOC_REFERENCE = re.compile(r"<<[^<>,\n]{1,100},\s*([^<>\n]{1,200})>>|<<([^<>\n]{1,100})>>")
+_ADOC_REFERENCE = re.compile(r"<<([^<>,\n]{1,100})(?:,\s*([^<>\n]{1,200}))?>>")
+_ADOC_ANCHOR = re.compile(r"\[(?:\[|#)([\w:.-]{1,100})(?:[,.%][^\[\]]*)?\]{1,2}")
 _ADOC_STRUCK = re.compile(r"\[\.?line-through\](#{1,2})[^#\n]{1,500}\1")
 _ADOC_START = re.compile(r"\[(?:[\w%]{1,20},\s*)?start=\"?(\d{1,9})\"?\]")
 _ADOC_NOTE = re.compile(r"footnote:\w{0,40}\[([^\]\n]{1,1000})\]")
@@ -116,6 +123,8 @@ def asciidoc_as_markdown(text: str) -> Iterator[str]:
             yield from _asciidoc_table(_until(lines, plain))
         elif named := _ADOC_LANGUAGE.fullmatch(plain):
             language = named[1]
+        elif anchor := _ADOC_ANCHOR.fullmatch(plain):
+            yield f'<a id="{anchor[1]}"></a>\n'
         elif start := _ADOC_START.fullmatch(plain):
             number, stop = start[1], ")" if stop == "." else "."  # another stop begins a list
             yield ""
@@ -143,9 +152,15 @@ def _asciidoc_line(line: str) -> str:
 
 def _inline(text: str) -> str:
     text = _ADOC_NOTE.sub(r" (\1)", _ADOC_STRUCK.sub("", text))
-    for pattern in (_ADOC_REFERENCE, _ADOC_LINK):
-        text = pattern.sub(lambda found: found[found.lastindex or 0], text)
+    text = _ADOC_REFERENCE.sub(lambda found: _adoc_link(found, "#"), text)
+    text = _ADOC_LINK.sub(_adoc_link, text)
     return _ADOC_BOLD.sub(r"**\1**", text)
+
+
+def _adoc_link(found: re.Match[str], inside: str = "") -> str:
+    """Return a link or a reference in Markdown; what names no file is in the document."""
+    target = found[1] if "#" in found[1] or not inside else f"#{found[1]}"
+    return f"[{found[2] or found[1]}](<{target}>)"
 
 
 def _asciidoc_table(lines: Iterator[str]) -> Iterator[str]:

@@ -79,12 +79,17 @@ def _add_output(writer: BlockWriter, source: Source, output: Mapping[str, Any]) 
         "data", {new: output[old] for old, new in _OLD_KINDS.items() if old in output}
     )
     kinds = {kind: _text(text) for kind, text in data.items()} if isinstance(data, dict) else {}
+    is_object = kinds.get("text/plain", "<").startswith("<")  # its address in memory
     if any(kind.startswith("image/") for kind in kinds):
         source.left_out["picture"] += 1
-    elif "<table" in kinds.get("text/html", ""):
+    elif "<table" in kinds.get("text/html", "") or (is_object and "text/html" in kinds):
         add_html(writer, kinds["text/html"])
     elif "text/markdown" in kinds:
         add_markdown(writer, kinds["text/markdown"])
+    elif is_object and "text/latex" in kinds:
+        writer.paragraph(kinds["text/latex"])
+    elif is_object and (held := data.get("application/json")):
+        writer.code(json.dumps(held, ensure_ascii=False, indent=1), "json")
     elif "ename" in output:
         writer.code(f"{_text(output['ename'])}: {_text(output.get('evalue'))}")
     else:

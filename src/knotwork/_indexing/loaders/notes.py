@@ -13,7 +13,6 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, broken_file_error
 from knotwork._indexing.loaders.path_names import readable_name
-from knotwork.records import BlockKind
 
 _DONE = re.compile(r"<en-todo\b(?=[^<>]*\bchecked=[\"']true)[^<>]*>")
 _OPEN = re.compile(r"<en-todo\b[^<>]*>")
@@ -48,10 +47,11 @@ def _add_note(writer: BlockWriter, source: Source, note: Any) -> None:  # noqa: 
     writer.heading(1, note.findtext("title") or "Note")
     created = _DAY.sub(r"\1-\2-\3", note.findtext("created") or "")
     tags = ", ".join(tag.text for tag in note.findall("tag") if tag.text)
-    for name, value in (("Created", created), ("Tags", tags)):
+    author, page = (note.findtext(f"note-attributes/{n}") for n in ("author", "source-url"))
+    fields = {"Created": created, "Author": author, "Tags": tags, "Web page": page}
+    for name, value in fields.items():
         if value:
-            with writer.block(BlockKind.DEFINITION, name):
-                writer.paragraph(f"{name}: {value}")
+            writer.paragraph(f"{name}: {value}", term=name)
     text = _OPEN.sub("[ ] ", _DONE.sub("[x] ", note.findtext("content") or ""))
     text, sealed = _SEALED.subn("", text)
     if sealed:

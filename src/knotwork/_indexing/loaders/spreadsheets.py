@@ -51,6 +51,7 @@ _THREAD = "Comment:\n"
 """Excel writes a notice for older versions above this, and the comment below it."""
 _NOTE_MARK = re.compile(r" ?\[\^[^\[\]]{1,16}\]$")
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_HYPERLINK = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"\s*(?:[,;]\s*"([^"]*)"\s*)?\)', re.IGNORECASE)
 
 
 class SheetsLoader(FormatLoader, name="xlsx"):
@@ -76,6 +77,8 @@ class SheetsLoader(FormatLoader, name="xlsx"):
                 if not DEFAULT_SHEET_NAME.fullmatch(sheet.title):
                     writer.heading(1, sheet.title)
                 rows = _SheetRows(workbook, sheet, meter)
+                for words, target in rows.links():
+                    writer.link(words, target)
                 grids = read_grids(rows.numbered, wide=rows.wide)
                 add_grids(writer, grids, name=str(sheet.title))
                 for note in rows.notes():
@@ -106,6 +109,7 @@ class _SheetRows:
     """
 
     def __init__(self, workbook: Workbook, sheet: Any, meter: TextMeter) -> None:  # noqa: ANN401
+        from openpyxl.utils.cell import coordinate_to_tuple
         from openpyxl.worksheet._reader import WorkSheetParser
 
         self._archive = workbook._archive  # noqa: SLF001
@@ -113,6 +117,7 @@ class _SheetRows:
         self.numbered: list[tuple[int, list[str]]] = []
         self.wide: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         self.uncalculated = 0
+        self._targets: dict[tuple[int, int], str] = {}  # of links, by row and column
         self._formats = _formats_of(workbook)
         with sheet._get_source() as stream:  # noqa: SLF001 - as the iterator of its rows does
             parser = WorkSheetParser(
@@ -131,7 +136,11 @@ class _SheetRows:
                     held = element.find(f"{_MAIN}is")
                     text = _rich_text(held)
                     cell["value"] = cell["value"] if text is None else text
-                if cell["value"] is None and element.find(f"{_MAIN}f") is not None:
+                formula = element.find(f"{_MAIN}f")
+                if formula is not None and (link := _HYPERLINK.match(formula.text or "")):
+                    cell["value"] = cell["value"] or link[2] or link[1]
+                    self._targets[cell["row"], cell["column"]] = link[1]
+                if cell["value"] is None and formula is not None:
                     self.uncalculated += element.get("t") != "str"
                 return cell
 
@@ -142,28 +151,47 @@ class _SheetRows:
                 meter.add(sum(map(len, row)) + len(row))
                 self.numbered.append((number, row))
             merged = parser.merged_cells
+            linked = parser.hyperlinks.hyperlink
+        targets = {part.Id: part.Target for part in self._related()} if linked else {}
+        for link in linked:
+            sheet = (link.location or "").rpartition("!")[0].strip("'")
+            target = targets.get(link.id, "") + (f"#{sheet}" if sheet else "")
+            self._targets[coordinate_to_tuple(link.ref.partition(":")[0])] = target
         for area in merged.mergeCell if merged else ():
             self._repeat(area.bounds, meter)
+
+    def links(self) -> Iterator[tuple[str, str]]:
+        """Yield the words and the targets of links, in the order of the sheet."""
+        for place, target in sorted(self._targets.items()):
+            yield self._cell(*place)[1], target
+
+    def _related(self) -> Any:  # noqa: ANN401 - relationships of openpyxl
+        from openpyxl.packaging.relationship import get_dependents, get_rels_path
+
+        parts = get_rels_path(self._path)
+        is_there = parts in self._archive.namelist()
+        return get_dependents(self._archive, parts) if is_there else ()
+
+    def _cell(self, number: int, column: int) -> tuple[list[str], str]:
+        """Return a row and a cell of it by their numbers."""
+        place = bisect_left(self.numbered, (number,))
+        is_known = place < len(self.numbered) and self.numbered[place][0] == number
+        row = self.numbered[place][1] if is_known else []
+        return row, row[column - 1] if column <= len(row) else ""
 
     def notes(self) -> Iterator[str]:
         """Yield the comments of cells, with the names of their rows."""
         from openpyxl.comments.comment_sheet import CommentSheet
-        from openpyxl.packaging.relationship import get_dependents, get_rels_path
         from openpyxl.utils.cell import coordinate_to_tuple
         from openpyxl.xml.constants import COMMENTS_NS
         from openpyxl.xml.functions import fromstring
 
-        parts = get_rels_path(self._path)
-        if parts not in self._archive.namelist():
-            return
-        for part in get_dependents(self._archive, parts).find(COMMENTS_NS):
+        for part in self._related():
+            if part.Type != COMMENTS_NS:
+                continue
             sheet = CommentSheet.from_tree(fromstring(self._archive.read(part.target)))
             for reference, comment in sheet.comments:
-                number, column = coordinate_to_tuple(reference)
-                place = bisect_left(self.numbered, (number,))
-                is_known = place < len(self.numbered) and self.numbered[place][0] == number
-                row = self.numbered[place][1] if is_known else []
-                cell = row[column - 1] if column <= len(row) else ""
+                row, cell = self._cell(*coordinate_to_tuple(reference))
                 label = ", ".join(dict.fromkeys(filter(None, (row_key(row), cell)))) or reference
                 text = clean_line(comment.content.rpartition(_THREAD)[2])
                 yield f"Note on {label}: {text.removeprefix(f'{comment.author}:').strip()}"

@@ -23,7 +23,7 @@ BLOCKS = names(
     "th thead tr ul caption h1 h2 h3 h4 h5 h6"
 )
 _LEFT_OUT = names(
-    "script style noscript template canvas iframe object nav head button audio video dialog "
+    "script style noscript template canvas iframe object nav head button audio video "
     "del s strike rt rp rtc datalist"
 )
 _FURNITURE = names(
@@ -117,8 +117,10 @@ def _leave_out(root: Any) -> None:  # noqa: ANN401
 
 def _is_left_out(element: Any, name: str) -> bool:  # noqa: ANN401
     """Return True for hidden elements, navigation and elements without text of the page."""
-    if not name or name in _LEFT_OUT or element.get("hidden", "until-found") != "until-found":
+    if not name or element.get("hidden", "until-found") != "until-found":
         return True
+    if name in _LEFT_OUT or (name == "dialog" and element.get("open") is None):
+        return element.get("shadowrootmode") is None
     is_role = element.get("role") in _HIDDEN_ROLES and name != "aside"
     if is_role or classes(element) & _FURNITURE or element.get("id") in _FURNITURE_IDS:
         return True
@@ -248,7 +250,9 @@ def _alternative(picture: Any, name: str) -> str:  # noqa: ANN401
     text = picture.get("aria-label") or picture.get("alt") or ""
     if name == "svg":
         title = picture.find("{*}title")
-        text = text or (inner_text(title, _MOST_RAISED) if title is not None else "")
+        texts = [title, *islice(picture.iter("{*}text"), _MOST_ELEMENTS)]
+        shown = (inner_text(e, _LONGEST_CAPTION) for e in texts if e is not None)
+        text = text or " ".join(shown)
     text = " ".join(text.split())
     is_decoration = picture.get("role") in ("presentation", "none") or is_empty_description(text)
     figure = next(filter(_is_figure, islice(picture.iterancestors(), 4)), None)
