@@ -317,4 +317,4 @@ class DocumentParts:
 
 def _slug(title: str) -> str:
     """Return a heading as the name of an anchor, as GitHub makes it."""
-    return _NO_SLUG.sub("", title.strip().casefold()).replace(" ", "-")
+    return _NO_SLUG.sub("", title.casefold().replace("_", " ").strip()).replace(" ", "-")

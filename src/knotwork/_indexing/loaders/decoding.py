@@ -51,6 +51,7 @@ _GLUED = re.compile(
 )
 """Symbols in words, and final letters within words: with another encoding, they are letters."""
 _WORD = re.compile(r"[^\W\d_]+")
+_THAI_VOWEL = re.compile(r"[\u0e30-\u0e4e]")
 _ALONE = re.compile(r"(?<!\S)[^\W\d_](?!\S)")
 _EAST_ASIAN = {
     "gb18030": ("gb2312", 0xB0, 0xD7),
@@ -191,6 +192,8 @@ def _alphabetic(data: bytes) -> tuple[str, float]:
             if 3 * strange > len(words):
                 continue
             odd = [character for character in text if character > "\x7f"]
+            if encoding == "cp874" and 5 * len(_THAI_VOWEL.findall(text)) < len(odd):
+                continue
             wrong = len(_GLUED.findall(text)) + sum(
                 one.islower() and other.isupper() for word in words for one, other in pairwise(word)
             )
@@ -220,7 +223,8 @@ def _east_asian(data: bytes) -> tuple[str, bool]:
             continue
     best = max(scores, key=lambda encoding: scores[encoding], default="")
     score, words = scores.get(best, (0.0, 0.0))
-    return (best, words > 0) if score > _FEWEST_COMMON else ("", False)
+    is_sure = words > 0 or (best == "cp949" and score > _FEWEST_FITTING)
+    return (best, is_sure) if score > _FEWEST_COMMON else ("", False)
 
 
 def _east_asian_score(text: str, encoding: str) -> tuple[float, float]:

@@ -36,8 +36,6 @@ _HEX = re.compile(
 
 def without_encoded_data(text: str, left_out: Counter[str]) -> str:
     """Return a text without encoded data, and count what is left out."""
-    if len(text) < _LEAST:
-        return text
 
     def cut_base64(found: re.Match[str]) -> str:
         run, tail = found["run"], found["tail"]
@@ -61,6 +59,8 @@ def without_encoded_data(text: str, left_out: Counter[str]) -> str:
         return "\n" if found[0].endswith("\n") else ""
 
     text = _ARMOUR.sub(cut_armour, text) if "-----BEGIN PGP" in text else text
+    if len(text) < _LEAST:
+        return text
     return _HEX.sub(cut_hex, _BASE64.sub(cut_base64, text))
 
 
