@@ -278,3 +278,15 @@ def test_parts_of_other_documents_are_no_links(tmp_path, text):
     assert (
         links_of(tmp_path, {"a.md": f"# A\n\n{text}\n\n## 第三条 期限\n\n三年。\n"}, "a.md") == []
     )
+
+
+def test_links_from_the_root_of_a_vault(tmp_path):
+    files = {
+        "notes/deep/a.md": "Read [the setup](guide/setup.md#power-supply) and [it](setup.md).",
+        "guide/setup.md": SETUP,
+        "setup.md": SETUP,
+    }
+    assert links_of(tmp_path, files, "notes/deep/a.md") == [
+        ("the setup", "guide/setup.md", "Power supply"),
+        ("it", "", ""),
+    ]

@@ -192,6 +192,10 @@ def _paths_of(source: str, target: str) -> Iterator[str]:
         if folder in ("", "/"):
             break
         folder = posixpath.dirname(folder)
+    rest = target.removeprefix(f"{folder}/")
+    while folder not in ("", "/") and rest != target and "/" in rest:  # of a vault, from its root
+        folder = posixpath.dirname(folder)
+        paths.append(posixpath.join(folder, rest))
     for path in paths:
         yield path
         stem, suffix = posixpath.splitext(path)
