@@ -126,7 +126,7 @@ def _group(text: str) -> str:
 def field_text(instruction: str) -> str:
     r"""Return what an EQ field of Word shows, such as "3/40" for "EQ \f(3,40)"."""
     text, count = _FIELD_OPTIONS.sub("", instruction[:_LONGEST_FIELD]), 1
-    while count:  # inner parts come first, so that each change begins anew
+    while count:  # inner parts come first: after a change, begin with the first pattern
         for pattern, shown in _FIELD_PARTS.items():
             text, count = re.subn(pattern, shown, text, flags=re.IGNORECASE)
             if count:
