@@ -24,58 +24,22 @@ from knotwork.errors import QueryRefused
 
 _WRITING = frozenset(
     {
-        "CREATE",
-        "MERGE",
-        "SET",
-        "DELETE",
-        "DETACH",
-        "NODETACH",
-        "REMOVE",
-        "FOREACH",
-        "INSERT",
-        "DROP",
-        "ALTER",
-        "RENAME",
-        "COPY",
+        "CREATE", "MERGE", "SET", "DELETE", "DETACH", "NODETACH", "REMOVE", "FOREACH", "INSERT",
+        "DROP", "ALTER", "RENAME", "COPY",
     }
-)
+)  # fmt: skip
 _REACHING_OUT = frozenset(
     {
-        "LOAD",
-        "IMPORT",
-        "EXPORT",
-        "INSTALL",
-        "ATTACH",
-        "DETACH",
-        "USE",
-        "START",
-        "STOP",
+        "LOAD", "IMPORT", "EXPORT", "INSTALL", "ATTACH", "DETACH", "USE", "START", "STOP",
     }
-)
+)  # fmt: skip
 _ADMINISTRATIVE = frozenset(
     {
-        "GRANT",
-        "DENY",
-        "REVOKE",
-        "SHOW",
-        "TERMINATE",
-        "ENABLE",
-        "DEALLOCATE",
-        "REALLOCATE",
-        "DRYRUN",
-        "BEGIN",
-        "COMMIT",
-        "ROLLBACK",
-        "CHECKPOINT",
-        "EXPLAIN",
-        "PROFILE",
-        "PERIODIC",
-        "CYPHER",
-        "ANALYZE",
-        "COMMENT",
-        "EXECUTE",
+        "GRANT", "DENY", "REVOKE", "SHOW", "TERMINATE", "ENABLE", "DEALLOCATE", "REALLOCATE",
+        "DRYRUN", "BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT", "EXPLAIN", "PROFILE", "PERIODIC",
+        "CYPHER", "ANALYZE", "COMMENT", "EXECUTE",
     }
-)
+)  # fmt: skip
 _MAX_HEIGHT = 150
 
 

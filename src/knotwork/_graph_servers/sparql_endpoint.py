@@ -32,21 +32,11 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS = frozenset(
     _XSD + name
     for name in [
-        "integer",
-        "int",
-        "long",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "positiveInteger",
-        "unsignedInt",
-        "unsignedLong",
-        "unsignedShort",
+        "integer", "int", "long", "short", "byte", "nonNegativeInteger", "nonPositiveInteger",
+        "negativeInteger", "positiveInteger", "unsignedInt", "unsignedLong", "unsignedShort",
         "unsignedByte",
     ]
-)
+)  # fmt: skip
 _NUMBERS = frozenset(_XSD + name for name in ("decimal", "double", "float"))
 _JSON, _TRIPLES = "application/sparql-results+json", "application/n-triples"
 _TRIPLE_COLUMNS = ("subject", "predicate", "object")

@@ -91,51 +91,23 @@ ORDINALS = {
     word: str(number)
     for number, word in enumerate(
         [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
+            "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+            "tenth", "eleventh", "twelfth",
         ],
         start=1,
     )
-}
+}  # fmt: skip
 
 ROMAN = {
     word: str(number)
     for number, word in enumerate(
         [
-            "i",
-            "ii",
-            "iii",
-            "iv",
-            "v",
-            "vi",
-            "vii",
-            "viii",
-            "ix",
-            "x",
-            "xi",
-            "xii",
-            "xiii",
-            "xiv",
-            "xv",
-            "xvi",
-            "xvii",
-            "xviii",
-            "xix",
-            "xx",
+            "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii",
+            "xiv", "xv", "xvi", "xvii", "xviii", "xix", "xx",
         ],
         start=1,
     )
-}
+}  # fmt: skip
 
 HAN_DIGITS = {character: str(number) for number, character in enumerate("〇一二三四五六七八九")}
 HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
