@@ -112,6 +112,17 @@ def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
         assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
 
 
+def test_a_document_is_shown_with_the_documents_that_it_links_to(client):
+    entries = client.get(f"{OPEN}/documents").json()["data"]["documents"]
+    known = {entry["id"] for entry in entries}
+    shown = [client.get(f"{OPEN}/documents/{i}").json()["data"] for i in sorted(known)]
+    links = [(page, link) for page in shown for link in page["links"]]
+    assert links
+    for page, link in links:
+        assert page["text"][slice(*link["span"])].strip()
+        assert link["document"] in known
+
+
 def test_a_document_is_shown_with_the_tree_of_its_blocks(client):
     listed = client.get(f"{OPEN}/documents", params={"name": ".md"}).json()["data"]["documents"]
     kinds = set()

@@ -299,7 +299,7 @@ export interface paths {
         };
         /**
          * Show Document
-         * @description Return a document with its text, the tree of its blocks, its sections and its chunks.
+         * @description Return a document with its text, the tree of its blocks, its sections, chunks and links.
          */
         get: operations["show_document"];
         put?: never;
@@ -1934,7 +1934,7 @@ export interface components {
         /**
          * DocumentDetails
          * @description A document with its text, which is Markdown written from its ``blocks``, and with its
-         *     sections and chunks. All spans are offsets in ``text``.
+         *     sections, chunks and links. All spans are offsets in ``text``.
          */
         DocumentDetails: {
             /** Blocks */
@@ -1945,6 +1945,8 @@ export interface components {
             id: string;
             /** Language */
             language: string;
+            /** Links */
+            links: components["schemas"]["LinkShape"][];
             /** Media Type */
             media_type: string;
             /** Metadata */
@@ -3032,6 +3034,17 @@ export interface components {
             target: number[];
             /** Weight */
             weight: number[];
+        };
+        /**
+         * LinkShape
+         * @description Words that lead to a document of the index, and where the linked part begins in its text.
+         */
+        LinkShape: {
+            /** Document */
+            document: string;
+            span: components["schemas"]["Span"];
+            /** Start */
+            start: number | null;
         };
         /**
          * MeasuredQuestion

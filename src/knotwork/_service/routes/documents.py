@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from knotwork._service.schemas.workspaces import (
     DocumentList,
     DocumentShape,
     JobShape,
+    LinkShape,
     ReindexRequest,
     SectionShape,
     TierName,
@@ -38,13 +40,16 @@ from knotwork._service.workspaces import Workspace
 from knotwork._shapes.documents import BlockShape
 from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import FieldInfo
+from knotwork._stores.links import resolve_links
 from knotwork.errors import NotFound
-from knotwork.records import Document
+from knotwork.records import Document, content_id
 
 router = Routes("documents")
 uploads = Routes("documents", route_class=UploadRoute)
 """Routes with a larger limit for the request body."""
 
+_MOST_LINKS = 500
+"""Links of a document that are shown: what each leads to is read."""
 DocumentId = Annotated[str, Path(description="The id of a document.", max_length=40)]
 
 
@@ -128,11 +133,13 @@ def list_documents(
 
 @router.get("/workspaces/{workspace}/documents/{document}")
 def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDetails:
-    """Return a document with its text, the tree of its blocks, its sections and its chunks."""
+    """Return a document with its text, the tree of its blocks, its sections, chunks and links."""
     store = workspace.base.store.documents
     found = store.documents([document])
     if document not in found:
         raise _unknown_document(document)
+    linking = replace(found[document], links=found[document].links[:_MOST_LINKS])
+    resolved = resolve_links(workspace.base.store, [linking])
     chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
     sections = store.sections_of([document]).get(document, [])
     ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
@@ -142,6 +149,11 @@ def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDet
         blocks=BlockShape.of(found[document].tree),
         sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
         chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
+        links=[
+            LinkShape(span=x.span, document=content_id("document", x.document), start=x.start)
+            for x in resolved
+            if x.document
+        ],
     )
 
 

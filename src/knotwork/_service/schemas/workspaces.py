@@ -95,9 +95,17 @@ class ChunkShape(View):
     sentences: tuple[Span, ...]
 
 
+class LinkShape(BaseModel):
+    """Words that lead to a document of the index, and where the linked part begins in its text."""
+
+    span: Span
+    document: str
+    start: int | None
+
+
 class DocumentDetails(View):
     """A document with its text, which is Markdown written from its ``blocks``, and with its
-    sections and chunks. All spans are offsets in ``text``.
+    sections, chunks and links. All spans are offsets in ``text``.
     """
 
     id: str
@@ -111,6 +119,7 @@ class DocumentDetails(View):
     blocks: tuple[BlockShape, ...]
     sections: list[SectionShape]
     chunks: list[ChunkShape]
+    links: list[LinkShape]
 
 
 class ThingHere(BaseModel):
