@@ -18,6 +18,7 @@ STATUS = "## Status\nThe array waits for parts.\n\n## Next\nOrder the mast.\n"
         ("notes/Dr. Jane Doe.md", PHONE, "Dr. Jane Doe"),
         ("notes/Ka\u0308the.md", PHONE, "Käthe"),
         ("notes/张三.md", "电话：555\n", "张三"),
+        ("会议纪要2026年5月.md", "出席：张三、李四\n决定：购买吊车\n", "会议纪要2026年5月"),
         ("notes/张三/联系方式.md", "电话：555\n", "张三 (联系方式)"),
         ("notes/Jane Doe/contact.md", PHONE, "Jane Doe (contact)"),
         ("notes\\Jane Doe\\contact.md", PHONE, "Jane Doe (contact)"),

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
+from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.names import STOP_NAMES
 from knotwork._text.visible import visible_text
 from knotwork._transform.rules.aboutness import read_title
@@ -104,7 +105,7 @@ def is_own_name(name: str) -> bool:
 
 
 def _telling_words(name: str) -> list[str]:
-    words = re.findall(r"[^\W_]+", name)
+    words = re.findall(rf"[{HAN_AND_KANA}]+|[^\W_{HAN_AND_KANA}]+", name)
     return _CODE_NAME.findall(name) + [
         word
         for word in words
