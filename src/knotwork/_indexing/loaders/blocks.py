@@ -266,20 +266,18 @@ class BlockWriter:
         rows: Iterable[Sequence[str]],
         *,
         header: bool | None = None,
-        keyed: bool = False,
         lead: str | None = None,
     ) -> list[Span]:
         """Append a table, and return the spans of its rows without the header.
 
         Blank rows and columns are left out. ``header`` says whether the first row names the
-        columns; None detects it. ``keyed`` says that instead the first cell of each row names the
-        others. A table of one column without a header becomes paragraphs.
+        columns; None detects it. A table of one column without a header becomes paragraphs.
         """
         cleaned = ([" ".join(clean_text(cell).split()) for cell in row] for row in rows)
         filled = [row for row in cleaned if any(row)]
         if filled:
             self.end_lists()
-        if header is None and not keyed:
+        if header is None:
             header = len(filled) > 1 and names_columns(filled[0], filled[1])
         names: Sequence[str] = ()
         if header and len(filled) > 1:

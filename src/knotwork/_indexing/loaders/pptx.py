@@ -13,6 +13,7 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.equations import equation_text
+from knotwork._indexing.loaders.grids import add_grid, read_table
 from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -33,7 +34,7 @@ from knotwork._indexing.loaders.office_markup import (
     write_apart,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import SpanningCell, join_header_rows, spread_cells
+from knotwork._indexing.loaders.table_rows import SpanningCell
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,
@@ -123,10 +124,9 @@ class _Deck:
             if shape == title:
                 continue
             if getattr(shape, "has_table", False) and shape.has_table:
-                cells = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
-                rows, is_joined = join_header_rows([[*map(_read_cell, row)] for row in cells])
-                header = is_joined or (None if shape.table.first_row else False)
-                self._writer.table(spread_cells(rows), header=header)
+                rows = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
+                read = [[*map(_read_cell, row)] for row in rows]
+                add_grid(self._writer, read_table(read, may_have_header=shape.table.first_row))
             elif shape.has_text_frame:
                 if not self._is_furniture(shape):
                     self._add_paragraphs(shape.text_frame.paragraphs)

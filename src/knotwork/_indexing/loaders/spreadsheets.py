@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, read_grids
+from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, add_grid, read_grids
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -33,7 +33,6 @@ from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
-from knotwork._indexing.loaders.titles_and_captions import is_title_like
 from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
@@ -333,20 +332,9 @@ def add_grids(
 ) -> None:
     """Append the rows of tables, and record their values; ``decimal`` is the usual decimal sign."""
     for grid in grids:
-        _add_grid(writer, grid, name=name, decimal=decimal)
-
-
-def _add_grid(writer: BlockWriter, grid: Grid, *, name: str, decimal: str) -> None:
-    for row in grid.above:
-        cells = list(filter(None, row))
-        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
-    rows = [*filter(None, [grid.header]), *(row for _, row in grid.rows)]
-    columns = [column for column in zip_longest(*rows, fillvalue="") if any(column)]
-    lead = writer.last if grid.above and is_title_like(writer.last) else None
-    spans = writer.table(zip(*columns, strict=True), header=bool(grid.header), lead=lead)
-    table = make_table(grid, spans, name=name, decimal=decimal)
-    if table is not None:
-        writer.tables.append(table)
+        table = make_table(grid, add_grid(writer, grid), name=name, decimal=decimal)
+        if table is not None:
+            writer.tables.append(table)
 
 
 def _delimiter(sample: str) -> str:
