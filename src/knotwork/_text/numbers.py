@@ -94,7 +94,7 @@ def find_numbers(text: str) -> Iterator[Number]:
         elif match["words"]:
             if (written := _read_words(match["words"])) is not None:
                 yield Number(frozenset([written]), start, end, is_written=True)
-        elif (written := _read_chinese(match["chinese"])) is not None:
+        elif (written := read_chinese(match["chinese"])) is not None:
             yield Number(frozenset([written]), start, end, is_written=True)
 
 
@@ -144,7 +144,8 @@ def _read_words(words: str) -> Decimal | None:
     return Decimal(total + part) if has_number else None
 
 
-def _read_chinese(text: str) -> Decimal | None:
+def read_chinese(text: str) -> Decimal | None:
+    """Return the value of Chinese numerals, such as 二十一 and 一点五; None if they are none."""
     whole, _, decimals = text.partition("点")
     if len(whole) > 1 and all(c in _DIGITS_ZH for c in whole):
         value = Decimal("".join(str(_DIGITS_ZH[c]) for c in whole))

@@ -13,6 +13,7 @@ from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._text.dates import MONTHS
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
@@ -40,10 +41,6 @@ _DAYS = {
     "SA": "Saturday", "SU": "Sunday",
 }  # fmt: skip
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year", "HOURLY": "hour"}
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August"),
-    *("September", "October", "November", "December"),
-)
 
 
 class CalendarLoader(FormatLoader, name="calendar"):
@@ -210,7 +207,11 @@ def _moment(held: _Property) -> str:
     time = _read_time(held)
     if time is None:
         yearly = re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip())
-        return f"{int(yearly[2])} {_MONTHS[int(yearly[1]) - 1]}" if yearly else _plain(held.value)
+        return (
+            f"{int(yearly[2])} {MONTHS[int(yearly[1]) - 1].title()}"
+            if yearly
+            else _plain(held.value)
+        )
     return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
 
 
@@ -220,7 +221,7 @@ def _zone(held: _Property) -> str:
 
 
 def _day(day: date) -> str:
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1].title()} {day.year}"
 
 
 def _period(values: Mapping[str, list[_Property]]) -> str:

@@ -43,6 +43,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     check_archive,
     office_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.office_graphics import Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import RELATIONS, add_item, comment_text
@@ -397,7 +398,7 @@ class _Body:
         above: dict[int, str] = {}
         for row in rows:
             before = value_of(row[0].getparent(), "trPr", "gridBefore")
-            column = min(int(before), MAX_SPAN) if before.isdecimal() else 0
+            column = max(0, min(whole_number(before, 0), MAX_SPAN))
             read = [SpanningCell("", is_name=None)] * column
             for cell in row:
                 text = _cell_text(cell)
@@ -406,8 +407,7 @@ class _Body:
                 if merged is not None and merged.get(f"{W}val") != "restart":
                     text = above.get(column, "")
                 above[column] = text if len(text) <= MAX_HEADER_LENGTH else ""
-                width = value_of(cell, "tcPr", "gridSpan")
-                span = int(width) if width.isdecimal() else 1
+                span = whole_number(value_of(cell, "tcPr", "gridSpan"))
                 read.append(SpanningCell(text, span, is_name=bold))
                 column += span
             yield read

@@ -27,6 +27,7 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     clean_text,
     flat_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.style_sheets import apply_style_sheets
 from knotwork._indexing.loaders.table_rows import MOST_NESTED, SpanningCell, rows_on_a_line
@@ -199,9 +200,9 @@ class _Numbers(NamedTuple):
             return cls()
         form = _FORMS.get(style, "decimal")
         if element.get("reversed") is None:
-            return cls(form, _integer(element.get("start"), 1))
+            return cls(form, whole_number(element.get("start"), 1))
         items = sum(name_of(item) == "li" for item in element)
-        return cls(form, _integer(element.get("start"), items), -1)
+        return cls(form, whole_number(element.get("start"), items), -1)
 
 
 @dataclass(slots=True)
@@ -314,7 +315,7 @@ class _Walk:
         if name != "li" or not self._lists or not self._lists[-1].form:
             return "", ""
         numbers = self._lists[-1]
-        number = _integer(element.get("value"), numbers.next)
+        number = whole_number(element.get("value"), numbers.next)
         self._lists[-1] = numbers._replace(next=number + numbers.step)
         mark = f"{written_number(number, numbers.form)}."
         return (mark, "") if mark[:-1].isdecimal() else ("", f"{mark} ")
@@ -533,16 +534,8 @@ def _cells(row: Any) -> list[Any]:  # noqa: ANN401
 def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
     text = _text_of(cell)
     is_name = name_of(cell) == "th" or (_is_bold(cell) if text else None)
-    return SpanningCell(text, _count(cell.get("colspan")), _count(cell.get("rowspan")), is_name)
-
-
-def _integer(value: str | None, default: int) -> int:
-    return int(value) if value and re.fullmatch(r"\s*[-+]?\d{1,9}\s*", value) else default
-
-
-def _count(value: str | None) -> int:
-    """Return the value of an attribute that is a positive number, by default 1."""
-    return int(value) if value and re.fullmatch(r"[1-9]\d{0,4}", value) else 1
+    columns, rows = (whole_number(cell.get(name)) for name in ("colspan", "rowspan"))
+    return SpanningCell(text, columns, rows, is_name)
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401

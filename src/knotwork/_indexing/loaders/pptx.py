@@ -22,6 +22,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     check_archive,
     office_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.office_graphics import A, Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import (
@@ -64,8 +65,6 @@ _FORMS = {
     "ea1JpnKor": "chineseCounting",
 }
 """The forms of numbers by the types of PowerPoint without their endings."""
-_DIGITS = 5
-"""Digits of the number of the first item, at most."""
 
 
 class SlidesLoader(FormatLoader, name="pptx"):
@@ -206,8 +205,7 @@ def _counted(paragraph: Any, numbers: dict[int, tuple[str, int]]) -> str:  # noq
         numbers.pop(level, None)
         return ""
     kind = automatic[0].get("type") or ""
-    start = automatic[0].get("startAt") or ""
-    first = int(start) if start.isascii() and start.isdecimal() and len(start) <= _DIGITS else 1
+    first = whole_number(automatic[0].get("startAt"))
     before, last = numbers.get(level, (kind, first - 1))
     number = last + 1 if before == kind else first
     numbers[level] = kind, number

@@ -141,8 +141,8 @@ class _SheetRows:
                 meter.add(sum(map(len, row)) + len(row))
                 self.numbered.append((number, row))
             merged = parser.merged_cells
-        for area in merged.mergeCell if merged else ():
-            self._repeat(area.bounds, meter)
+        areas = (area.bounds for area in merged.mergeCell) if merged else ()
+        repeat_merged(self.numbered, areas, self.wide, meter)
 
     def notes(self) -> Iterator[str]:
         """Yield the comments of cells, with the names of their rows."""
@@ -179,29 +179,33 @@ class _SheetRows:
             row[place] = show_value(cell["value"], known)
         return row
 
-    def _repeat(self, bounds: tuple[int, int, int, int], meter: TextMeter) -> None:
-        """Repeat the text of a merged cell in each row; a long one is text beside the rows."""
-        left, top, right, bottom = bounds
-        place = bisect_left(self.numbered, (top,))
-        if place == len(self.numbered) or self.numbered[place][0] != top:
-            return
-        row = self.numbered[place][1]
+
+def repeat_merged(
+    rows: Sequence[tuple[int, list[str]]],
+    areas: Iterable[tuple[int, int, int, int]],
+    wide: defaultdict[int, list[tuple[int, int]]],
+    meter: TextMeter,
+) -> None:
+    """Repeat the short texts of merged cells in their further rows; add wide ones to ``wide``.
+
+    An area is the first column, from 1, and row, and the last ones. The rows have their numbers.
+    """
+    for left, top, right, bottom in areas:
+        place = bisect_left(rows, (top,))
+        if place == len(rows) or rows[place][0] != top:
+            continue
+        row = rows[place][1]
         text = row[left - 1] if left <= len(row) else ""
-        if right > left and text:
-            self.wide[top].append((left - 1, right - 1))
-        if not text or len(text) > MAX_HEADER_LENGTH:
-            return
-        for number, cells in self.numbered[place + 1 : place + 1 + bottom - top]:
-            if number > bottom:
-                break
+        below = rows[place + 1 : place + 1 + bottom - top] if len(text) <= MAX_HEADER_LENGTH else ()
+        for number, cells in [rows[place], *below] if text else ():
             meter.add(1)
-            if not any(cells):
+            if number > bottom or not any(cells):
                 continue
             meter.add(len(text))
             cells.extend([""] * (left - len(cells)))
             cells[left - 1] = cells[left - 1] or text
             if right > left:
-                self.wide[number].append((left - 1, right - 1))
+                wide[number].append((left - 1, right - 1))
 
 
 def _write_shared_strings_apart(workbook: Workbook) -> None:
