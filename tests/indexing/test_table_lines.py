@@ -113,6 +113,11 @@ def test_rows_below_the_title_of_a_section_have_it():
     ]
 
 
+def test_a_cell_may_span_more_columns_than_there_are():
+    rows = "<tr><th>Site<th>May<th>Jun<tr><td colspan=99>North<tr><td>Vik<td colspan=99>closed"
+    assert lines(rows)[2:] == ["| North |  |  |  |", "| Vik | closed | closed | North |"]
+
+
 def test_a_short_table_in_a_cell_is_a_part_of_its_row():
     hours = "<table><tr><th>Day<th>Hours<tr><td>Monday<td>8-12<tr><td>Tuesday<td>9-13</table>"
     assert lines(f"<tr><th>Site<th>Open<tr><td>Vik<td>{hours} by phone<tr><td>Bo<td>never")[2:] == [

@@ -15,6 +15,7 @@ from knotwork._indexing.loaders.table_rows import (
     MAX_HEADER_LENGTH,
     SpanningCell,
     WideCells,
+    count_columns,
     names_columns,
     spread_cells,
 )
@@ -99,7 +100,7 @@ def read_table(
         row, _ = lines.pop(0)
         above.append(row.cells)
         marked -= row.number <= marked
-    width = max((len(row.cells) for row, _ in lines), default=0)
+    width = count_columns(rows)
     whole = {row.number for row, cells in lines if len(cells) == 1 < width <= cells[0].columns}
     named = takewhile(lambda line: line[0].number not in whole and are_names(line[1]), lines)
     found = [row for row, _ in lines]

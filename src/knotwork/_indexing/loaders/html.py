@@ -514,8 +514,9 @@ def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
 def _marks_header(table: Any) -> bool:  # noqa: ANN401
     """Return True if the first row of a table is in a `thead`, or its cells are marked."""
     row = next(filter(_cells, table.iter("{*}tr")), None)
-    is_in_head = row is not None and _is_in_head(row)
-    return row is not None and (is_in_head or are_names([*map(_read_cell, _cells(row))]))
+    if row is None or next(row.iter("{*}table"), None) is not None:
+        return False
+    return _is_in_head(row) or are_names([*map(_read_cell, _cells(row))])
 
 
 def _is_in_head(row: Any) -> bool:  # noqa: ANN401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -44,14 +45,16 @@ def row_key(row: Sequence[str]) -> str:
 
 
 def spread_cells(
-    rows: Iterable[Iterable[SpanningCell]],
+    rows: Sequence[Sequence[SpanningCell]],
     wide: dict[int, list[tuple[int, int]]] | None = None,
 ) -> Iterator[list[str]]:
     """Yield rows with one text for each column, and add those of wide cells to ``wide``.
 
     A short text is in each of the columns and rows that its cell spans. The first cell of a row
-    names the row and is not repeated beside it.
+    names the row and is not repeated beside it. Columns that no row has a cell for are not filled:
+    a page may say 99 for "all".
     """
+    most = count_columns(rows)
     reaching: dict[int, tuple[str, int]] = {}
     repeated = 0
     for number, row in enumerate(rows, start=1):
@@ -64,7 +67,8 @@ def spread_cells(
             first, short = len(texts), cell.text if len(cell.text) <= MAX_HEADER_LENGTH else ""
             if wide is not None and width > 1 and cell.text:
                 wide.setdefault(number, []).append((first, first + width - 1))
-            texts += [cell.text, *[short if first else ""] * (width - 1)]
+            filled = max(0, min(width, most - first) - 1) if first else 0
+            texts += [cell.text, *[short] * filled, *[""] * (width - 1 - filled)]
             for column in range(first, len(texts)) if cell.rows > 1 else ():
                 below[column] = texts[column] and short, cell.rows - 1
         for column in range(len(texts), max(reaching, default=-1) + 1):
@@ -72,6 +76,20 @@ def spread_cells(
         repeated += len(below)
         reaching = below if repeated <= MAX_REPEATED else {}
         yield texts
+
+
+def count_columns(rows: Sequence[Sequence[SpanningCell]]) -> int:
+    """Return the most cells that a row has with those that reach into it from above."""
+    most = reaching = 0
+    ends: Counter[int] = Counter()
+    for number, row in enumerate(rows):
+        reaching -= ends[number]
+        most = max(most, len(row) + reaching)
+        for cell in row:
+            if cell.rows > 1:
+                reaching += 1
+                ends[number + cell.rows] += 1
+    return most
 
 
 def rows_on_a_line(rows: Sequence[Sequence[str]]) -> str:
