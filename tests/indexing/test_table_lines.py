@@ -113,6 +113,17 @@ def test_rows_below_the_title_of_a_section_have_it():
     ]
 
 
+def test_a_marked_name_alone_in_its_row_is_the_title_of_a_section():
+    parts = [
+        f"<tr><td><b>{part}</b><td><td><tr><td>{site}<td>1<td>2"
+        for part, site in (("North", "Tor"), ("South", "Vik"))
+    ]
+    assert lines(f"<tr><th>Site<th>May<th>Jun{''.join(parts)}")[2:] == [
+        *("| North |  |  |  |", "| Tor | 1 | 2 | North |"),
+        *("| South |  |  |  |", "| Vik | 1 | 2 | South |"),
+    ]
+
+
 def test_a_cell_may_span_more_columns_than_there_are():
     rows = "<tr><th>Site<th>May<th>Jun<tr><td colspan=99>North<tr><td>Vik<td colspan=99>closed"
     assert lines(rows)[2:] == ["| North |  |  |  |", "| Vik | closed | closed | North |"]

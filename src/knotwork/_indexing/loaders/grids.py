@@ -90,7 +90,8 @@ def read_table(
 
     The header has the ``marked`` first rows, else those of which all cells are marked as names.
     Without either, it ``may_have_header`` that looks like one. Rows of one cell over the whole
-    table are titles: at the top, of the table, and further below, of the rows that follow.
+    table are titles: at the top, of the table, and further below, of the rows that follow. So are
+    rows with nothing but a marked name, if no other row begins with one.
     """
     wide: dict[int, list[tuple[int, int]]] = {}
     spread = (Row(n, tuple(row)) for n, row in enumerate(spread_cells(rows, wide), start=1))
@@ -113,6 +114,9 @@ def read_table(
         end = _header_end(found, max(0, count - 1), wide)
         count = min(end if count or end > 1 else 0, len(found) - 1)
     body = found[count:]
+    marked_keys = {row.number for row, cells in lines[count:] if cells and cells[0].is_name}
+    if marked_keys <= {row.number for row in body if not any(row.cells[1:])}:
+        whole |= marked_keys
     titles = {
         row.number
         for row, below in pairwise(body)
@@ -144,9 +148,9 @@ def _with_sections(
 
 
 def are_names(cells: Sequence[SpanningCell]) -> bool:
-    """Return True if all cells of a row but blank ones are marked as names."""
-    marks = {cell.is_name for cell in cells}
-    return True in marks and False not in marks
+    """Return True if all cells of a row but blank ones are marked as names, not only the first."""
+    marks = [cell.is_name for cell in cells]
+    return False not in marks and True in (marks[1:] or marks)
 
 
 def _is_keyed(rows: Sequence[Sequence[SpanningCell]]) -> bool:
