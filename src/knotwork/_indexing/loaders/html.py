@@ -153,15 +153,6 @@ _KINDS = {
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LISTS = ("ol", "ul", "menu")
 _LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([a-zA-Z-]{1,30})")
-_FORMS = {
-    "a": "lowerLetter", "lower-alpha": "lowerLetter", "lower-latin": "lowerLetter",
-    "A": "upperLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
-    "i": "lowerRoman", "lower-roman": "lowerRoman", "I": "upperRoman", "upper-roman": "upperRoman",
-    "decimal-leading-zero": "decimalZero", "cjk-decimal": "ideographDigital",
-    "cjk-ideographic": "chineseCounting", "simp-chinese-informal": "chineseCounting",
-    "trad-chinese-informal": "chineseCounting",
-}  # fmt: skip
-"""Numbers of lists in HTML and CSS, as Office Open XML names them."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHOLE = (*_HEADINGS, "dt", "pre")
 """Elements whose text is one block, whatever blocks are in them."""
@@ -198,7 +189,7 @@ class _Numbers(NamedTuple):
         style = styled[1].lower() if styled else element.get("type") or ""
         if name != "ol" or style == "none":
             return cls()
-        form = _FORMS.get(style, "decimal")
+        form = style or "decimal"
         if element.get("reversed") is None:
             return cls(form, whole_number(element.get("start"), 1))
         items = sum(name_of(item) == "li" for item in element)

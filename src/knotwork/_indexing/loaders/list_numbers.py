@@ -113,8 +113,23 @@ _FORMS |= dict.fromkeys(
     ("ideographDigital", "japaneseDigitalTenThousand", "taiwaneseDigital"),
     lambda n: "".join(_HAN[0][int(d)] for d in str(n)) if n >= 0 else str(n),
 )
+_FORMS |= {
+    sign: _FORMS[form]
+    for sign, form in {
+        "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
+        "一": "chineseCounting", "①": "decimalEnclosedCircle", "甲": "ideographTraditional",
+        "lower-alpha": "lowerLetter", "lower-latin": "lowerLetter", "lower-roman": "lowerRoman",
+        "upper-alpha": "upperLetter", "upper-latin": "upperLetter", "upper-roman": "upperRoman",
+        "decimal-leading-zero": "decimalZero", "cjk-decimal": "ideographDigital",
+        "cjk-ideographic": "chineseCounting", "simp-chinese-informal": "chineseCounting",
+        "trad-chinese-informal": "chineseCounting",
+    }.items()
+}  # fmt: skip
 
 
 def written_number(number: int, form: str) -> str:
-    """Return a number in a form of Office Open XML, such as "upperRoman"; 1, 2, 3 if unknown."""
+    """Return a number in a form; 1, 2, 3 if it is unknown.
+
+    A form is named as in Office Open XML, such as "upperRoman", as in CSS, or by its first number.
+    """
     return _FORMS.get(form, str)(number)

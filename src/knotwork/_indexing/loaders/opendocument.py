@@ -47,11 +47,6 @@ _TAGS = {
 _UNREAD = {"image": "picture", "object": "embedded object", "object-ole": "embedded object"}
 _CODE = re.compile(r"Preformatted|Source.?(?:Code|Text)", re.IGNORECASE)
 _POSITION = re.compile(r"(?:super|[1-9]\d)()|(?:sub|-[1-9]\d)")
-_FORMS = {
-    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
-    "一": "chineseCounting", "①": "decimalEnclosedCircle", "甲": "ideographTraditional",
-}  # fmt: skip
-"""Numbers of lists by the first character of their format, as Office Open XML names them."""
 _DEEPEST_STYLE = 50
 _SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_CELLS = 1_024
@@ -128,7 +123,7 @@ def _member(archive: zipfile.ZipFile, names: set[str], name: str) -> bytes:
 class _Level(NamedTuple):
     """How the items of one level of a list are counted."""
 
-    form: str = "decimal"
+    form: str = "1"
     before: str = ""
     after: str = ""
     start: int = 1
@@ -136,12 +131,12 @@ class _Level(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        return self.form == "decimal" and self.shown == 1 and (self.before, self.after) in _PLAIN
+        return self.form == "1" and self.shown == 1 and (self.before, self.after) in _PLAIN
 
     @classmethod
     def of(cls, element: Any) -> _Level:  # noqa: ANN401
         return cls(
-            _FORMS.get(_get(element, "num-format")[0], "decimal"),
+            _get(element, "num-format")[0],
             _get(element, "num-prefix")[:_LONGEST_MARK],
             _get(element, "num-suffix")[:_LONGEST_MARK],
             whole_number(_get(element, "start-value")),
