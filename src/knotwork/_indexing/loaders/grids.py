@@ -124,14 +124,18 @@ def read_table(
     }
     header = _column_names(found[:count], wide)
     apart = total_rows([row for row in body if row.number not in whole]) | whole
-    return Grid(tuple(above), header, tuple(_with_sections(body, titles, apart)))
+    body = [*_with_sections(body, len(header), titles, apart)]
+    return Grid(tuple(above), header, tuple(body), apart)
 
 
 def _with_sections(
-    rows: Sequence[Row], titles: Collection[int], apart: Collection[int]
+    rows: Sequence[Row], width: int, titles: Collection[int], apart: Collection[int]
 ) -> Iterator[Row]:
-    """Yield rows with the title of their section behind their cells, but for those ``apart``."""
-    width = max((len(row.cells) for row in rows), default=0)
+    """Yield rows with the title of their section behind their cells, but for those ``apart``.
+
+    The header has ``width`` columns.
+    """
+    width = max([width, *(len(row.cells) for row in rows)])
     section: tuple[str, ...] = ()
     is_below = False
     for row in rows:
@@ -242,8 +246,9 @@ def _as_grid(part: _Part, wide: WideCells) -> Grid:
     body = [_with_wide_cells(row, wide.get(row.number, ())) for row in rows[end:]]
     above = tuple(row.cells for row in rows[:top])
     apart, titles = _rows_apart(body, [r.cells for r in rows[top:end]], wide)
-    body = [*_with_sections(body, titles, apart)]
-    return Grid(above, _column_names(rows[top:end], wide), tuple(body), apart)
+    header = _column_names(rows[top:end], wide)
+    body = [*_with_sections(body, len(header), titles, apart)]
+    return Grid(above, header, tuple(body), apart)
 
 
 def _with_wide_cells(row: Row, wide: Sequence[tuple[int, int]]) -> Row:
