@@ -379,13 +379,8 @@ class BlockWriter:
         self._open.append(opened)
         return opened
 
-    def end(self, opened: OpenBlock, *, label: str | None = None) -> None:
-        """End a block, and those in it; ``label`` replaces its label.
-
-        Does nothing more if a heading has ended it.
-        """
-        if label is not None:
-            opened.label = clean_line(label)
+    def end(self, opened: OpenBlock) -> None:
+        """End a block, and those in it, unless a heading has ended it."""
         self._leaf = None
         while opened in self._open:
             ended = self._open.pop()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.docx_styles import ParagraphStyle, W, value_of
+from knotwork._indexing.loaders.docx_styles import ParagraphStyle, W, is_on, value_of
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import whole_number
 
@@ -120,7 +120,6 @@ def _levels(parent: Any) -> Iterator[tuple[int, _Level]]:  # noqa: ANN401
         if form == "custom":
             first = (number_format.get(f"{W}format") or "").split(",")[0].strip()
             form = "decimalZero" if first.startswith("0") else "decimal"
-        legal = level.find(f"{W}isLgl")
         yield (
             int(place),
             _Level(
@@ -128,7 +127,7 @@ def _levels(parent: Any) -> Iterator[tuple[int, _Level]]:  # noqa: ANN401
                 form=form,
                 start=whole_number(value_of(level, "start")),
                 restart=whole_number(value_of(level, "lvlRestart"), _LEVELS),
-                is_legal=legal is not None and legal.get(f"{W}val") not in ("0", "false", "off"),
+                is_legal=bool(is_on(level, "isLgl")),
                 gap="" if value_of(level, "suff") == "nothing" else " ",
                 style=value_of(level, "pStyle"),
             ),
