@@ -51,12 +51,9 @@ _DEEPEST_STYLE = 50
 _SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_CELLS = 1_024
 _META = {
-    "author": "creator",
-    "subject": "subject",
-    "keywords": "keyword",
-    "language": "language",
+    "author": "creator", "subject": "subject", "keywords": "keyword", "language": "language",
     "date": "date",
-}
+}  # fmt: skip
 
 
 class OpenDocumentLoader(FormatLoader, name="odf"):

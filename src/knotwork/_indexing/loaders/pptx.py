@@ -50,21 +50,6 @@ P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _EQUATIONS = ("{http://schemas.microsoft.com/office/drawing/2010/main}m", *EQUATIONS)
 _MEDIA = {f"{A}videoFile": "video", f"{A}audioFile": "sound", f"{A}wavAudioFile": "sound"}
 _ENDINGS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}", "Minus": "{}-", "Period": "{}."}
-_FORMS = {
-    "alphaLc": "lowerLetter",
-    "alphaUc": "upperLetter",
-    "romanLc": "lowerRoman",
-    "romanUc": "upperRoman",
-    "arabicDb": "decimalFullWidth",
-    "circleNumDb": "decimalEnclosedCircle",
-    "circleNumWdBlack": "decimalEnclosedCircle",
-    "circleNumWdWhite": "decimalEnclosedCircle",
-    "ea1Chs": "chineseCounting",
-    "ea1Cht": "chineseCounting",
-    "ea1JpnChsDb": "chineseCounting",
-    "ea1JpnKor": "chineseCounting",
-}
-"""The forms of numbers by the types of PowerPoint without their endings."""
 
 
 class SlidesLoader(FormatLoader, name="pptx"):
@@ -210,8 +195,7 @@ def _counted(paragraph: Any, numbers: dict[int, tuple[str, int]]) -> str:  # noq
     number = last + 1 if before == kind else first
     numbers[level] = kind, number
     ending = next((end for end in _ENDINGS if kind.endswith(end)), "Period")
-    form = _FORMS.get(kind.removesuffix(ending), "decimal")
-    return f"{_ENDINGS[ending].format(written_number(number, form))} "
+    return f"{_ENDINGS[ending].format(written_number(number, kind.removesuffix(ending)))} "
 
 
 def _reduce(root: Any) -> None:  # noqa: ANN401
