@@ -113,6 +113,13 @@ def test_rows_below_the_title_of_a_section_have_it():
     ]
 
 
+def test_titles_above_a_header_are_those_of_the_table():
+    head = "<thead><tr><th colspan=2>Fees<tr><th colspan=2>2026<tr><th>Site<th>Fee</thead>"
+    assert lines(f"{head}<tr><td>Vik<td>30<tr><td>Bo<td>20") == [
+        *("Fees 2026", "", "| Site | Fee |", "| --- | --- |", "| Vik | 30 |", "| Bo | 20 |"),
+    ]
+
+
 def test_a_marked_name_alone_in_its_row_is_the_title_of_a_section():
     parts = [
         f"<tr><td><b>{part}</b><td><td><tr><td>{site}<td>1<td>2"

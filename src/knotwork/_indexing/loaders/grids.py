@@ -97,15 +97,14 @@ def read_table(
     spread = (Row(n, tuple(row)) for n, row in enumerate(spread_cells(rows, wide), start=1))
     lines = [(row, cells) for row, cells in zip(spread, rows, strict=True) if any(row.cells)]
     above: list[tuple[str, ...]] = []
-    while len(lines) > 1 and len(lines[0][1]) == 1 < len(lines[1][1]):
-        row, _ = lines.pop(0)
-        above.append(row.cells)
-        marked -= row.number <= marked
+    while lines and len(lines[0][1]) == 1 and any(len(cells) > 1 for _, cells in lines[1:3]):
+        above.append(lines.pop(0)[0].cells)
     width = count_columns(rows)
     whole = {row.number for row, cells in lines if len(cells) == 1 < width <= cells[0].columns}
     named = takewhile(lambda line: line[0].number not in whole and are_names(line[1]), lines)
     found = [row for row, _ in lines]
-    count = marked or sum(1 for _ in named) % max(1, len(lines))
+    in_head = sum(row.number <= marked for row in found)
+    count = in_head or sum(1 for _ in named) % max(1, len(lines))
     if len(found) > 1 and (count or not _is_keyed([cells for _, cells in lines])):
         first, second = found[0].cells, found[1].cells
         inner = {n for a, b in wide.get(found[0].number, ()) for n in range(a + 1, b + 1)}
