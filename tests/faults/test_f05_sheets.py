@@ -119,6 +119,19 @@ def test_merged_headers_of_a_table_beside_another():
     )
 
 
+REGIONS = [["Site", "Spring", "Autumn"], ["North region"], ["Tor", 1, 2], ["Vik", "closed"]]
+
+
+def test_titles_of_sections_and_wide_cells_count_for_their_rows_and_columns(tmp_path):
+    data = workbook([*REGIONS, ["South region"], ["Bo", 4, 5]], merge("A2:C2", "A5:C5", "B4:C4"))
+    north, south = ("North region",), ("South region",)
+    assert rows_of(data) == [
+        *(("Tor", "1", "2", *north), ("Vik", "closed", "closed", *north), ("Bo", "4", "5", *south)),
+    ]
+    answers = ask(tmp_path, {"sites.xlsx": data}, "How many sites are in the North region?")
+    assert "2" in answers[0]
+
+
 def shown(value, number_format):
     ((_, text),) = rows_of(workbook([["Item", "Value"], ["a", value]], formats=[number_format]))
     line = read("t.xlsx", workbook([["Item", "Value"], ["a", value]], formats=[number_format])).text

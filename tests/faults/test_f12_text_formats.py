@@ -212,6 +212,24 @@ def test_sheets_of_libreoffice_have_typed_values():
     assert [row[1] for row in table.rows] == [43.5, 50]
 
 
+def test_tables_of_libreoffice_in_cells_and_over_cells():
+    two = '<table:table-cell table:number-columns-spanned="2"><text:p>{}</text:p>'
+    two += "</table:table-cell><table:covered-table-cell/>"
+    hours = row(cell("Mon"), cell("8-12")) + row(cell("Tue"), cell("9-13"))
+    held = f"<table:table-cell><table:table>{hours}</table:table></table:table-cell>"
+    rows = (
+        row(cell("Site"), two.format("Fee"))
+        + row(cell(""), cell("Winter"), cell("Summer"))
+        + row(cell("Vik"), two.format("30"))
+        + row(cell("Bo"), held, cell("20"))
+    )
+    text = f"<office:text><text:p>Fees</text:p><table:table>{rows}</table:table></office:text>"
+    assert read("a.odt", make_odf(text)).text.split("\n")[2:] == [
+        *("| Site | Fee Winter | Fee Summer |", "| --- | --- | --- |"),
+        *("| Vik | 30 | 30 |", "| Bo | Mon 8-12; Tue 9-13 | 20 |"),
+    ]
+
+
 SLIDES = (
     '<office:presentation><draw:page><draw:frame presentation:class="title">'
     "<draw:text-box><text:p>Plan"

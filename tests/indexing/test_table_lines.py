@@ -80,6 +80,70 @@ def test_where_a_page_marks_headers_a_table_without_one_has_none(header):
     assert rows(load("b.html", bare)) == [(".sch", "| .sch | Sheet |")]
 
 
+def lines(body):
+    return load("a.html", f"<table>{body}</table>").text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("below", "names"),
+    [
+        ("<td><td>Spring<td>Autumn", "| Site | Visits Spring | Visits Autumn |"),
+        ("<td>Berth<td>Spring<td>Autumn", "| Site Berth | Visits Spring | Visits Autumn |"),
+        ("<td>Tor<td>8<td>9", "| Site | Visits | Visits |"),
+    ],
+)
+def test_a_second_row_of_a_header_may_have_plain_cells(below, names):
+    found = lines(
+        f"<tr><th>Site<th colspan=2>Visits<tr>{below}"
+        "<tr><td>Bo<td>1<td>2<tr><td>Vik<td colspan=2>closed"
+    )
+    assert found[0] == names
+    assert found[-2:] == ["| Bo | 1 | 2 |", "| Vik | closed | closed |"]
+
+
+def test_rows_below_the_title_of_a_section_have_it():
+    assert lines(
+        "<tr><th>Site<th>Visits<tr><td colspan=2>North region<tr><td>Tor<td>1<tr><td>Vik<td>2"
+        "<tr><td>Total<td>3<tr><th colspan=2>South<tr><th colspan=2>Isles<tr><td>Bo<td>4"
+        "<tr><td colspan=2>Without trainees."
+    )[2:] == [
+        *("| North region |  |  |", "| Tor | 1 | North region |", "| Vik | 2 | North region |"),
+        *("| Total | 3 |  |", "| South |  |  |", "| Isles |  |  |", "| Bo | 4 | South, Isles |"),
+        "| Without trainees. |  |  |",
+    ]
+
+
+def test_titles_above_a_header_are_those_of_the_table():
+    head = "<thead><tr><th colspan=2>Fees<tr><th colspan=2>2026<tr><th>Site<th>Fee</thead>"
+    assert lines(f"{head}<tr><td>Vik<td>30<tr><td>Bo<td>20") == [
+        *("Fees 2026", "", "| Site | Fee |", "| --- | --- |", "| Vik | 30 |", "| Bo | 20 |"),
+    ]
+
+
+def test_a_marked_name_alone_in_its_row_is_the_title_of_a_section():
+    parts = [
+        f"<tr><td><b>{part}</b><td><td><tr><td>{site}<td>1<td>2"
+        for part, site in (("North", "Tor"), ("South", "Vik"))
+    ]
+    assert lines(f"<tr><th>Site<th>May<th>Jun{''.join(parts)}")[2:] == [
+        *("| North |  |  |  |", "| Tor | 1 | 2 | North |"),
+        *("| South |  |  |  |", "| Vik | 1 | 2 | South |"),
+    ]
+
+
+def test_a_cell_may_span_more_columns_than_there_are():
+    rows = "<tr><th>Site<th>May<th>Jun<tr><td colspan=99>North<tr><td>Vik<td colspan=99>closed"
+    assert lines(rows)[2:] == ["| North |  |  |  |", "| Vik | closed | closed | North |"]
+
+
+def test_a_short_table_in_a_cell_is_a_part_of_its_row():
+    hours = "<table><tr><th>Day<th>Hours<tr><td>Monday<td>8-12<tr><td>Tuesday<td>9-13</table>"
+    assert lines(f"<tr><th>Site<th>Open<tr><td>Vik<td>{hours} by phone<tr><td>Bo<td>never")[2:] == [
+        "| Vik | Day: Monday, Hours: 8-12; Day: Tuesday, Hours: 9-13 by phone |",
+        "| Bo | never |",
+    ]
+
+
 def test_a_line_leads_into_a_table():
     page = "<p>Defaults:</p><table><tr><td>timeout</td><td>30</td></tr></table>"
     assert leads(load("a.html", page)) == [("table", "Defaults:")]

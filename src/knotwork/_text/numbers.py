@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import simplify
 
-_ONES = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "nineteen",
-]  # fmt: skip
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SMALL = {word: value for value, word in enumerate(_ONES)} | {
-    word: 10 * value for value, word in enumerate(_TENS, start=2)
+SMALL_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
+_TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SMALL = {word: value for value, word in enumerate(SMALL_NUMBERS)} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=3)
 }
 SCALES = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
@@ -77,7 +77,7 @@ def find_numbers(text: str) -> Iterator[Number]:
         elif match["words"]:
             if (written := _read_words(match["words"])) is not None:
                 yield Number(frozenset([written]), start, end, is_written=True)
-        elif (written := _read_chinese(match["chinese"])) is not None:
+        elif (written := read_chinese(match["chinese"])) is not None:
             yield Number(frozenset([written]), start, end, is_written=True)
 
 
@@ -127,7 +127,8 @@ def _read_words(words: str) -> Decimal | None:
     return Decimal(total + part) if has_number else None
 
 
-def _read_chinese(text: str) -> Decimal | None:
+def read_chinese(text: str) -> Decimal | None:
+    """Return the value of Chinese numerals, such as 二十一 and 一点五; None if they are none."""
     whole, _, decimals = text.partition("点")
     if len(whole) > 1 and all(c in _DIGITS_ZH for c in whole):
         value = Decimal("".join(str(_DIGITS_ZH[c]) for c in whole))

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.dates import MONTHS
 from knotwork.evaluation._answer_questions import AnswerQuestion, states
 from knotwork.evaluation._metrics import is_verdict
 from knotwork.records import content_id
 
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*")
 _WIDE = re.compile(f"[{HAN_AND_KANA}]")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+_MONTHS = tuple(map(str.title, MONTHS))
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b", re.IGNORECASE)
 _MADE_UP = ("Alder Voss", "Marit Quill", "Teodor Hask", "Ines Corvall")
 _MADE_UP_HAN = ("林若舟", "沈知远", "陆怀瑾", "秦望舒")

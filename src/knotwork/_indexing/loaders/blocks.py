@@ -266,20 +266,18 @@ class BlockWriter:
         rows: Iterable[Sequence[str]],
         *,
         header: bool | None = None,
-        keyed: bool = False,
         lead: str | None = None,
     ) -> list[Span]:
         """Append a table, and return the spans of its rows without the header.
 
         Blank rows and columns are left out. ``header`` says whether the first row names the
-        columns; None detects it. ``keyed`` says that instead the first cell of each row names the
-        others. A table of one column without a header becomes paragraphs.
+        columns; None detects it. A table of one column without a header becomes paragraphs.
         """
         cleaned = ([" ".join(clean_text(cell).split()) for cell in row] for row in rows)
         filled = [row for row in cleaned if any(row)]
         if filled:
             self.end_lists()
-        if header is None and not keyed:
+        if header is None:
             header = len(filled) > 1 and names_columns(filled[0], filled[1])
         names: Sequence[str] = ()
         if header and len(filled) > 1:
@@ -381,13 +379,8 @@ class BlockWriter:
         self._open.append(opened)
         return opened
 
-    def end(self, opened: OpenBlock, *, label: str | None = None) -> None:
-        """End a block, and those in it; ``label`` replaces its label.
-
-        Does nothing more if a heading has ended it.
-        """
-        if label is not None:
-            opened.label = clean_line(label)
+    def end(self, opened: OpenBlock) -> None:
+        """End a block, and those in it, unless a heading has ended it."""
         self._leaf = None
         while opened in self._open:
             ended = self._open.pop()

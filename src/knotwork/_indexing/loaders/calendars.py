@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import quopri
 import re
-from calendar import month_name
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._text.dates import MONTHS
 from knotwork.errors import LoadError
 
 _LINE = re.compile(
@@ -201,7 +201,11 @@ def _moment(held: _Property) -> str:
     time = _read_time(held)
     if time is None:
         yearly = re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip())
-        return f"{int(yearly[2])} {month_name[int(yearly[1])]}" if yearly else _plain(held.value)
+        return (
+            f"{int(yearly[2])} {MONTHS[int(yearly[1]) - 1].title()}"
+            if yearly
+            else _plain(held.value)
+        )
     return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
 
 
@@ -211,7 +215,7 @@ def _zone(held: _Property) -> str:
 
 
 def _day(day: date) -> str:
-    return f"{day.day} {month_name[day.month]} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1].title()} {day.year}"
 
 
 def _period(values: Mapping[str, list[_Property]]) -> str:

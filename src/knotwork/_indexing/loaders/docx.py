@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -36,12 +36,14 @@ from knotwork._indexing.loaders.docx_styles import (
     size_of,
     value_of,
 )
+from knotwork._indexing.loaders.grids import add_grid, read_table
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
     Source,
     check_archive,
     office_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.office_graphics import Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import RELATIONS, add_item, comment_text
@@ -49,10 +51,9 @@ from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import (
     MAX_HEADER_LENGTH,
     MAX_SPAN,
+    MOST_NESTED,
     SpanningCell,
-    join_header_rows,
-    names_columns,
-    spread_cells,
+    rows_on_a_line,
 )
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
@@ -80,8 +81,6 @@ _PAGE_NUMBER = re.compile(
     r"\W*|\W*(?:page |seite |第 ?)?\d*(?:(?: ?页)?(?: of | von |/|，? ?共) ?\d*)?(?: ?页)?\W*",
     re.IGNORECASE,
 )
-_MOST_NESTED = 400
-"""Characters of tables in a cell that is read as a cell."""
 _MAX_HEADING_SHARE = 1 / 3
 """The share of paragraphs that can be headings; if more are bold, they are bold for another
 reason."""
@@ -366,23 +365,17 @@ class _Body:
             for row in rows:
                 self._add_boxes(row)
             return
-        read = [*_read_rows(rows)]
-        if len(read) > 2 and len(read[0]) == 1 < len(read[1]) and not self._group.caption:
+        heads = (bool(is_on(row[0].getparent().find(f"{W}trPr"), "tblHeader")) for row in rows)
+        marked = sum(1 for _ in takewhile(bool, heads))
+        grid = read_table([*self._read_rows(rows)], marked=marked)
+        if grid.above and not self._group.caption:
             self._end_group()
-            self._group = _Group(read[0][0].text, read[0][0].text)
-            rows, read = rows[1:], read[1:]
+            title = " ".join(text for row in grid.above for text in row if text)
+            self._group = _Group(title, title)
+            grid = replace(grid, above=())
         elif self._group != _Group(self._group.caption, self._group.title):
             self._end_group()
-        bold = [[self._is_bold(cell) for cell in row] for row in rows]
-        marked = [bool(is_on(row[0].getparent().find(f"{W}trPr"), "tblHeader")) for row in rows]
-        has_header = any(marked[:1]) or _is_bold_header(bold)
-        joined, is_joined = join_header_rows(read, len([*takewhile(bool, marked)]))
-        self._group.table = partial(
-            self._writer.table,
-            list(spread_cells(joined)),
-            header=True if has_header or is_joined else None,
-            keyed=not has_header and _is_keyed(rows, bold),
-        )
+        self._group.table = partial(add_grid, self._writer, grid)
         self._add_attached(table)
 
     def _add_boxes(self, row: list[Any]) -> None:
@@ -400,32 +393,28 @@ class _Body:
                 self.add(cell)
                 self._boxes -= 1
 
-    def _is_bold(self, cell: Any) -> bool | None:  # noqa: ANN401
-        """Return True if all text of a cell is bold, None for an empty cell."""
+    def _read_rows(self, rows: list[list[Any]]) -> Iterator[list[SpanningCell]]:
+        """Yield the cells of rows; one merged with the cell above repeats its text if short."""
+        above: dict[int, str] = {}
+        for row in rows:
+            before = value_of(row[0].getparent(), "trPr", "gridBefore")
+            column = max(0, min(whole_number(before, 0), MAX_SPAN))
+            read = [SpanningCell("", is_name=None)] * column
+            for cell in row:
+                text = _cell_text(cell)
+                bold = self._is_bold(cell) if text else None
+                merged = cell.find(f"{W}tcPr/{W}vMerge")
+                if merged is not None and merged.get(f"{W}val") != "restart":
+                    text = above.get(column, "")
+                above[column] = text if len(text) <= MAX_HEADER_LENGTH else ""
+                span = whole_number(value_of(cell, "tcPr", "gridSpan"))
+                read.append(SpanningCell(text, span, is_name=bold))
+                column += span
+            yield read
+
+    def _is_bold(self, cell: Any) -> bool:  # noqa: ANN401
         paragraph = cell.find(f"{W}p")
-        if paragraph is None or not text_of(cell).strip():
-            return None
-        return formatting_of(cell, self._styles.of(paragraph)).bold
-
-
-def _read_rows(rows: list[list[Any]]) -> Iterator[list[SpanningCell]]:
-    """Yield the cells of rows; a cell merged with the one above repeats its text if short."""
-    above: dict[int, str] = {}
-    for row in rows:
-        before = value_of(row[0].getparent(), "trPr", "gridBefore")
-        skipped = min(int(before), MAX_SPAN) if before.isdecimal() else 0
-        read = [SpanningCell("")] * skipped
-        column = skipped
-        for cell in row:
-            text = _cell_text(cell)
-            merged = cell.find(f"{W}tcPr/{W}vMerge")
-            if merged is not None and merged.get(f"{W}val") != "restart":
-                text = above.get(column, "")
-            above[column] = text if len(text) <= MAX_HEADER_LENGTH else ""
-            width = value_of(cell, "tcPr", "gridSpan")
-            read.append(SpanningCell(text, int(width) if width.isdecimal() else 1))
-            column += read[-1].columns
-        yield read
+        return paragraph is not None and formatting_of(cell, self._styles.of(paragraph)).bold
 
 
 def _cell_text(cell: Any) -> str:  # noqa: ANN401
@@ -438,38 +427,16 @@ def _cell_text(cell: Any) -> str:  # noqa: ANN401
 
 
 def _table_text(table: Any) -> str:  # noqa: ANN401
-    rows = [
-        [_cell_text(c) for c in row.iterchildren(f"{W}tc")] for row in table.iterchildren(f"{W}tr")
-    ]
-    if len(rows) > 1 and names_columns(rows[0], rows[1]):
-        names = rows[0]
-        rows = [[f"{name}: {cell}" for name, cell in zip(names, row, strict=False)] for row in rows]
-        return "; ".join(map(", ".join, rows[1:]))
-    return "; ".join(map(" ".join, rows))
+    rows = table.iterchildren(f"{W}tr")
+    return rows_on_a_line([[*map(_cell_text, row.iterchildren(f"{W}tc"))] for row in rows])
 
 
 def _is_layout(rows: list[list[Any]]) -> bool:
     """Return True if a table has tables in it that are too long for its cells."""
     held = [cell for row in rows for cell in row if cell.find(f"{W}tbl") is not None]
     is_grid = len(rows) > 1 and all(len(row) > 1 for row in rows)
-    is_short = all(sum(len(t.text or "") for t in c.iter(f"{W}t")) <= _MOST_NESTED for c in held)
+    is_short = all(sum(len(t.text or "") for t in c.iter(f"{W}t")) <= MOST_NESTED for c in held)
     return bool(held) and not (is_grid and is_short)
-
-
-def _is_bold_header(bold: list[list[bool | None]]) -> bool:
-    """Return True if all cells of the first row are bold and not all cells below it."""
-    first = [cell for cell in bold[0] if cell is not None] if bold else []
-    below = [cell for row in bold[1:] for cell in row if cell is not None]
-    is_named = len(first) > 1 or (bool(first) and len(bold[0]) == 1)
-    return is_named and all(first) and not all(below)
-
-
-def _is_keyed(rows: list[list[Any]], bold: list[list[bool | None]]) -> bool:
-    """Return True if the first cell of every row labels it: it alone is bold, or has a colon."""
-    if not all(len(row) > 1 for row in rows):
-        return False
-    named = all(text_of(row[0]).rstrip().endswith((":", "：")) for row in rows)
-    return named or all(row[0] and not any(row[1:]) for row in bold)
 
 
 class Formatting(NamedTuple):

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.docx_styles import ParagraphStyle, W, value_of
+from knotwork._indexing.loaders.docx_styles import ParagraphStyle, W, is_on, value_of
 from knotwork._indexing.loaders.list_numbers import written_number
+from knotwork._indexing.loaders.loader import whole_number
 
 _LEVELS = 9
 _PLACE = re.compile("%([1-9])")
-_MOST_DIGITS = 6
 _LONGEST = 200
 
 
@@ -55,7 +55,7 @@ class Numbering:
         named = (n for key in style.keys for n, found in levels.items() if found.style == key)
         inherited = style.list_level if style.list_level >= 0 else next(named, 0)
         level = value_of(own, "ilvl") or ("0" if value_of(own, "numId") else str(inherited))
-        number = int(level) if level.isdecimal() and len(level) == 1 else 0
+        number = max(0, whole_number(level, 0))
         return ("" if list_id == "0" else list_id), number
 
     def label(self, list_id: str, level: int) -> str:
@@ -106,7 +106,7 @@ def _lists(root: Any, style_lists: Mapping[str, str]) -> Iterator[tuple[str, _Li
             levels = levels | dict(_levels(override))
             place, start = override.get(f"{W}ilvl") or "", value_of(override, "startOverride")
             if place.isdecimal() and start:
-                starts[int(place)] = _number(start, 1)
+                starts[int(place)] = whole_number(start)
         yield list_id, _List(key, levels, starts)
 
 
@@ -120,20 +120,15 @@ def _levels(parent: Any) -> Iterator[tuple[int, _Level]]:  # noqa: ANN401
         if form == "custom":
             first = (number_format.get(f"{W}format") or "").split(",")[0].strip()
             form = "decimalZero" if first.startswith("0") else "decimal"
-        legal = level.find(f"{W}isLgl")
         yield (
             int(place),
             _Level(
                 text=value_of(level, "lvlText"),
                 form=form,
-                start=_number(value_of(level, "start"), 1),
-                restart=_number(value_of(level, "lvlRestart"), _LEVELS),
-                is_legal=legal is not None and legal.get(f"{W}val") not in ("0", "false", "off"),
+                start=whole_number(value_of(level, "start")),
+                restart=whole_number(value_of(level, "lvlRestart"), _LEVELS),
+                is_legal=bool(is_on(level, "isLgl")),
                 gap="" if value_of(level, "suff") == "nothing" else " ",
                 style=value_of(level, "pStyle"),
             ),
         )
-
-
-def _number(written: str, default: int) -> int:
-    return int(written) if written.isdecimal() and len(written) <= _MOST_DIGITS else default

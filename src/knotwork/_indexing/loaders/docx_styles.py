@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from knotwork._indexing.loaders.loader import whole_number
 from knotwork._indexing.loaders.titles_and_captions import is_monospaced_font
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -139,7 +140,7 @@ class StyleSheet:
             level=1 if role is ParagraphRole.TITLE else _heading_level(names, outline),
             role=role,
             list_id=list_id,
-            list_level=int(list_level) if list_level.isdecimal() else -1,
+            list_level=whole_number(list_level, -1),
             depth=int(item[1] or 1) if (item := _LIST_NAME.fullmatch(names[0])) else 0,
             bold=next((b for run in runs if (b := is_on(run, "b")) is not None), False),
             monospaced=any(map(is_monospaced_font, filter(None, map(font_of, runs[:1])))),
@@ -191,8 +192,7 @@ def value_of(element: Any, *path: str) -> str:  # noqa: ANN401
 
 def size_of(run_properties: Any) -> int:  # noqa: ANN401
     """Return the font size of a run in half points, 0 if it has none of its own."""
-    size = value_of(run_properties, "sz")
-    return int(size) if size.isdigit() and len(size) <= 4 else 0
+    return whole_number(value_of(run_properties, "sz"), 0)
 
 
 def font_of(run_properties: Any) -> str:  # noqa: ANN401

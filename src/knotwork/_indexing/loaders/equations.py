@@ -243,11 +243,5 @@ _WRITERS: dict[str, Callable[[Any, Sequence[str]], str]] = {
     "func": lambda _, parts: " ".join(parts),
     "sPre": lambda _, parts: f"{_scripts('', *_first(parts, 2))} {_first(parts, 3)[2]}",
 }
-for _office, _mathml in {
-    "sSub": "msub",
-    "sSup": "msup",
-    "sSubSup": "msubsup",
-    "limLow": "munder",
-    "limUpp": "msup",
-}.items():
-    _WRITERS[_office] = _WRITERS[_mathml]
+_OFFICE = {"sSub": "msub", "sSup": "msup", "sSubSup": "msubsup", "limLow": "munder"}
+_WRITERS |= {office: _WRITERS[name] for office, name in (*_OFFICE.items(), ("limUpp", "msup"))}

@@ -1,18 +1,30 @@
-"""Split the rows of a sheet or a delimited file into tables: titles, header rows and data."""
+"""Read tables of sheets, delimited files and pages: titles, header rows, sections and data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._indexing.loaders.column_types import MISSING, ShownCell, number_of
 from knotwork._indexing.loaders.loader import TextMeter, clean_line, clean_text
-from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, names_columns
+from knotwork._indexing.loaders.table_rows import (
+    MAX_HEADER_LENGTH,
+    SpanningCell,
+    WideCells,
+    count_columns,
+    names_columns,
+    spread_cells,
+)
 from knotwork._indexing.loaders.table_totals import total_rows
+from knotwork._indexing.loaders.titles_and_captions import is_title_like
+
+if TYPE_CHECKING:
+    from knotwork._indexing.loaders.blocks import BlockWriter
+    from knotwork.records import Span
 
 LEADING_ROWS = 20
 """Most rows to search for a header; a title and notes may be above it."""
@@ -46,22 +58,112 @@ class Row(NamedTuple):
     cells: tuple[str, ...]
 
 
-WideCells = Mapping[int, Sequence[tuple[int, int]]]
-"""The first and last column of merged cells, from 0, by the number of their row."""
-
-
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table of cells: the rows above the header, the header, and the rows below.
 
     If no header was found, ``header`` is empty and all rows are in ``rows``. ``apart`` are the
-    numbers of rows that are not data: totals, repeated headers, labels of groups and notes.
+    numbers of rows that are not data: totals, repeated headers, titles of sections and notes.
+    Rows below the title of a section have it in a last column without a name.
     """
 
     above: tuple[tuple[str, ...], ...]
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     apart: frozenset[int] = frozenset()
+
+
+def add_grid(writer: BlockWriter, grid: Grid) -> list[Span]:
+    """Append a table with what is above it, and return the spans of its rows."""
+    for above in grid.above:
+        cells = list(filter(None, above))
+        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
+    lead = writer.last if grid.above and is_title_like(writer.last) else None
+    rows = [*filter(None, [grid.header]), *(row.cells for row in grid.rows)]
+    return writer.table(rows, header=bool(grid.header), lead=lead)
+
+
+def read_table(
+    rows: Sequence[Sequence[SpanningCell]], *, marked: int = 0, may_have_header: bool = True
+) -> Grid:
+    """Return the table of a page, whose cells have spans and marks.
+
+    The header has the ``marked`` first rows, else those of which all cells are marked as names.
+    Without either, it ``may_have_header`` that looks like one. Rows of one cell over the whole
+    table are titles: at the top, of the table, and further below, of the rows that follow. So are
+    rows with nothing but a marked name, if no other row begins with one.
+    """
+    wide: dict[int, list[tuple[int, int]]] = {}
+    spread = (Row(n, tuple(row)) for n, row in enumerate(spread_cells(rows, wide), start=1))
+    lines = [(row, cells) for row, cells in zip(spread, rows, strict=True) if any(row.cells)]
+    above: list[tuple[str, ...]] = []
+    while lines and len(lines[0][1]) == 1 and any(len(cells) > 1 for _, cells in lines[1:3]):
+        above.append(lines.pop(0)[0].cells)
+    width = count_columns(rows)
+    whole = {row.number for row, cells in lines if len(cells) == 1 < width <= cells[0].columns}
+    named = takewhile(lambda line: line[0].number not in whole and are_names(line[1]), lines)
+    found = [row for row, _ in lines]
+    in_head = sum(row.number <= marked for row in found)
+    count = in_head or sum(1 for _ in named) % max(1, len(lines))
+    if len(found) > 1 and (count or not _is_keyed([cells for _, cells in lines])):
+        first, second = found[0].cells, found[1].cells
+        inner = {n for a, b in wide.get(found[0].number, ()) for n in range(a + 1, b + 1)}
+        first = tuple("" if n in inner else name for n, name in enumerate(first))
+        count = count or int(may_have_header and names_columns(first, second))
+        end = _header_end(found, max(0, count - 1), wide)
+        count = min(end if count or end > 1 else 0, len(found) - 1)
+    body = found[count:]
+    marked_keys = {row.number for row, cells in lines[count:] if cells and cells[0].is_name}
+    if marked_keys <= {row.number for row in body if not any(row.cells[1:])}:
+        whole |= marked_keys
+    titles = {
+        row.number
+        for row, below in pairwise(body)
+        if row.number in whole and is_title_like(row.cells[0])
+    }
+    header = _column_names(found[:count], wide)
+    apart = total_rows([row for row in body if row.number not in whole]) | whole
+    body = [*_with_sections(body, len(header), titles, apart)]
+    return Grid(tuple(above), header, tuple(body), apart)
+
+
+def _with_sections(
+    rows: Sequence[Row], width: int, titles: Collection[int], apart: Collection[int]
+) -> Iterator[Row]:
+    """Yield rows with the title of their section behind their cells, but for those ``apart``.
+
+    The header has ``width`` columns.
+    """
+    width = max([width, *(len(row.cells) for row in rows)])
+    section: tuple[str, ...] = ()
+    is_below = False
+    for row in rows:
+        is_title = row.number in titles
+        if is_title:
+            title = next(filter(None, row.cells))
+            section = (f"{section[0]}, {title}" if is_below else title,)
+        is_below = is_title
+        if section and not is_title and row.number not in apart:
+            blank = [""] * (width - len(row.cells))
+            yield Row(row.number, (*row.cells, *blank, *section))
+        else:
+            yield row
+
+
+def are_names(cells: Sequence[SpanningCell]) -> bool:
+    """Return True if all cells of a row but blank ones are marked as names, not only the first."""
+    marks = [cell.is_name for cell in cells]
+    return False not in marks and True in (marks[1:] or marks)
+
+
+def _is_keyed(rows: Sequence[Sequence[SpanningCell]]) -> bool:
+    """Return True if the first cell of every row names it: it alone is marked, or has a colon."""
+    if not all(len(row) > 1 for row in rows):
+        return False
+    has_colons = all(row[0].text.endswith((":", "：")) for row in rows)
+    return has_colons or all(
+        row[0].is_name and not any(cell.is_name for cell in row[1:]) for row in rows
+    )
 
 
 def read_grids(
@@ -136,20 +238,32 @@ def _as_grid(part: _Part, wide: WideCells) -> Grid:
     if place is None:
         return Grid((), (), tuple(rows))
     place += start
-    top, names = _read_header(rows, place, wide)
-    end = place + len(names) - (place - top)
-    header = tuple(_joined_names(column) for column in zip(*names, strict=True))
-    body = rows[end:]
+    top = place
+    while top > 0 and _is_group_row(rows[top - 1], rows[top], rows[place + 1 :], wide):
+        top -= 1
+    end = _header_end(rows, place, wide, most=_MAX_HEADER_ROWS - (place - top))
+    body = [_with_wide_cells(row, wide.get(row.number, ())) for row in rows[end:]]
     above = tuple(row.cells for row in rows[:top])
-    return Grid(
-        above, header, tuple(body), _rows_apart(body, [r.cells for r in rows[top:end]], wide)
-    )
+    apart, titles = _rows_apart(body, [r.cells for r in rows[top:end]], wide)
+    header = _column_names(rows[top:end], wide)
+    body = [*_with_sections(body, len(header), titles, apart)]
+    return Grid(above, header, tuple(body), apart)
+
+
+def _with_wide_cells(row: Row, wide: Sequence[tuple[int, int]]) -> Row:
+    """Repeat the short text of a wide cell in its columns, but for one that names the row."""
+    cells = list(row.cells)
+    for first, last in wide:
+        if first and first < len(cells) and len(cells[first]) <= MAX_HEADER_LENGTH:
+            cells[first : last + 1] = [cells[first]] * (last + 1 - first)
+    return Row(row.number, tuple(cells)) if wide else row
 
 
 def _rows_apart(
     body: Sequence[Row], headers: Sequence[tuple[str, ...]], wide: WideCells
-) -> frozenset[int]:
-    """Return the numbers of rows that are not data."""
+) -> tuple[frozenset[int], set[int]]:
+    """Return the numbers of rows that are not data, and those of the titles of sections."""
+    labels: set[int] = set()
     apart = {row.number for row in body if row.cells in headers}
     if body and median(_filled(row.cells) for row in body) >= MIN_COLUMNS:
         single = {row.number for row in body if _filled(row.cells) == 1 and row.cells[0]}
@@ -165,7 +279,9 @@ def _rows_apart(
         if len(labels) < 2 or len(headers[-1]) <= MIN_COLUMNS:  # one may lack its values
             labels = {number for number in labels if number in wide}
         apart |= labels
-    return frozenset(apart | total_rows([row for row in body if row.number not in apart]))
+    totals = total_rows([row for row in body if row.number not in apart])
+    titles = labels if body[:1] and body[0].number in labels else labels & wide.keys()
+    return frozenset(apart | totals), titles
 
 
 def _split(filled: Sequence[Row]) -> Iterator[_Part]:
@@ -364,36 +480,36 @@ def _may_name_columns(row: Sequence[str], below: Sequence[Row]) -> bool:
     return sum(digits) * 4 >= len(digits) > 0
 
 
-def _read_header(
-    rows: Sequence[Row], place: int, wide: WideCells
-) -> tuple[int, list[tuple[str, ...]]]:
-    """Return the place of the first header row, and the names in each header row by column."""
-    top = bottom = place
-    while top > 0 and _is_group_row(rows[top - 1], rows[top], rows[place + 1 :], wide):
-        top -= 1
-    while bottom - top + 1 < _MAX_HEADER_ROWS and bottom + 2 < len(rows):
+def _header_end(
+    rows: Sequence[Row], place: int, wide: WideCells, *, most: int = _MAX_HEADER_ROWS
+) -> int:
+    """Return the place behind a header that has a row at ``place``, and ``most`` from it on."""
+    bottom = place
+    while bottom - place + 1 < most and bottom + 2 < len(rows):
         lower, below = rows[bottom + 1], rows[bottom + 2 :]
         is_group = _is_group_row(rows[bottom], lower, below, wide)
         if not is_group and not (bottom == place and _is_unit_row(rows[bottom], lower, below)):
             break
         bottom += 1
-    header = rows[top : bottom + 1]
-    width = max(len(row.cells) for row in header)
+    return bottom + 1
+
+
+def _column_names(header: Sequence[Row], wide: WideCells) -> tuple[str, ...]:
+    """Return the names of the columns, whose parts are in several rows."""
+    width = max((len(row.cells) for row in header), default=0)
     names = [[*row.cells, *[""] * (width - len(row.cells))] for row in header]
-    for place_, upper in enumerate(names[:-1]):
-        lower_cells = [
-            any(other[column] for other in names[place_ + 1 :]) for column in range(width)
-        ]
-        merged = wide.get(header[place_].number)
+    for place, upper in enumerate(names[:-1]):
+        has_lower = [any(other[n] for other in names[place + 1 :]) for n in range(width)]
+        merged = wide.get(header[place].number)
         for column in range(1, width):
             is_within = (
                 any(first < column <= last for first, last in merged)
                 if merged
-                else lower_cells[column] and lower_cells[column - 1]
+                else has_lower[column] and has_lower[column - 1]
             )
             if not upper[column] and is_within:
                 upper[column] = upper[column - 1]
-    return top, [tuple(row) for row in names]
+    return tuple(map(_joined_names, zip(*names, strict=True)))
 
 
 def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells) -> bool:
@@ -405,9 +521,13 @@ def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells)
     merged = wide.get(upper.number, ())
     if len(named) < MIN_COLUMNS or not any(above) or not all(map(_may_name, filter(None, parts))):
         return False
-    if any(first == 0 and last >= width - 1 for first, last in merged):
+    texts = [place for place in range(width) if above[place] or parts[place]]
+    if any(first <= texts[0] and texts[-1] <= last for first, last in merged):
         return False  # a title
-    if any(parts[place] for first, last in merged for place in range(first + 1, last + 1)):
+    covered = {place for first, last in merged for place in range(first, last + 1)}
+    names_parts = any(parts[n] for first, last in merged for n in range(first + 1, last + 1))
+    is_only = all(parts[n] in ("", above[n]) for n in range(width) if n not in covered)
+    if names_parts and (is_only or _heads_values(parts, below[:1])):
         return True
     if not any(map(_YEAR.fullmatch, parts)) and not _heads_values(parts, below):
         return False
@@ -423,7 +543,7 @@ def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells)
         place + 1 < width and not above[place + 1] for place in range(width) if above[place]
     )
     is_split = bool(above[key] and parts[key] and above[key] != parts[key]) and not is_wide
-    gaps = [place for place in named if not above[place]]
+    gaps = [place for place in named if not above[place] and any(above[:place])]
     has_groups = _filled(above) >= MIN_COLUMNS or not above[key]
     return bool(gaps) and has_groups and not is_split
 

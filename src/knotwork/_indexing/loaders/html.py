@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from itertools import dropwhile, islice, takewhile
 from math import inf
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from urllib.parse import unquote, urljoin
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
+from knotwork._indexing.loaders.grids import add_grid, are_names, read_table
 from knotwork._indexing.loaders.lines import has_items, typed_item, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -25,12 +27,20 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     clean_text,
     flat_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.style_sheets import apply_style_sheets
-from knotwork._indexing.loaders.table_rows import SpanningCell, spread_cells
+from knotwork._indexing.loaders.table_rows import MOST_NESTED, SpanningCell, rows_on_a_line
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
 from knotwork._indexing.loaders.web_notes import attach_notes
-from knotwork._indexing.loaders.web_page import BLOCKS, classes, clean_page, name_of, names
+from knotwork._indexing.loaders.web_page import (
+    BLOCKS,
+    classes,
+    clean_page,
+    name_of,
+    names,
+    replace,
+)
 from knotwork._text.sentences import join_lines, without_wide_wraps
 from knotwork.records import BlockKind
 
@@ -147,15 +157,6 @@ _KINDS = {
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LISTS = ("ol", "ul", "menu")
 _LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([a-zA-Z-]{1,30})")
-_FORMS = {
-    "a": "lowerLetter", "lower-alpha": "lowerLetter", "lower-latin": "lowerLetter",
-    "A": "upperLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
-    "i": "lowerRoman", "lower-roman": "lowerRoman", "I": "upperRoman", "upper-roman": "upperRoman",
-    "decimal-leading-zero": "decimalZero", "cjk-decimal": "ideographDigital",
-    "cjk-ideographic": "chineseCounting", "simp-chinese-informal": "chineseCounting",
-    "trad-chinese-informal": "chineseCounting",
-}  # fmt: skip
-"""Numbers of lists in HTML and CSS, as Office Open XML names them."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHOLE = (*_HEADINGS, "dt", "pre")
 """Elements whose text is one block, whatever blocks are in them."""
@@ -167,7 +168,6 @@ _LANGUAGE = re.compile(
 )
 _NO_LANGUAGE = names("default none text plaintext plain highlighter-rouge")
 _CODE_DEPTH = 3
-_MOST_HEADERS = 5
 _MOST_BESIDE_CODE = 2
 """Elements in one around a listing that may name its language: the listing and a button."""
 
@@ -193,11 +193,11 @@ class _Numbers(NamedTuple):
         style = styled[1].lower() if styled else element.get("type") or ""
         if name != "ol" or style == "none":
             return cls()
-        form = _FORMS.get(style, "decimal")
+        form = style or "decimal"
         if element.get("reversed") is None:
-            return cls(form, _integer(element.get("start"), 1))
+            return cls(form, whole_number(element.get("start"), 1))
         items = sum(name_of(item) == "li" for item in element)
-        return cls(form, _integer(element.get("start"), items), -1)
+        return cls(form, whole_number(element.get("start"), items), -1)
 
 
 @dataclass(slots=True)
@@ -227,7 +227,7 @@ class _Walk:
     def walk(self, root: Any) -> None:  # noqa: ANN401
         from lxml import etree
 
-        self._marks_headers = any(map(_count_headers, root.iter("{*}table")))
+        self._marks_headers = any(map(_marks_header, root.iter("{*}table")))
         events = etree.iterwalk(root, events=("start", "end"))
         skipped = None
         for event, element in events:
@@ -310,7 +310,7 @@ class _Walk:
         if name != "li" or not self._lists or not self._lists[-1].form:
             return "", ""
         numbers = self._lists[-1]
-        number = _integer(element.get("value"), numbers.next)
+        number = whole_number(element.get("value"), numbers.next)
         self._lists[-1] = numbers._replace(next=number + numbers.step)
         mark = f"{written_number(number, numbers.form)}."
         return (mark, "") if mark[:-1].isdecimal() else ("", f"{mark} ")
@@ -445,21 +445,22 @@ class _Walk:
             if _is_link(inner, name):
                 self._link(inner, _text_of(inner))
         captions = [_text_of(caption) for caption in table.iter("{*}caption")]
+        for inner in reversed([*table.iterdescendants("{*}table")]):
+            lines = [[*map(_text_of, _cells(row))] for row in inner.iter("{*}tr")]
+            replace(inner, f" {rows_on_a_line(lines)} ")
         rows = list(dropwhile(operator.not_, map(_cells, table.iter("{*}tr"))))
-        headers = _count_headers(table)
-        while headers > 1 and len(rows[0]) == 1:
-            captions.append(_text_of(rows.pop(0)[0]))
-            headers -= 1
+        marked = takewhile(lambda cells: cells and _is_in_head(cells[0].getparent()), rows)
+        grid = read_table(
+            [[*map(_read_cell, row)] for row in rows],
+            marked=sum(1 for _ in marked),
+            # If other tables of the page mark their header, one without a mark has none.
+            may_have_header=not self._marks_headers,
+        )
+        captions += (" ".join(filter(None, row)) for row in grid.above)
         caption = " ".join(filter(None, captions))
-        cells = ([_read_cell(cell) for cell in row] for row in rows)
         with self._writer.block(BlockKind.BOX, caption) if caption else nullcontext():
             self._writer.paragraph(caption)
-            self._writer.table(
-                spread_cells(cells, headers=headers),
-                # If other tables of the page mark their header, one without a mark has none.
-                header=headers > 0 or (False if self._marks_headers else None),
-                keyed=all(map(_is_keyed, filter(None, rows))),
-            )
+            add_grid(self._writer, replaced(grid, above=()))
 
 
 def _language(code: Any) -> str:  # noqa: ANN401
@@ -505,33 +506,16 @@ def _text_of(element: Any, most: float = inf) -> str:  # noqa: ANN401
     return " ".join(without_wide_wraps("".join(parts)).split())
 
 
-def _count_headers(table: Any) -> int:  # noqa: ANN401
-    """Return the number of rows that are marked as the header of a table.
-
-    They are in a `thead`, or all their cells are `th` elements; in the first row, these may be bold
-    and the corner may be empty. Cells of the header that span rows make these part of it.
-    """
-    rows = [row for row in islice(table.iter("{*}tr"), _MOST_HEADERS + 1) if _cells(row)]
-    if not rows or not _is_header(rows[0]):
-        return 0
-    further = takewhile(_is_further_header, rows[1:])
-    spans = [cell for cell in map(_read_cell, _cells(rows[0])) if cell.text]
-    is_grouped = any(cell.columns > 1 for cell in spans)
-    reached = max((cell.rows for cell in spans if is_grouped), default=1)
-    return min(max(1 + sum(1 for _ in further), reached), max(1, len(rows) - 1))
+def _marks_header(table: Any) -> bool:  # noqa: ANN401
+    """Return True if the first row of a table is in a `thead`, or its cells are marked."""
+    row = next(filter(_cells, table.iter("{*}tr")), None)
+    if row is None or next(row.iter("{*}table"), None) is not None:
+        return False
+    return _is_in_head(row) or are_names([*map(_read_cell, _cells(row))])
 
 
-def _is_header(row: Any) -> bool:  # noqa: ANN401
-    if name_of(row.getparent()) == "thead":
-        return True
-    corner, *others = _cells(row)
-    named = others if others and not _text_of(corner) else [corner, *others]
-    return all(name_of(cell) == "th" or _is_bold(cell) for cell in named)
-
-
-def _is_further_header(row: Any) -> bool:  # noqa: ANN401
-    is_marked = all(name_of(cell) == "th" for cell in row if name_of(cell) in ("td", "th"))
-    return is_marked if name_of(row.getparent()) != "thead" else True
+def _is_in_head(row: Any) -> bool:  # noqa: ANN401
+    return name_of(row.getparent()) == "thead"
 
 
 def _is_bold(cell: Any) -> bool:  # noqa: ANN401
@@ -543,32 +527,30 @@ def _cells(row: Any) -> list[Any]:  # noqa: ANN401
     return [cell for cell in row if name_of(cell) in ("td", "th")]
 
 
-def _is_keyed(row: list[Any]) -> bool:
-    """Return True if the first cell of a row is a `th` element and no other cell is."""
-    first, *others = map(name_of, row)
-    return first == "th" and bool(others) and "th" not in others
-
-
 def _read_cell(cell: Any) -> SpanningCell:  # noqa: ANN401
-    return SpanningCell(_text_of(cell), _count(cell.get("colspan")), _count(cell.get("rowspan")))
-
-
-def _integer(value: str | None, default: int) -> int:
-    return int(value) if value and re.fullmatch(r"\s*[-+]?\d{1,9}\s*", value) else default
-
-
-def _count(value: str | None) -> int:
-    """Return the value of an attribute that is a positive number, by default 1."""
-    return int(value) if value and re.fullmatch(r"[1-9]\d{0,4}", value) else 1
+    text = _text_of(cell)
+    is_name = name_of(cell) == "th" or (_is_bold(cell) if text else None)
+    columns, rows = (whole_number(cell.get(name)) for name in ("colspan", "rowspan"))
+    return SpanningCell(text, columns, rows, is_name)
 
 
 def _is_layout(table: Any) -> bool:  # noqa: ANN401
-    """Return True if a table only arranges content: it contains other blocks, or is a note."""
+    """Return True if a table only arranges content: it contains other blocks, or is a note.
+
+    A short table in a cell of a row is a part of the row.
+    """
     parent = table.getparent()
     if parent is not None and "admonitionblock" in classes(parent):
         return True
-    inside = (name_of(element) for element in table.iterdescendants())
-    return any(name in ("table", "h1", "h2", "h3", "h4", "ul", "ol", "pre") for name in inside)
+    parts = (part if name_of(part) != "tr" else [part] for part in table)
+    rows = [_cells(row) for part in parts for row in part if name_of(row) == "tr"]
+    is_grid = len(rows) > 1 and all(len(row) > 1 for row in rows)
+    for inner in table.iterdescendants():
+        name = name_of(inner)
+        is_nested = name == "table" and not (is_grid and _text_of(inner, MOST_NESTED))
+        if is_nested or name in ("h1", "h2", "h3", "h4", "ul", "ol", "pre"):
+            return True
+    return False
 
 
 def _main_part(root: Any) -> Any:  # noqa: ANN401

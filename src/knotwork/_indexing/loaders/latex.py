@@ -51,11 +51,7 @@ _ACCENT = re.compile(
 _HEAD = re.compile(r"\\(?:title|author|date)(?=[\[{])")
 _BRACE = re.compile(r"\\.|[{}]")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
-_FORMS = {
-    "alph": "lowerLetter", "a": "lowerLetter", "Alph": "upperLetter", "A": "upperLetter",
-    "roman": "lowerRoman", "i": "lowerRoman", "Roman": "upperRoman", "I": "upperRoman",
-}  # fmt: skip
-"""Numbers of lists by their names and their first ones, as Office Open XML names them."""
+_FORMS = {"alph": "a", "Alph": "A", "roman": "i", "Roman": "I", "arabic": "1"}
 _LABEL = re.compile(
     r"label\s*=\s*\{?([^\\,{}]{0,20})\\(alph|Alph|roman|Roman|arabic)\*([^,{}]{0,20})"
     r"|(\W{0,3})([aAiI1])(\W{0,3})$"
@@ -119,9 +115,9 @@ class _List:
         """Read the options of a list."""
         if found := _LABEL.match(options) or _LABEL.search(options, options.find("label")):
             before, form, after = filter(None.__ne__, found.groups())
-            self.form = _FORMS.get(form, "decimal")
+            self.form = _FORMS.get(form, form)
             self.before, self.after = before, after
-            if self.form == "decimal" and not before and after in ("", ".", ")"):
+            if self.form == "1" and not before and after in ("", ".", ")"):
                 self.form = ""
         if start := _START.search(options):
             self.number = int(start[1]) - 1

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
+from knotwork._text.numbers import read_chinese
 from knotwork._text.sentences import is_wide
 
 _BULLETS = "•▪◦‣●○■□◆◇►▶➢➤✓\uf0a7\uf0b7\uf0d8\uf0fc"
@@ -66,21 +67,12 @@ def _places(match: re.Match[str]) -> tuple[int, ...]:
     if "c" in found:
         return (ord(found["c"]) - ord("①") + 1,)
     if "h" in found:
-        return (_read_numeral(found["h"]),)
+        return (int(read_chinese(found["h"]) or 0),)
     if "l" not in found:
         return (0,)
     letters = found["l"].lower()
     letter = (ord(letters) - ord("a") + 1,) if len(letters) == 1 else ()
     return (*letter, *filter(None, (_ROMAN.get(letters),)))
-
-
-def _read_numeral(text: str) -> int:
-    """Return the value of a Chinese numeral below 100."""
-    tens, mark, ones = text.partition("十")
-    digits = {numeral: value for value, numeral in enumerate("一二三四五六七八九", 1)}
-    if not mark:
-        return digits.get(text, 0)
-    return 10 * digits.get(tens, 1) + digits.get(ones, 0)
 
 
 def follows(item: Line, line: Line) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from knotwork._text.numbers import SMALL_NUMBERS
 
 _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
@@ -47,10 +49,6 @@ def chinese(number: int, signs: tuple[str, str] = _HAN) -> str:
     return written.removeprefix("一") if signs is _HAN and 10 <= number < 20 else written
 
 
-def _circled(number: int) -> str:
-    return chr(0x2460 + number - 1) if 0 < number <= 20 else str(number)
-
-
 def _ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
@@ -60,25 +58,18 @@ def _cycle(signs: str) -> Callable[[int], str]:
     return lambda number: signs[(number - 1) % len(signs)] if number > 0 else str(number)
 
 
-def _full_width(number: int) -> str:
-    return str(number).translate({ord("0") + n: 0xFF10 + n for n in range(10)})
+def _digits(signs: str) -> Callable[[int], str]:
+    return lambda number: "".join(signs[int(d)] if d.isdigit() else d for d in str(number))
 
 
-_CARDINALS = (
-    "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen "
-    "Sixteen Seventeen Eighteen Nineteen Twenty"
-)
+def _listed(signs: Sequence[str]) -> Callable[[int], str]:
+    return lambda number: signs[number - 1] if 0 < number <= len(signs) else str(number)
+
+
 _ORDINALS = (
     "First Second Third Fourth Fifth Sixth Seventh Eighth Ninth Tenth Eleventh Twelfth Thirteenth "
     "Fourteenth Fifteenth Sixteenth Seventeenth Eighteenth Nineteenth Twentieth"
 )
-
-
-def _word_of(number: int, words: str) -> str:
-    found = words.split()
-    return found[number - 1] if 0 < number <= len(found) else str(number)
-
-
 _FORMS: dict[str, Callable[[int], str]] = {
     "none": lambda _: "",
     "lowerLetter": letters,
@@ -88,33 +79,43 @@ _FORMS: dict[str, Callable[[int], str]] = {
     "decimalZero": lambda n: f"{n:02d}",
     "numberInDash": lambda n: f"- {n} -",
     "ordinal": _ordinal,
-    "cardinalText": lambda n: _word_of(n, _CARDINALS),
-    "ordinalText": lambda n: _word_of(n, _ORDINALS),
+    "cardinalText": _listed([word.title() for word in SMALL_NUMBERS[1:]]),
+    "ordinalText": _listed(_ORDINALS.split()),
     "russianLower": lambda n: letters(n, _RUSSIAN),
     "russianUpper": lambda n: letters(n, _RUSSIAN).upper(),
     "ideographTraditional": _cycle("甲乙丙丁戊己庚辛壬癸"),
     "ideographZodiac": _cycle("子丑寅卯辰巳午未申酉戌亥"),
+    "ideographDigital": _digits(_HAN[0]),
+    "chineseCounting": chinese,
+    "chineseLegalSimplified": lambda n: chinese(n, _LEGAL),
+    "decimalEnclosedCircle": _listed("①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"),
     "decimalEnclosedParen": lambda n: f"({n})",
     "decimalEnclosedFullstop": lambda n: f"{n}.",
+    "decimalFullWidth": _digits("０１２３４５６７８９"),
 }
-_FORMS |= dict.fromkeys(
-    (
-        *("chineseCounting", "chineseCountingThousand", "taiwaneseCounting", "koreanCounting"),
-        *("taiwaneseCountingThousand", "japaneseCounting"),
-    ),
-    chinese,
-)
-_FORMS |= dict.fromkeys(
-    ("chineseLegalSimplified", "ideographLegalTraditional"), lambda n: chinese(n, _LEGAL)
-)
-_FORMS |= dict.fromkeys(("decimalEnclosedCircle", "decimalEnclosedCircleChinese"), _circled)
-_FORMS |= dict.fromkeys(("decimalFullWidth", "decimalFullWidth2"), _full_width)
-_FORMS |= dict.fromkeys(
-    ("ideographDigital", "japaneseDigitalTenThousand", "taiwaneseDigital"),
-    lambda n: "".join(_HAN[0][int(d)] for d in str(n)) if n >= 0 else str(n),
-)
+_ALIKE = {
+    "lowerLetter": "a alphaLc lower-alpha lower-latin",
+    "upperLetter": "A alphaUc upper-alpha upper-latin",
+    "lowerRoman": "i romanLc lower-roman",
+    "upperRoman": "I romanUc upper-roman",
+    "decimalZero": "decimal-leading-zero",
+    "ideographTraditional": "甲",
+    "ideographDigital": "japaneseDigitalTenThousand taiwaneseDigital cjk-decimal",
+    "chineseCounting": "一 chineseCountingThousand taiwaneseCounting taiwaneseCountingThousand "
+    "japaneseCounting koreanCounting ea1Chs ea1Cht ea1JpnChsDb ea1JpnKor cjk-ideographic "
+    "simp-chinese-informal trad-chinese-informal",
+    "chineseLegalSimplified": "ideographLegalTraditional",
+    "decimalEnclosedCircle": "① decimalEnclosedCircleChinese circleNumDb circleNumWdBlack "
+    "circleNumWdWhite",
+    "decimalFullWidth": "decimalFullWidth2 arabicDb",
+}
+"""Other names of forms: more of Word, the first numbers, and those of PowerPoint and CSS."""
+_FORMS |= {name: _FORMS[form] for form, names in _ALIKE.items() for name in names.split()}
 
 
 def written_number(number: int, form: str) -> str:
-    """Return a number in a form of Office Open XML, such as "upperRoman"; 1, 2, 3 if unknown."""
+    """Return a number in a form; 1, 2, 3 if it is unknown.
+
+    A form is named as in Word ("upperRoman"), PowerPoint or CSS, or by its first number.
+    """
     return _FORMS.get(form, str)(number)

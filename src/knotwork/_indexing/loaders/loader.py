@@ -208,6 +208,11 @@ def clean_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def whole_number(text: str | None, default: int = 1) -> int:
+    """Return the number that an attribute states in at most nine digits, else the default."""
+    return int(text) if text and re.fullmatch(r"\s*[-+]?[0-9]{1,9}\s*", text) else default
+
+
 class TextMeter:
     """Counts the characters that are taken from a file, while they are taken."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.column_types import ShownCell
@@ -17,10 +16,16 @@ from knotwork._text.dates import MONTHS
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|[\\!](?P<escaped>.)|\[\$(?P<currency>[^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]'
-    r"|_.|\*.|(?P<exponent>[Ee][+-]0+)|(?P<digits>[0#?]+)|(?P<other>.)"
+    r"|_.|\*.|@|(?P<mark>[0-9#?.,/%]|[Ee][+-]0+)|(?P<other>.)"
 )
 _SECTION = re.compile(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;])*')
-_MARKS = {",": "comma", ".": "point", "/": "stroke", "%": "percent"}
+_EXPONENT = re.compile(r"[Ee][+-](0+)")
+_FRACTION = re.compile(r"(?P<whole>[0#?]+[^0#?/]+)?[0#?]+[^0#?/]*/[^0-9#?/]*(?P<below>[0-9#?]+)")
+_NUMBER = re.compile(
+    r"(?P<whole>[0#?](?:[^.]*[0#?])?)?(?:\.(?P<decimals>(?:[^.%]*[0#?])?))?(?P<thousands>,*)"
+)
+_LITERALS = 0xF0000
+"""Literals are moved here, so that they are no marks of a format."""
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[(?![hms]+\])[^\]]*\]|_.|\*.', re.IGNORECASE)
 _MAX_FORMAT = 255
 """Excel allows no longer format."""
@@ -29,67 +34,60 @@ _EXACT = Context(prec=1_000)
 
 
 class _Section(NamedTuple):
-    """A section of a number format: literals and placeholders of digits."""
+    """A section of a number format: what stands around a number, and how that is written.
 
-    parts: tuple[tuple[str, str], ...]
-    whole: int
-    decimals: int
-    fewest_decimals: int
-    grouped: bool
-    power: int
-    exponent: int
-    denominator: str
-    is_general: bool
+    ``whole`` has the placeholders of digits before the point, and literals between them.
+    """
+
+    before: str
+    after: str = ""
+    whole: str = ""
+    decimals: str = ""
+    power: int = 0
+    exponent: int = 0
+    denominator: str = ""
+    has_number: bool = True
+    is_general: bool = False
+
+    @property
+    def is_code(self) -> bool:
+        """True if literals are between the digits, as in 000-0000."""
+        return any(ord(sign) >= _LITERALS for sign in self.whole)
 
     def show(self, value: float) -> str:
         """Return a number without its sign."""
-        if self.is_general:
-            number = plain_number(value)
-        elif self.denominator:
-            return self._around(_as_fraction(value, self.denominator, has_whole=self.whole > 0))
-        elif self.exponent:
-            base, _, power = f"{value:.{self.decimals}E}".partition("E")
-            number = f"{base}E{power[0]}{power[1:].lstrip('0').zfill(self.exponent)}"
-        else:
-            scaled = Decimal(repr(value)).scaleb(self.power, _EXACT)
-            unit = Decimal(1).scaleb(-self.decimals)
-            whole, _, rest = f"{scaled.quantize(unit, ROUND_HALF_UP, _EXACT):f}".partition(".")
-            rest = rest[: self.fewest_decimals] + rest[self.fewest_decimals :].rstrip("0")
-            whole = whole.zfill(self.whole)
-            if self.whole == 0 and rest and whole == "0":
-                whole = ""
-            if sum(kind == "whole" for kind, _ in self.parts) > 1:
-                return self._spread(whole)
-            number = (f"{int(whole or 0):,}" if self.grouped else whole) + (
-                f".{rest}" if rest else ""
-            )
-        return self._around(number)
+        number = self._number(value) if self.has_number else ""
+        shown = f"{self.before}{number}{self.after}"
+        return "".join(chr(ord(c) - _LITERALS) if ord(c) >= _LITERALS else c for c in shown)
 
-    def _around(self, number: str) -> str:
-        """Put a number at the first placeholder."""
-        texts, is_placed = [], False
-        for kind, text in self.parts:
-            if kind == "literal":
-                texts.append(text)
-            elif not is_placed:
-                texts.append(number)
-                is_placed = True
-        return "".join(texts)
+    def _number(self, value: float) -> str:
+        if self.is_general:
+            return plain_number(value)
+        if self.denominator:
+            return _as_fraction(value, self.denominator, has_whole=bool(self.whole))
+        if self.exponent:
+            base, _, power = f"{value:.{len(self.decimals)}E}".partition("E")
+            return f"{base}E{power[0]}{power[1:].lstrip('0').zfill(self.exponent)}"
+        scaled = Decimal(repr(value)).scaleb(self.power, _EXACT)
+        unit = Decimal(1).scaleb(-len(self.decimals))
+        digits, _, rest = f"{scaled.quantize(unit, ROUND_HALF_UP, _EXACT):f}".partition(".")
+        fewest, fewest_decimals = self.whole.count("0"), self.decimals.count("0")
+        rest = rest[:fewest_decimals] + rest[fewest_decimals:].rstrip("0")
+        digits = "" if not fewest and rest and digits == "0" else digits.zfill(fewest)
+        if self.is_code:
+            return self._spread(digits)
+        if "," in self.whole:
+            digits = f"{int(digits or 0):,}"
+        return f"{digits}.{rest}" if rest else digits
 
     def _spread(self, digits: str) -> str:
-        """Fill placeholders with literals between them from the right, as in 000-0000."""
+        """Fill placeholders with literals between them from the right."""
         texts: list[str] = []
-        first = next(place for place, (kind, _) in enumerate(self.parts) if kind == "whole")
-        for place in range(len(self.parts) - 1, -1, -1):
-            kind, text = self.parts[place]
-            if kind != "whole":
-                texts.append(text if kind == "literal" else "")
-            elif place == first:
-                texts.append(digits)
-            else:
-                texts.append(digits[-len(text) :])
-                digits = digits[: -len(text)]
-        return "".join(reversed(texts))
+        for sign in reversed(self.whole[1:]):
+            is_place = sign in "0#?"
+            texts.append(digits[-1:] if is_place else sign.strip(","))
+            digits = digits[:-1] if is_place else digits
+        return digits + "".join(reversed(texts))
 
 
 def show_value(value: Any, number_format: str) -> str:  # noqa: ANN401 - whatever a cell holds
@@ -126,9 +124,9 @@ def _show_number(value: float, number_format: str) -> str:
     plain = plain_number(value)
     if not text or (text in {plain, "-"} and text == plain):
         return plain
-    if re.fullmatch(r"0\d+", text) or not any(kind != "literal" for kind, _ in section.parts):
+    if re.fullmatch(r"0\d+", text) or not section.has_number:
         return text if text.isdigit() else ShownCell(text, value)
-    if sum(kind == "whole" for kind, _ in section.parts) > 1 and section.power >= 0:
+    if section.is_code and section.power >= 0:
         return text  # a code, such as a phone number
     typed = value * 100 if section.power == 2 else value
     return ShownCell(text, _tidy(typed))
@@ -147,59 +145,36 @@ def _sections(number_format: str) -> tuple[_Section, ...]:
 
 
 def _read_section(text: str) -> _Section:
-    tokens = list(_tokens(text))
-    kinds = [kind for kind, _ in tokens]
-    places = [place for place, kind in enumerate(kinds) if kind == "digits"]
-    last = places[-1] if places else len(tokens)
-    point = kinds.index("point") if "point" in kinds else len(tokens)
-    whole = "".join(digits for kind, digits in tokens[:point] if kind == "digits").count("0")
-    decimals = "".join(digits for kind, digits in tokens[point:] if kind == "digits")
-    denominator = ""
-    stroke = kinds.index("stroke") if "stroke" in kinds else 0
-    if places and places[0] < stroke:  # "# ?/?" or "?/8"
-        below = [
-            *takewhile(lambda token: token[1].strip("?#0123456789") == "", tokens[stroke + 1 :])
-        ]
-        denominator = "".join(digits for _, digits in below)
-        whole = sum(place < stroke for place in places) > 1
-        tokens = [*tokens[: places[0] + 1], *tokens[stroke + 1 + len(below) :]]
+    is_general = "general" in text.lower()
+    marks = _TOKEN.sub(_marked, re.sub("general", "0", text, flags=re.IGNORECASE))
+    exponent = _EXPONENT.search(marks)
+    marks = _EXPONENT.sub("", marks)
+    if fraction := _FRACTION.search(marks):  # "# ?/?" or "?/8"
+        before, after = marks[: fraction.start()], marks[fraction.end() :]
+        return _Section(
+            before, after, whole="#" if fraction["whole"] else "", denominator=fraction["below"]
+        )
+    first = re.search("[0#?.]", marks)
+    number = _NUMBER.match(marks, first.start()) if first else None
+    if number is None:
+        return _Section(marks, has_number=False)
     return _Section(
-        tuple(_parts(tokens)),
-        whole,
-        len(decimals),
-        decimals.count("0"),
-        "comma" in kinds[:last],
-        2 * kinds.count("percent") - 3 * kinds[last:].count("comma"),
-        next((len(digits) - 2 for kind, digits in tokens if kind == "exponent"), 0),
-        denominator,
-        "general" in text.lower(),
+        marks[: number.start()],
+        re.sub("[0#?.,]", "", marks[number.end() :]),
+        number["whole"] or "",
+        re.sub("[^0#?]", "", number["decimals"] or ""),
+        2 * marks.count("%") - 3 * len(number["thousands"]),
+        len(exponent[1]) if exponent else 0,
+        is_general=is_general,
     )
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    for match in _TOKEN.finditer(re.sub("general", "0", text, flags=re.IGNORECASE)):
-        kind = match.lastgroup
-        if kind == "other":
-            yield _MARKS.get(match[kind], "literal"), match[kind].replace("@", "")
-        elif kind:
-            yield kind if kind in {"digits", "exponent"} else "literal", match[kind]
-
-
-def _parts(tokens: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the literals, and the placeholders of digits before the point."""
-    parts: list[tuple[str, str]] = []
-    is_behind = False
-    for kind, text in tokens:
-        if kind in {"literal", "percent"}:
-            parts.append(("literal", text))
-        elif kind == "point" and not any(kind == "whole" for kind, _ in parts):
-            parts.append(("whole", ""))
-        elif kind == "digits" and not is_behind and parts and parts[-1][0] == "whole":
-            parts[-1] = ("whole", parts[-1][1] + text)
-        elif kind == "digits" and not is_behind:
-            parts.append(("whole", text))
-        is_behind = is_behind or kind == "point"
-    return parts
+def _marked(token: re.Match[str]) -> str:
+    """Return a mark of a format as it is, and a literal moved to `_LITERALS`."""
+    kind = token.lastgroup
+    text = token[kind] if kind else ""
+    literals = (chr(ord(c) + _LITERALS) if ord(c) <= 0xFFFF else c for c in text)
+    return text if kind == "mark" else "".join(literals)
 
 
 def _as_fraction(value: float, denominator: str, *, has_whole: bool) -> str:

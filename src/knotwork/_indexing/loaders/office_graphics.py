@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import whole_number
 from knotwork._indexing.loaders.office_markup import RELATIONS, parsed
 from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._text.languages import detect_language
@@ -94,8 +95,7 @@ class Graphics:
         below: dict[str, list[tuple[int, str]]] = {}
         for link in root.iter(f"{D}cxn"):
             if link.get("type", "parOf") == "parOf":
-                order = link.get("srcOrd") or "0"
-                place = int(order) if order.isdecimal() else 0
+                place = whole_number(link.get("srcOrd"), 0)
                 below.setdefault(link.get("srcId"), []).append((place, link.get("destId")))
         tops = [p.get("modelId") for p in root.iter(f"{D}pt") if p.get("type") == "doc"]
         waiting = [(0, key) for key in reversed(tops or list(texts))]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html import escape
@@ -28,10 +29,10 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     open_archive,
     parse_xml,
+    whole_number,
 )
 from knotwork._indexing.loaders.path_names import readable_name
-from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids
-from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH
+from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids, repeat_merged
 from knotwork.records import BlockKind
 
 _LEFT_OUT = re.compile(
@@ -46,21 +47,13 @@ _TAGS = {
 _UNREAD = {"image": "picture", "object": "embedded object", "object-ole": "embedded object"}
 _CODE = re.compile(r"Preformatted|Source.?(?:Code|Text)", re.IGNORECASE)
 _POSITION = re.compile(r"(?:super|[1-9]\d)()|(?:sub|-[1-9]\d)")
-_FORMS = {
-    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
-    "一": "chineseCounting", "①": "decimalEnclosedCircle", "甲": "ideographTraditional",
-}  # fmt: skip
-"""Numbers of lists by the first character of their format, as Office Open XML names them."""
 _DEEPEST_STYLE = 50
 _SPACE = re.compile(r"[ \t\r\n]+")
 _MOST_CELLS = 1_024
 _META = {
-    "author": "creator",
-    "subject": "subject",
-    "keywords": "keyword",
-    "language": "language",
+    "author": "creator", "subject": "subject", "keywords": "keyword", "language": "language",
     "date": "date",
-}
+}  # fmt: skip
 
 
 class OpenDocumentLoader(FormatLoader, name="odf"):
@@ -127,7 +120,7 @@ def _member(archive: zipfile.ZipFile, names: set[str], name: str) -> bytes:
 class _Level(NamedTuple):
     """How the items of one level of a list are counted."""
 
-    form: str = "decimal"
+    form: str = "1"
     before: str = ""
     after: str = ""
     start: int = 1
@@ -135,15 +128,15 @@ class _Level(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        return self.form == "decimal" and self.shown == 1 and (self.before, self.after) in _PLAIN
+        return self.form == "1" and self.shown == 1 and (self.before, self.after) in _PLAIN
 
     @classmethod
     def of(cls, element: Any) -> _Level:  # noqa: ANN401
         return cls(
-            _FORMS.get(_get(element, "num-format")[0], "decimal"),
+            _get(element, "num-format")[0],
             _get(element, "num-prefix")[:_LONGEST_MARK],
             _get(element, "num-suffix")[:_LONGEST_MARK],
-            _start(element, 1),
+            whole_number(_get(element, "start-value")),
             _count(_get(element, "display-levels"), 10),
         )
 
@@ -318,7 +311,9 @@ class _Converter:
         if place not in levels or (element.find("{*}p") is None and element.find("{*}h") is None):
             return ""
         level = levels[place]
-        number = _start(element, self._counts.get(place, level.start - 1) + 1)
+        number = whole_number(
+            _get(element, "start-value"), self._counts.get(place, level.start - 1) + 1
+        )
         self._counts[place] = number
         if level.is_plain:
             return f' value="{number}"'
@@ -341,16 +336,11 @@ def _marks(look: dict[str, str], name: str) -> list[str]:
     return marks
 
 
-def _start(element: Any, default: int) -> int:  # noqa: ANN401
-    value = _get(element, "start-value")
-    return int(value) if value.isdecimal() and len(value) < 7 else default
-
-
 _SPANS = (("colspan", "number-columns-spanned"), ("rowspan", "number-rows-spanned"))
 
 
 def _count(value: str, most: int) -> int:
-    return min(int(value), most) if value.isdecimal() and len(value) < 9 and int(value) else 1
+    return max(1, min(whole_number(value), most))
 
 
 def _add_sheets(writer: BlockWriter, source: Source, body: Any, styles: _Styles) -> None:  # noqa: ANN401
@@ -367,8 +357,10 @@ def _add_sheets(writer: BlockWriter, source: Source, body: Any, styles: _Styles)
         writer.page(name)
         if not DEFAULT_SHEET_NAME.fullmatch(name):
             writer.heading(1, name)
-        wide: dict[int, list[tuple[int, int]]] = {}
-        rows = list(enumerate(_rows(sheet, wide, shown), start=1))
+        areas: list[tuple[int, int, int, int]] = []
+        wide: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        rows = list(enumerate(_rows(sheet, areas, shown), start=1))
+        repeat_merged(rows, areas, wide, meter)
         add_grids(writer, read_grids(rows, meter, wide=wide), name=name)
         unread = sum(1 for _ in sheet.iter("{*}image")), sum(1 for _ in sheet.iter("{*}object"))
         source.left_out.update(
@@ -378,32 +370,23 @@ def _add_sheets(writer: BlockWriter, source: Source, body: Any, styles: _Styles)
 
 def _rows(
     sheet: Any,  # noqa: ANN401
-    wide: dict[int, list[tuple[int, int]]],
+    areas: list[tuple[int, int, int, int]],
     shown: Callable[[Any], str],
 ) -> Iterator[list[str]]:
-    """Yield the rows of a sheet; a short text of a merged cell is in each row that it spans.
+    """Yield the rows of a sheet, and add its merged cells to ``areas``, see `repeat_merged`.
 
     ``shown`` returns the text of a paragraph.
-    ``wide`` gets the columns of each cell that spans several, by the number of its row.
     """
     number = 0
-    reaching: dict[int, tuple[str, int]] = {}
     for row in sheet.iter("{*}table-row"):
         cells: list[str] = []
         for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
             again = _count(_get(cell, "number-columns-repeated"), _MOST_CELLS)
-            text, place = _value(cell, shown), len(cells)
             width = _count(_get(cell, "number-columns-spanned"), _MOST_CELLS)
-            if text and width > 1:
-                wide.setdefault(number + 1, []).append((place, place + width - 1))
-            rows = _count(_get(cell, "number-rows-spanned"), 100_000)
-            if text and rows > 1 and len(text) <= MAX_HEADER_LENGTH:
-                reaching[place] = text, rows - 1
-            elif not text and place in reaching:
-                text, left = reaching.pop(place)
-                if left > 1:
-                    reaching[place] = text, left - 1
-            cells += [text] * min(again, max(0, _MOST_CELLS - len(cells)))
+            height = _count(_get(cell, "number-rows-spanned"), 100_000)
+            if width + height > 2:
+                areas.append((len(cells) + 1, number + 1, len(cells) + width, number + height))
+            cells += [_value(cell, shown)] * min(again, max(0, _MOST_CELLS - len(cells)))
         while cells and not cells[-1]:
             cells.pop()
         for _ in range(_count(_get(row, "number-rows-repeated"), 1_000_000) if cells else 1):

@@ -13,6 +13,7 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.equations import equation_text
+from knotwork._indexing.loaders.grids import add_grid, read_table
 from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -21,6 +22,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     check_archive,
     office_metadata,
+    whole_number,
 )
 from knotwork._indexing.loaders.office_graphics import A, Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import (
@@ -33,7 +35,7 @@ from knotwork._indexing.loaders.office_markup import (
     write_apart,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import SpanningCell, join_header_rows, spread_cells
+from knotwork._indexing.loaders.table_rows import SpanningCell
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,
@@ -48,23 +50,6 @@ P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _EQUATIONS = ("{http://schemas.microsoft.com/office/drawing/2010/main}m", *EQUATIONS)
 _MEDIA = {f"{A}videoFile": "video", f"{A}audioFile": "sound", f"{A}wavAudioFile": "sound"}
 _ENDINGS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}", "Minus": "{}-", "Period": "{}."}
-_FORMS = {
-    "alphaLc": "lowerLetter",
-    "alphaUc": "upperLetter",
-    "romanLc": "lowerRoman",
-    "romanUc": "upperRoman",
-    "arabicDb": "decimalFullWidth",
-    "circleNumDb": "decimalEnclosedCircle",
-    "circleNumWdBlack": "decimalEnclosedCircle",
-    "circleNumWdWhite": "decimalEnclosedCircle",
-    "ea1Chs": "chineseCounting",
-    "ea1Cht": "chineseCounting",
-    "ea1JpnChsDb": "chineseCounting",
-    "ea1JpnKor": "chineseCounting",
-}
-"""The forms of numbers by the types of PowerPoint without their endings."""
-_DIGITS = 5
-"""Digits of the number of the first item, at most."""
 
 
 class SlidesLoader(FormatLoader, name="pptx"):
@@ -123,10 +108,9 @@ class _Deck:
             if shape == title:
                 continue
             if getattr(shape, "has_table", False) and shape.has_table:
-                cells = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
-                rows, is_joined = join_header_rows([[*map(_read_cell, row)] for row in cells])
-                header = is_joined or (None if shape.table.first_row else False)
-                self._writer.table(spread_cells(rows), header=header)
+                rows = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
+                read = [[*map(_read_cell, row)] for row in rows]
+                add_grid(self._writer, read_table(read, may_have_header=shape.table.first_row))
             elif shape.has_text_frame:
                 if not self._is_furniture(shape):
                     self._add_paragraphs(shape.text_frame.paragraphs)
@@ -206,14 +190,12 @@ def _counted(paragraph: Any, numbers: dict[int, tuple[str, int]]) -> str:  # noq
         numbers.pop(level, None)
         return ""
     kind = automatic[0].get("type") or ""
-    start = automatic[0].get("startAt") or ""
-    first = int(start) if start.isascii() and start.isdecimal() and len(start) <= _DIGITS else 1
+    first = whole_number(automatic[0].get("startAt"))
     before, last = numbers.get(level, (kind, first - 1))
     number = last + 1 if before == kind else first
     numbers[level] = kind, number
     ending = next((end for end in _ENDINGS if kind.endswith(end)), "Period")
-    form = _FORMS.get(kind.removesuffix(ending), "decimal")
-    return f"{_ENDINGS[ending].format(written_number(number, form))} "
+    return f"{_ENDINGS[ending].format(written_number(number, kind.removesuffix(ending)))} "
 
 
 def _reduce(root: Any) -> None:  # noqa: ANN401

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, read_grids
+from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, add_grid, read_grids
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -33,7 +33,6 @@ from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
-from knotwork._indexing.loaders.titles_and_captions import is_title_like
 from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
@@ -157,8 +156,8 @@ class _SheetRows:
             sheet = (link.location or "").rpartition("!")[0].strip("'")
             target = targets.get(link.id, "") + (f"#{sheet}" if sheet else "")
             self._targets[coordinate_to_tuple(link.ref.partition(":")[0])] = target
-        for area in merged.mergeCell if merged else ():
-            self._repeat(area.bounds, meter)
+        areas = (area.bounds for area in merged.mergeCell) if merged else ()
+        repeat_merged(self.numbered, areas, self.wide, meter)
 
     def links(self) -> Iterator[tuple[str, str]]:
         """Yield the words and the targets of links, in the order of the sheet."""
@@ -208,29 +207,33 @@ class _SheetRows:
             row[place] = show_value(cell["value"], known)
         return row
 
-    def _repeat(self, bounds: tuple[int, int, int, int], meter: TextMeter) -> None:
-        """Repeat the text of a merged cell in each row; a long one is text beside the rows."""
-        left, top, right, bottom = bounds
-        place = bisect_left(self.numbered, (top,))
-        if place == len(self.numbered) or self.numbered[place][0] != top:
-            return
-        row = self.numbered[place][1]
+
+def repeat_merged(
+    rows: Sequence[tuple[int, list[str]]],
+    areas: Iterable[tuple[int, int, int, int]],
+    wide: defaultdict[int, list[tuple[int, int]]],
+    meter: TextMeter,
+) -> None:
+    """Repeat the short texts of merged cells in their further rows; add wide ones to ``wide``.
+
+    An area is the first column, from 1, and row, and the last ones. The rows have their numbers.
+    """
+    for left, top, right, bottom in areas:
+        place = bisect_left(rows, (top,))
+        if place == len(rows) or rows[place][0] != top:
+            continue
+        row = rows[place][1]
         text = row[left - 1] if left <= len(row) else ""
-        if right > left and text:
-            self.wide[top].append((left - 1, right - 1))
-        if not text or len(text) > MAX_HEADER_LENGTH:
-            return
-        for number, cells in self.numbered[place + 1 : place + 1 + bottom - top]:
-            if number > bottom:
-                break
+        below = rows[place + 1 : place + 1 + bottom - top] if len(text) <= MAX_HEADER_LENGTH else ()
+        for number, cells in [rows[place], *below] if text else ():
             meter.add(1)
-            if not any(cells):
+            if number > bottom or not any(cells):
                 continue
             meter.add(len(text))
             cells.extend([""] * (left - len(cells)))
             cells[left - 1] = cells[left - 1] or text
             if right > left:
-                self.wide[number].append((left - 1, right - 1))
+                wide[number].append((left - 1, right - 1))
 
 
 def _write_shared_strings_apart(workbook: Workbook) -> None:
@@ -361,20 +364,9 @@ def add_grids(
 ) -> None:
     """Append the rows of tables, and record their values; ``decimal`` is the usual decimal sign."""
     for grid in grids:
-        _add_grid(writer, grid, name=name, decimal=decimal)
-
-
-def _add_grid(writer: BlockWriter, grid: Grid, *, name: str, decimal: str) -> None:
-    for row in grid.above:
-        cells = list(filter(None, row))
-        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
-    rows = [*filter(None, [grid.header]), *(row for _, row in grid.rows)]
-    columns = [column for column in zip_longest(*rows, fillvalue="") if any(column)]
-    lead = writer.last if grid.above and is_title_like(writer.last) else None
-    spans = writer.table(zip(*columns, strict=True), header=bool(grid.header), lead=lead)
-    table = make_table(grid, spans, name=name, decimal=decimal)
-    if table is not None:
-        writer.tables.append(table)
+        table = make_table(grid, add_grid(writer, grid), name=name, decimal=decimal)
+        if table is not None:
+            writer.tables.append(table)
 
 
 def _delimiter(sample: str) -> str:

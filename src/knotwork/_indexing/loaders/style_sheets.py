@@ -15,17 +15,12 @@ MAX_SHEET = 200_000
 _MOST_RULES = 2_000
 _MOST_ALIKE = 40
 """Rules for one class, id or name that are read."""
-_PROPERTIES = {
-    "vertical-align": "vertical-align",
-    "text-decoration": "text-decoration",
-    "text-decoration-line": "text-decoration",
-    "display": "display",
-    "visibility": "visibility",
-    "mso-hide": "mso-hide",
-    "list-style": "list-style-type",
-    "list-style-type": "list-style-type",
-}
 _HIDES = ("display", "visibility", "mso-hide")
+_PROPERTIES = {
+    **{name: name for name in ("vertical-align", "text-decoration", "list-style-type", *_HIDES)},
+    "text-decoration-line": "text-decoration",
+    "list-style": "list-style-type",
+}
 _EFFECTS = re.compile(r"(?:none|hidden|collapse|all|super|sub|text-top)\b|.*line-through")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->|<!\[CDATA\[|\]\]>", re.DOTALL)
 _STRING = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MAX_HEADER_LENGTH = 60
 MAX_SPAN = 50
 """Most columns that a cell may span; a damaged table may declare any number."""
+MOST_NESTED = 400
+"""Characters of a table in a cell that is read as a part of its row."""
 MAX_REPEATED = 200_000
 """Most cells that repeat the text of one that spans rows."""
 _NUMBER = re.compile(r"[-+$€£¥(]*\d[\d.,:/%\s-]*\)?")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
+WideCells = Mapping[int, Sequence[tuple[int, int]]]
+"""The first and last column of wide cells, from 0, by the number of their row, from 1."""
+
+
 class SpanningCell(NamedTuple):
-    """A cell that may span several columns and rows."""
+    """A cell that may span several columns and rows.
+
+    ``is_name`` is True if it is marked as one that names a row or a column, None if it is blank.
+    """
 
     text: str
     columns: int = 1
     rows: int = 1
+    is_name: bool | None = False
 
 
 def row_key(row: Sequence[str]) -> str:
@@ -35,63 +45,60 @@ def row_key(row: Sequence[str]) -> str:
 
 
 def spread_cells(
-    rows: Iterable[Iterable[SpanningCell]], *, headers: int = 1
+    rows: Sequence[Sequence[SpanningCell]],
+    wide: dict[int, list[tuple[int, int]]] | None = None,
 ) -> Iterator[list[str]]:
-    """Yield rows with one text for each column, "" after the first column of a wide cell.
+    """Yield rows with one text for each column, and add those of wide cells to ``wide``.
 
-    The text of a cell that spans rows is repeated in each of them if it is short: it is their key.
-    Several ``headers`` at the top become one row, in which a wide cell is part of the name of each
-    of its columns.
+    A short text is in each of the columns and rows that its cell spans. The first cell of a row
+    names the row and is not repeated beside it. Columns that no row has a cell for are not filled:
+    a page may say 99 for "all".
     """
+    most = count_columns(rows)
     reaching: dict[int, tuple[str, int]] = {}
-    above: list[list[str]] = []
     repeated = 0
-    for number, row in enumerate(rows):
-        is_header = number < headers > 1
+    for number, row in enumerate(rows, start=1):
         texts: list[str] = []
         below: dict[int, tuple[str, int]] = {}
         for cell in row:
             while len(texts) in reaching:
                 texts.append(_extend(reaching, below, len(texts)))
             width = max(1, min(cell.columns, MAX_SPAN))
-            added = [cell.text, *[cell.text if is_header else ""] * (width - 1)]
-            for column, text in enumerate(added, len(texts)) if cell.rows > 1 else ():
-                below[column] = text if len(text) <= MAX_HEADER_LENGTH else "", cell.rows - 1
-            texts += added
+            first, short = len(texts), cell.text if len(cell.text) <= MAX_HEADER_LENGTH else ""
+            if wide is not None and width > 1 and cell.text:
+                wide.setdefault(number, []).append((first, first + width - 1))
+            filled = max(0, min(width, most - first) - 1) if first else 0
+            texts += [cell.text, *[short] * filled, *[""] * (width - 1 - filled)]
+            for column in range(first, len(texts)) if cell.rows > 1 else ():
+                below[column] = texts[column] and short, cell.rows - 1
         for column in range(len(texts), max(reaching, default=-1) + 1):
             texts.append(_extend(reaching, below, column) if column in reaching else "")
         repeated += len(below)
         reaching = below if repeated <= MAX_REPEATED else {}
-        if is_header:
-            above.append(texts)
-        if not is_header or number == headers - 1:
-            yield _merged(above) if is_header else texts
+        yield texts
 
 
-def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names of columns whose parts are in several rows, each part once."""
-    return [" ".join(dict.fromkeys(filter(None, parts))) for parts in zip_longest(*rows)]
+def count_columns(rows: Sequence[Sequence[SpanningCell]]) -> int:
+    """Return the most cells that a row has with those that reach into it from above."""
+    most = reaching = 0
+    ends: Counter[int] = Counter()
+    for number, row in enumerate(rows):
+        reaching -= ends[number]
+        most = max(most, len(row) + reaching)
+        for cell in row:
+            if cell.rows > 1:
+                reaching += 1
+                ends[number + cell.rows] += 1
+    return most
 
 
-def join_header_rows(
-    rows: Sequence[Sequence[SpanningCell]], marked: int = 0
-) -> tuple[Sequence[Sequence[SpanningCell]], bool]:
-    """Return the rows of a table with those of its header as one, and True if there were several.
-
-    The names of a column are joined, as in "Load (t) Near". The ``marked`` first rows are the
-    header; else the first two are, if a cell of the first is above several names.
-    """
-    count = marked
-    if count < 2 and len(rows) > 2 and len(rows[0]) > 1:
-        names = [cell.text for cell in rows[1] if cell.text]
-        is_wide = any(cell.text and cell.columns > 1 for cell in rows[0])
-        is_named = len(names) > 1 and not any(map(_NUMBER.fullmatch, names))
-        below = [cell.text for cell in rows[2]]
-        count = 2 if is_wide and is_named and any(map(_NUMBER.fullmatch, below)) else count
-    if not 1 < count < len(rows):
-        return rows, False
-    names = next(spread_cells(rows[:count], headers=count))
-    return [[SpanningCell(name) for name in names], *rows[count:]], True
+def rows_on_a_line(rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows of a table that is in a cell of another one."""
+    if len(rows) > 1 and names_columns(rows[0], rows[1]):
+        names, *others = rows
+        rows = [[f"{n}: {cell}" for n, cell in zip(names, row, strict=False)] for row in others]
+        return "; ".join(map(", ".join, rows))
+    return "; ".join(map(" ".join, rows))
 
 
 def _extend(
