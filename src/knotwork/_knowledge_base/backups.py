@@ -64,7 +64,7 @@ class BackupReport:
 
     ``backup`` is its folder, ``index`` the path of the index, ``created`` a time in UTC.
     ``generation`` numbers the commits of the index: it is that of the last one in the backup.
-    ``protected`` is False if the index has no checksums, as one of an earlier release.
+    ``protected`` is False if the index has no checksums.
     """
 
     backup: str

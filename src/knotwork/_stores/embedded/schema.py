@@ -16,7 +16,7 @@ APPLICATION_ID = 0x4B4E4F54
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
-        "0015-blocks",
+        "0016-first-release",
         """
         CREATE TABLE state (generation INTEGER NOT NULL);
         INSERT INTO state VALUES (0);
@@ -173,6 +173,4 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
     ),
 )
-"""The names of migrations begin with a number. Files from before the first release, which have the
-names of earlier steps as well, are complete if they have this one.
-"""
+"""The names of migrations begin with a number, which is higher than those of former layouts."""

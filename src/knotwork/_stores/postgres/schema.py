@@ -302,10 +302,8 @@ ALTER TABLE stored_table ALTER COLUMN body SET STORAGE EXTERNAL;
 """
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("0006-blocks", _create_tables),)
-"""Indexes from before the first release, which have the names of earlier steps as well, are
-complete if they have this one.
-"""
+MIGRATIONS: tuple[Migration, ...] = (Migration("0007-first-release", _create_tables),)
+"""The number of a name is higher than those of former layouts."""
 
 
 def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepared:
@@ -413,7 +411,7 @@ def _missing_migrations(connection: Connection, address: Address) -> list[Migrat
         )
     if recorded and known[0] not in recorded:
         raise SchemaMismatch(
-            f"`{address.label}` was written before the first release of Knotwork.",
+            f"`{address.label}` has a layout from before the first release.",
             fix="Use another name after `index=`, and index the documents again.",
         )
     return [migration for migration in MIGRATIONS if migration.name not in recorded]
