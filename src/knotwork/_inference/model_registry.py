@@ -115,7 +115,7 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     """Open an embedder on a server with the interface of OpenAI."""
     from knotwork._inference.embedding_prefixes import choose_prefixes
     from knotwork._inference.model_servers import ModelServer
-    from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
+    from knotwork._inference.openai_embeddings import OpenAIEmbedder
 
     server = ModelServer(
         settings.base_url,
@@ -130,7 +130,6 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         model,
         server,
         dimension=settings.dimension,
-        batch_tokens=settings.batch_tokens or BATCH_TOKENS,
         concurrency=settings.concurrency,
         embeds_sentences=settings.sentences,
         prefixes=choose_prefixes(model, query=query, document=document),

@@ -359,8 +359,6 @@ class KnotworkServer(uvicorn.Server):
             ConnectionLimits(
                 most=fit_file_limit(limits.connections),
                 most_per_client=limits.connections_per_client,
-                header_timeout_s=limits.header_timeout_s,
-                bytes_per_s=limits.body_bytes_per_s,
                 proxies=ProxyNetworks(limits.trusted_proxies),
             )
         )
