@@ -177,17 +177,6 @@ def test_an_index_of_a_former_layout_is_refused(filled: Path) -> None:
         assert "indexing the documents again" in caught.value.fix
 
 
-def test_the_update_of_a_large_index_is_told(
-    filled: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("knotwork._stores.embedded.database._LARGE_BYTES", 10_000)
-    for _ in range(2):  # only the first one updates the file
-        EmbeddedStore.open(filled, migrations=[*MIGRATIONS, LATER]).close()
-    (message,) = caplog.messages
-    assert message.startswith("updating `")
-    assert filled.name in message
-
-
 def test_a_reader_has_an_index_brought_up_to_date(filled: Path) -> None:
     before = snapshot(EmbeddedStore.open(filled))
     reader = EmbeddedStore.open(filled, read_only=True, migrations=[*MIGRATIONS, LATER])
