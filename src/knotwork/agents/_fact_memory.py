@@ -17,7 +17,7 @@ from pathlib import Path
 
 import apsw
 
-from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
+from knotwork._companions import FACT_TABLES, Companion, CompanionDatabase, SqliteCompanion
 from knotwork._sqlite_file import (
     FILE_KINDS,
     IN_MEMORY,
@@ -46,21 +46,11 @@ LOCAL_OWNER = ""
 
 _COLUMNS = "subject, relation, object, valid_from, valid_to, source"
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS fact (
-    id INTEGER PRIMARY KEY, owner TEXT NOT NULL,
-    subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
-    subject_form TEXT NOT NULL, relation_form TEXT NOT NULL, object_form TEXT NOT NULL,
-    valid_from TEXT NOT NULL, valid_to TEXT, source TEXT NOT NULL,
-    UNIQUE (owner, subject_form, relation_form, object_form, valid_from));
-CREATE INDEX IF NOT EXISTS fact_of_object ON fact (owner, object_form);
-"""
-
 
 def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
     if is_empty(connection):
         with write_transaction(connection):
-            connection.execute(_TABLE)  # another process may have been first
+            connection.execute(FACT_TABLES)  # another process may have been first
 
 
 def _advise(path: str) -> str:
