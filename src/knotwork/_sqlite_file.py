@@ -175,7 +175,7 @@ class SqliteFile:
         if known[0] not in recorded and any(name < known[0] for name in recorded):
             raise SchemaMismatch(
                 f"`{self.path}` has a layout from before the first release.",
-                fix=f"{self._use_another} An index is made anew by indexing the documents again.",
+                fix=f"{self._use_another} Then index the documents again.",
             )
         return [migration for migration in migrations if migration.name not in recorded]
 

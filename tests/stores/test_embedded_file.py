@@ -174,7 +174,7 @@ def test_an_index_of_a_former_layout_is_refused(filled: Path) -> None:
     for read_only in (True, False):
         with pytest.raises(SchemaMismatch, match="before the first release") as caught:
             EmbeddedStore.open(filled, read_only=read_only)
-        assert "indexing the documents again" in caught.value.fix
+        assert "index the documents again" in caught.value.fix
 
 
 def test_a_reader_has_an_index_brought_up_to_date(filled: Path) -> None:

@@ -513,18 +513,6 @@ class ServiceSettings:
         minimum=0,
         maximum=1_000_000,
     )
-    uploads_mb: float = _setting(
-        1_000.0,
-        "maximum size of all uploads that are being received at a time",
-        minimum=0.001,
-        maximum=1_000_000,
-    )
-    uploads_mb_per_client: float = _setting(
-        400.0,
-        "maximum size of the uploads of one client that are being received at a time",
-        minimum=0.001,
-        maximum=1_000_000,
-    )
     timeout_s: float = _setting(
         120.0, "time limit of a request in seconds", minimum=1, maximum=3_600
     )
