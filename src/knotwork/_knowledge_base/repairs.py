@@ -30,6 +30,7 @@ from knotwork._indexing.commits import (
 )
 from knotwork._indexing.discovery import is_folder_or_archive
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.report import last_report
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
@@ -136,9 +137,7 @@ def repair(
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
     """
-    *_, last = repair_events(index, settings=settings, embedder=embedder)
-    assert last.report is not None, "the last event has the report"
-    return last.report
+    return last_report(repair_events(index, settings=settings, embedder=embedder))
 
 
 def repair_events(
