@@ -48,16 +48,21 @@ class WorkerThreads:
         self._runs = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-run")
         self._stops: set[Callable[[], None]] = set()
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Run a function and return its result. If this task is cancelled, the function stops."""
+    async def call(self, function: Callable[[], T], *, waits: bool = False) -> T:
+        """Run a function and return its result. If this task is cancelled, the function stops.
+
+        With ``waits``, the task ends when the function has stopped.
+        """
         cancellation = Cancellation()
         work = partial(_call_cancellably, function, cancellation)
-        run = partial(contextvars.copy_context().run, work)
+        job = self._calls.submit(contextvars.copy_context().run, work)
         self._stops.add(cancellation.cancel)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._calls, run)
+            return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
             cancellation.cancel()
+            if waits and not job.cancelled():
+                await asyncio.gather(asyncio.wrap_future(job), return_exceptions=True)
             raise
         finally:
             self._stops.discard(cancellation.cancel)
@@ -103,16 +108,16 @@ class AwaitableMembers(Generic[Blocking]):
 
 
 def awaited(
-    method: Callable[Concatenate[Blocking, Arguments], T],
+    method: Callable[Concatenate[Blocking, Arguments], T], *, waits: bool = False
 ) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], Coroutine[Any, Any, T]]:
-    """Return the method that awaits this one."""
+    """Return the method that awaits this one; ``waits`` is as for `WorkerThreads.call`."""
 
     @wraps(method)
     async def call(
         self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> T:
         bound: Callable[Arguments, T] = getattr(self._blocking, method.__name__)
-        return await self._workers.call(partial(bound, *args, **kwargs))
+        return await self._workers.call(partial(bound, *args, **kwargs), waits=waits)
 
     return call
 
@@ -142,16 +147,16 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     dead_links = awaited(KnowledgeGraph.dead_links)
     conflicts = awaited(KnowledgeGraph.conflicts)
     shortest_paths = awaited(KnowledgeGraph.shortest_paths)
-    import_files = awaited(KnowledgeGraph.import_files)
+    import_files = awaited(KnowledgeGraph.import_files, waits=True)
     import_graph = awaited(KnowledgeGraph.import_graph)
     import_events = iterated(KnowledgeGraph.import_events)
     query = awaited(KnowledgeGraph.query)
     connect = awaited(KnowledgeGraph.connect)
     disconnect = awaited(KnowledgeGraph.disconnect)
     connections = awaited(KnowledgeGraph.connections)
-    mirror = awaited(KnowledgeGraph.mirror)
+    mirror = awaited(KnowledgeGraph.mirror, waits=True)
     mirror_events = iterated(KnowledgeGraph.mirror_events)
-    verify_mirror = awaited(KnowledgeGraph.verify_mirror)
+    verify_mirror = awaited(KnowledgeGraph.verify_mirror, waits=True)
     verify_events = iterated(KnowledgeGraph.verify_events)
 
 
@@ -193,7 +198,8 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     Calls run in at most ``threads`` worker threads. Runs that yield events have as many threads of
     their own, so that calls made while a run is open cannot starve; further ones are queued.
     Cancelling a call, or closing events early (with `contextlib.aclosing`), stops it within about
-    two seconds. What it has finished is kept, and a change that it has begun is rolled back.
+    two seconds. What it has finished is kept, and a change that it has begun is rolled back. A call
+    that has events, such as `index`, has stopped when its cancelled task ends.
     """
 
     graph: AsyncKnowledgeGraph
@@ -234,25 +240,25 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
         """Run any function, such as one that uses ``knowledge_base``, in a worker thread."""
         return await self._workers.call(partial(function, *args, **kwargs))
 
-    index = awaited(KnowledgeBase.index)
+    index = awaited(KnowledgeBase.index, waits=True)
     index_events = iterated(KnowledgeBase.index_events)
     watch = iterated(KnowledgeBase.watch)
     index_documents = awaited(KnowledgeBase.index_documents)
     estimate = awaited(KnowledgeBase.estimate)
     import_from = awaited(KnowledgeBase.import_from)
     delete = awaited(KnowledgeBase.delete)
-    embed = awaited(KnowledgeBase.embed)
+    embed = awaited(KnowledgeBase.embed, waits=True)
     embed_events = iterated(KnowledgeBase.embed_events)
     search = awaited(KnowledgeBase.search)
-    ask = awaited(KnowledgeBase.ask)
+    ask = awaited(KnowledgeBase.ask, waits=True)
     ask_events = iterated(KnowledgeBase.ask_events)
     fields = awaited(KnowledgeBase.fields)
     filtered_store = awaited(KnowledgeBase.filtered_store)
-    backup = awaited(KnowledgeBase.backup)
+    backup = awaited(KnowledgeBase.backup, waits=True)
     backup_events = iterated(KnowledgeBase.backup_events)
-    copy = awaited(KnowledgeBase.copy)
+    copy = awaited(KnowledgeBase.copy, waits=True)
     copy_events = iterated(KnowledgeBase.copy_events)
-    export_wiki = awaited(KnowledgeBase.export_wiki)
+    export_wiki = awaited(KnowledgeBase.export_wiki, waits=True)
     export_wiki_events = iterated(KnowledgeBase.export_wiki_events)
     document = awaited(KnowledgeBase.document)
     documents = awaited(KnowledgeBase.documents)
