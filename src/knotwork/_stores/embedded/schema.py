@@ -26,7 +26,7 @@ CREATE TABLE text_index (
 CREATE TABLE vector_index (
     name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
     matrices INTEGER NOT NULL, version INTEGER NOT NULL, replaced INTEGER NOT NULL,
-    coded INTEGER NOT NULL, center BLOB NOT NULL
+    coded INTEGER NOT NULL DEFAULT 0, center BLOB NOT NULL DEFAULT x''
 ) WITHOUT ROWID;
 CREATE TABLE vector_code (
     name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
