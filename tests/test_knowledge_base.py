@@ -400,7 +400,7 @@ def test_threads_read_while_one_writes(kb, docs):
 
 def test_all_is_sorted_complete_and_importable():
     assert knotwork.__all__ == sorted(knotwork.__all__)
-    assert set(knotwork.__all__) == set(knotwork._HOMES)
+    assert set(knotwork.__all__) == set(" ".join(knotwork._HOMES.values()).split())
     assert set(knotwork.__all__) <= set(dir(knotwork))
     for name in knotwork.__all__:
         assert getattr(knotwork, name).__module__.startswith("knotwork")

@@ -287,3 +287,66 @@ class SqliteCompanion:
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._companion.busy_timeout_s)
+
+
+# The tables of companions, written for SQLite. As those of an index in `_stores/sql/tables.py`,
+# they are translated for PostgreSQL, for which alone are comments that begin with "pg:".
+
+CALL_TABLES = """
+CREATE TABLE reply (
+    id INTEGER /*pg:GENERATED ALWAYS AS IDENTITY*/ PRIMARY KEY, key BLOB NOT NULL UNIQUE,
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text BLOB NOT NULL,
+    finish_reason TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    calls INTEGER NOT NULL, digest BLOB NOT NULL
+);
+CREATE INDEX reply_by_source ON reply /*pg:USING hash*/ (source);
+CREATE TABLE rejected (
+    id INTEGER /*pg:GENERATED ALWAYS AS IDENTITY*/ PRIMARY KEY, key BLOB NOT NULL UNIQUE,
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text BLOB NOT NULL,
+    finish_reason TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL
+);
+CREATE INDEX rejected_by_source ON rejected /*pg:USING hash*/ (source);
+CREATE TABLE spent (
+    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL,
+    rejected INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reused INTEGER NOT NULL, saved_input_tokens INTEGER NOT NULL,
+    saved_output_tokens INTEGER NOT NULL, PRIMARY KEY (stage, source, model)
+) WITHOUT ROWID;
+CREATE TABLE awaited (
+    key BLOB PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
+    stage TEXT NOT NULL, source TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX awaited_by_source ON awaited /*pg:USING hash*/ (source);
+"""
+
+FACT_TABLES = """
+CREATE TABLE IF NOT EXISTS fact (
+    id INTEGER /*pg:GENERATED ALWAYS AS IDENTITY*/ PRIMARY KEY, owner TEXT NOT NULL,
+    subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
+    subject_form TEXT NOT NULL, relation_form TEXT NOT NULL, object_form TEXT NOT NULL,
+    valid_from TEXT NOT NULL, valid_to TEXT, source TEXT NOT NULL,
+    UNIQUE (owner, subject_form, relation_form, object_form, valid_from)
+);
+CREATE INDEX IF NOT EXISTS fact_of_object ON fact /*pg:USING hash*/ (object_form);
+"""
+
+JOB_TABLES = """
+CREATE TABLE IF NOT EXISTS job (
+    id TEXT PRIMARY KEY, n INTEGER NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
+    arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
+    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
+    server TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS job_workspace ON job (workspace, n);
+CREATE TABLE IF NOT EXISTS event (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS event_job ON event (job, n);
+CREATE TABLE IF NOT EXISTS answer (
+    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
+    created REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS crash (
+    job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL
+);
+"""

@@ -9,12 +9,13 @@ from typing import Any
 
 
 def import_on_use(
-    module: str, homes: Mapping[str, str]
+    module: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module, as PEP 562 describes them.
 
-    ``homes`` has the module of the package in which each name is defined, relative to `knotwork`.
+    ``names`` has the names that each module of the package defines, separated by spaces.
     """
+    homes = {name: home for home, listed in names.items() for name in listed.split()}
 
     def get_name(name: str) -> Any:  # noqa: ANN401 - any public name
         if name not in homes:

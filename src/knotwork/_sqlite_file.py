@@ -1,7 +1,6 @@
 """SQLite files of Knotwork: checks before opening one, migrations, and readable errors.
 
-Their pages have checksums (`_sqlite_pages`); a file of an earlier release has none until it is
-repaired.
+Their pages have checksums (`_sqlite_pages`), unless the apsw that creates a file cannot write them.
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ IN_MEMORY = ":memory:"
 """The path of a database in memory."""
 
 PAGE_CHECKSUMS = "page-checksums"
-"""The entry among the migrations of a protected file, so that earlier releases, which would write
-pages without their checksum, refuse it."""
+"""The entry of a protected file among its migrations."""
 
 
 class DamagedValue(ValueError):
@@ -160,8 +158,8 @@ class SqliteFile:
     ) -> list[Migration]:
         """Return the migrations that a file which is not empty lacks.
 
-        Raises SchemaMismatch if it is of another kind, or was written by a later version or before
-        the first release.
+        Raises SchemaMismatch if it is of another kind, was written by a later version or has a
+        layout from before the first release.
         """
         if connection.pragma("application_id") != self.application_id:
             raise self._foreign()
@@ -176,8 +174,8 @@ class SqliteFile:
             )
         if known[0] not in recorded and any(name < known[0] for name in recorded):
             raise SchemaMismatch(
-                f"`{self.path}` was written before the first release of Knotwork.",
-                fix=self._use_another,
+                f"`{self.path}` has a layout from before the first release.",
+                fix=f"{self._use_another} Then index the documents again.",
             )
         return [migration for migration in migrations if migration.name not in recorded]
 
@@ -198,11 +196,6 @@ class SqliteFile:
                     connection.execute(migration.statements)
                     connection.execute("INSERT INTO migration (name) VALUES (?)", (migration.name,))
                     connection.pragma("application_id", self.application_id)
-
-    def mark_protected(self, connection: apsw.Connection) -> None:
-        """Record the checksums of a file that got them now, if it records its migrations."""
-        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'").get:
-            connection.execute("INSERT INTO migration (name) VALUES (?)", (PAGE_CHECKSUMS,))
 
     @contextmanager
     def translated_errors(self, *, busy_timeout_s: float) -> Iterator[None]:

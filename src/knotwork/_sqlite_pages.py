@@ -93,33 +93,13 @@ def check_protection(connection: apsw.Connection) -> bool:
     process filled the file since it was opened: the VFS looks at the header then. Raises
     MissingChecksumVfs if this build of apsw cannot verify it.
     """
-    protected = connection.pragma("user_version") == _PROTECTED
-    if not protected:
-        if connection.reserve_bytes("main") == SUM_BYTES:  # see `add_checksums`
-            connection.pragma("checksum_verification", "off")
+    if connection.pragma("user_version") != _PROTECTED:
         return False
     if not _checksum_vfs():
         raise MissingChecksumVfs
     if connection.filename and connection.pragma("checksum_verification") != "1":
         raise HiddenChecksums
     return True
-
-
-def add_checksums(connection: apsw.Connection) -> None:
-    """Give all pages of an open, unprotected file a checksum; no other connection may be open.
-
-    The first VACUUM reserves the bytes, the second one writes all pages with their sum. Only then
-    is the file marked as protected, so that it stays readable if this is interrupted.
-    """
-    if not _checksum_vfs():
-        raise MissingChecksumVfs
-    connection.pragma("journal_mode", "delete")
-    connection.reserve_bytes("main", SUM_BYTES)
-    connection.execute("VACUUM")
-    connection.pragma("checksum_verification", "off")
-    connection.execute("VACUUM")
-    connection.pragma("user_version", _PROTECTED)
-    connection.pragma("checksum_verification", "on")
 
 
 @cache

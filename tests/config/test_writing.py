@@ -69,12 +69,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     dictionary=TEXT.map(lambda text: "scheme:" + text),
     include=st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
     timeout_s=st.floats(0.1, 3600),
-    batch_tokens=st.integers(0, 1_000_000),
+    dimension=st.integers(0, 65_536),
     download=st.booleans(),
     secret=st.none() | st.from_regex(r"[A-Z_][A-Z0-9_]{0,20}", fullmatch=True).map(SecretRef),
 )
 def test_any_settings_survive_the_file(
-    tmp_path_factory, model, dictionary, include, timeout_s, batch_tokens, download, secret
+    tmp_path_factory, model, dictionary, include, timeout_s, dimension, download, secret
 ):
     wanted = Settings(
         embedding=EmbeddingSettings(
@@ -82,7 +82,7 @@ def test_any_settings_survive_the_file(
             download=download,
             api_key=secret,
             timeout_s=timeout_s,
-            batch_tokens=batch_tokens,
+            dimension=dimension,
         ),
         index=IndexSettings(dictionary=dictionary, include=tuple(include)),
     )

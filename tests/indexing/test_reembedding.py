@@ -301,16 +301,6 @@ def test_a_model_s_questions_are_embedded_again(store):
     assert store.vectors("question").get([chunk])[chunk][0] == pytest.approx(expected)
 
 
-def test_a_model_s_questions_of_an_earlier_version_lose_their_vectors_with_a_note(store):
-    build(store, HashingEmbedder(OLD))
-    (chunk, *_) = keyed(store)["question"]
-    store.texts("question").add([(chunk, "Something that no rule would ask about unicorns?")])
-    store.questions.remove_chunks(store.questions.chunk_ids())
-    *_, last = embed(store, HashingEmbedder(NEW))
-    assert "1 chunk" in last.report.notes[0]
-    assert chunk not in keyed(store)["question"]
-
-
 def test_what_cannot_be_embedded_is_refused(store, tmp_path):
     with pytest.raises(IndexingError, match="no documents"):
         embed(store, HashingEmbedder(NEW))

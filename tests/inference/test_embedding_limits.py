@@ -162,7 +162,7 @@ def test_prefixes_are_sent_and_named():
     assert len({none.name, embedder.name, own.name}) == 3
 
 
-def test_an_index_without_prefixes_goes_on_without_them(tmp_path):
+def test_an_index_is_not_searched_with_other_prefixes(tmp_path):
     (tmp_path / "a.txt").write_text("Ann leads the harbour project.", encoding="utf-8")
     place = tmp_path / "k.knot"
     with ModelTestServer() as server:
@@ -170,10 +170,10 @@ def test_an_index_without_prefixes_goes_on_without_them(tmp_path):
         with knotwork.open(
             place, embedding_query_prefix="", embedding_document_prefix="", **common
         ) as base:
-            base.index(tmp_path)  # as an earlier release did
+            base.index(tmp_path)
         with knotwork.open(place, **common) as base:
-            assert base.embedder.name == "openai:nomic-embed-text"
-            assert base.search("Who leads the harbour project?").hits
+            with pytest.raises(SchemaMismatch, match="another prefix"):
+                base.search("Who leads the harbour project?")
             base.embed()
             assert "prefixes" in base.embedder.name
         assert "search_document: " in server.sent_text()

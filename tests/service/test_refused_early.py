@@ -6,6 +6,7 @@ import socket
 import stat
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -112,23 +113,25 @@ def test_a_broken_off_upload_leaves_nothing(place):
 
 
 def test_uploads_of_a_client_are_limited_together_while_they_are_received(place):
-    one, two = add_key(place, "one", "write", "*"), add_key(place, "two", "write", "*")
-    small = replace(place, settings=make_settings(uploads_mb=3, uploads_mb_per_client=2))
+    one, two, three = (add_key(place, name, "write", "*") for name in ("one", "two", "three"))
+    small = replace(place, settings=make_settings(max_upload_mb=2))
     text = "x " * 900_000
     with (
         run_server(small) as address,
-        connect(address) as holding,
+        ExitStack() as holding,
         httpx.Client(base_url=address) as client,
     ):
-        begin_upload(holding, f"{OPEN}/documents", 1_900_000, one)
-        for _ in range(12):
-            holding.sendall(PART)
+        for key in (one, one, two, two, three):
+            connection = holding.enter_context(connect(address))
+            begin_upload(connection, f"{OPEN}/documents", 1_900_000, key)
+            for _ in range(15):
+                connection.sendall(PART)
         files = place.path / "open.files"
-        wait_until(lambda: sum(f.stat().st_size for f in files.glob("incoming-*/*")) > 1_000_000)
+        wait_until(lambda: sum(f.stat().st_size for f in files.glob("incoming-*/*")) > 8_000_000)
         refused = upload(client, "open", {"a.md": text}, headers=one)
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_requests")
         assert refused.headers["retry-after"]
-        crowded = upload(client, "open", {"a.md": text}, headers=two)
+        crowded = upload(client, "open", {"a.md": text}, headers=three)
         assert (crowded.status_code, crowded.json()["error"]["code"]) == (503, "overloaded")
         holding.close()
         wait_until(lambda: not list(files.glob("incoming-*")))

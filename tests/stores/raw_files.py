@@ -30,7 +30,7 @@ def change(path: Path | str, statements: str) -> None:
 
 @contextmanager
 def without_checksums() -> Iterator[None]:
-    """Create files as earlier releases did."""
+    """Create files as an apsw without the checksum VFS does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("knotwork._sqlite_pages._checksum_vfs", lambda: "")
         yield

@@ -1,4 +1,4 @@
-"""Checksums of pages: damage is an error, files of earlier releases still open, bytes come back."""
+"""Checksums of pages: damage is an error, files without any open, bytes come back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from tests.stores.raw_files import (
     PAGE_BYTES,
     change,
     flip,
-    opened,
     overwrite_page,
     without_checksums,
 )
 
 from knotwork import _sqlite_pages
 from knotwork._sqlite_pages import (
-    add_checksums,
     correct_page,
     correct_pages,
     find_damaged_pages,
@@ -30,7 +28,6 @@ from knotwork._sqlite_pages import (
 )
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import locate_damage
-from knotwork._stores.embedded.schema import MIGRATIONS
 from knotwork._stores.table_file import TableFile
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError
 from knotwork.testing._store_contract import add_document, snapshot
@@ -107,35 +104,18 @@ def test_the_tables_beside_an_index_are_protected_too(tmp_path: Path) -> None:
         file.run("SELECT region FROM sales ORDER BY region", row_limit=5_000)
 
 
-def test_an_index_of_an_earlier_release_opens_and_is_not_protected(tmp_path: Path) -> None:
-    path = tmp_path / "old.knot"
+def test_a_file_without_checksums_is_used_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "index.knot"
     with without_checksums():
         store = EmbeddedStore.open(path, create=True)
         add_document(store, "a.md", ["Ada", "Bob"], link=True)
         before = snapshot(store)
         store.close()
-    assert not is_marked_protected(path)
     store = EmbeddedStore.open(path)
     assert snapshot(store) == before
     add_document(store, "b.md", ["Cy"])
-    after = snapshot(store)
     store.close()
     assert not is_marked_protected(path)
-    connection = opened(path)
-    add_checksums(connection)
-    connection.close()
-    assert is_marked_protected(path)
-    assert find_damaged_pages(path, PAGE_BYTES) == []
-    store = EmbeddedStore.open(path, read_only=True)
-    assert snapshot(store) == after
-    store.close()
-
-
-def test_an_earlier_release_refuses_a_protected_index(path: Path) -> None:
-    connection = opened(path)
-    names = {name for (name,) in connection.execute("SELECT name FROM migration")}
-    connection.close()
-    assert names - {migration.name for migration in MIGRATIONS} == {"page-checksums"}
 
 
 def test_a_build_of_apsw_that_cannot_verify_refuses_a_protected_index(

@@ -121,6 +121,10 @@ def test_other_schemas_and_later_versions_are_refused(
     admin.execute(f"INSERT INTO {name}.migration VALUES ('9999-later')")
     with pytest.raises(SchemaMismatch, match="later version"):
         open_store(postgres_url)
+    admin.execute(f"DELETE FROM {name}.migration")
+    admin.execute(f"INSERT INTO {name}.migration VALUES ('0006-blocks')")
+    with pytest.raises(SchemaMismatch, match="before the first release"):
+        open_store(postgres_url)
 
 
 def test_many_processes_may_create_an_index_at_once(postgres_url: str) -> None:

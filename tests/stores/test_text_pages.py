@@ -1,4 +1,4 @@
-"""Pages of full text follow what is written, and are made of the tables of earlier releases."""
+"""Pages of full text follow what is written."""
 
 from __future__ import annotations
 

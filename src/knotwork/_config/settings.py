@@ -100,12 +100,6 @@ class EmbeddingSettings:
     dimension: int = _setting(
         0, "the length of its vectors; 0 asks the model", minimum=0, maximum=65_536
     )
-    batch_tokens: int = _setting(
-        0,
-        "tokens per batch or request; 0 is the default of the model",
-        minimum=0,
-        maximum=1_000_000,
-    )
     threads: int = _setting(
         0,
         "texts that a local model without PyTorch embeds at a time, one per core; 0 is all cores",
@@ -427,9 +421,6 @@ class GraphSettings:
         'where Cypher on the graph of the documents runs, and explore: "index" or "mirror"',
         may_be_empty=False,
     )
-    timeout_s: float = _setting(
-        30.0, "seconds to wait for a connection to a graph server", minimum=0.1, maximum=3_600
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,29 +513,8 @@ class ServiceSettings:
         minimum=0,
         maximum=1_000_000,
     )
-    uploads_mb: float = _setting(
-        1_000.0,
-        "maximum size of all uploads that are being received at a time",
-        minimum=0.001,
-        maximum=1_000_000,
-    )
-    uploads_mb_per_client: float = _setting(
-        400.0,
-        "maximum size of the uploads of one client that are being received at a time",
-        minimum=0.001,
-        maximum=1_000_000,
-    )
     timeout_s: float = _setting(
         120.0, "time limit of a request in seconds", minimum=1, maximum=3_600
-    )
-    header_timeout_s: float = _setting(
-        10.0, "time limit for the headers of a request in seconds", minimum=0.1, maximum=600
-    )
-    body_bytes_per_s: int = _setting(
-        1_000,
-        "minimum rate at which a client must send a body and read a response; 0 is no limit",
-        minimum=0,
-        maximum=1_000_000_000,
     )
     connections: int = _setting(
         1_000,

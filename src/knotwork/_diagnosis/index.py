@@ -178,8 +178,8 @@ def _check_protection(store_url: str) -> list[Check]:
     if is_marked_protected(index):
         detail = "each page has one, which is verified whenever the page is read"
         return [Check("Checksums", ok=True, detail=detail)]
-    detail = "none, because an earlier release wrote the index: damage may go unnoticed"
-    fix = f"Add them with: knotwork repair {shlex.quote(str(index))}"
+    detail = "none, because the apsw that created the index has none: damage may go unnoticed"
+    fix = f"Install a wheel of apsw, then: knotwork copy {shlex.quote(str(index))} NEW"
     return [Check("Checksums", ok=True, detail=detail, fix=fix)]
 
 

@@ -35,6 +35,7 @@ RETRY_S = 30.0
 WRITE_TIMEOUT_S = 600.0
 READ_ATTEMPTS = 3
 _PAUSE_S = 0.1
+_CONNECT_TIMEOUT_S = 30.0
 _GRACE_S = 2.0
 """How long a server may be late to end a statement at its time limit before we stop waiting."""
 
@@ -69,13 +70,12 @@ class BoltConnection:
     Raises MissingExtra without the driver.
     """
 
-    def __init__(self, address: ServerAddress, *, timeout_s: float = 30.0) -> None:
+    def __init__(self, address: ServerAddress) -> None:
         try:
             import neo4j  # noqa: F401 - its absence is reported now and not with the first use
         except ImportError as error:
             raise MissingExtra("A graph database over Bolt", "bolt") from error
         self.address = address
-        self._timeout_s = timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._driver: AsyncDriver | None = None
@@ -90,7 +90,7 @@ class BoltConnection:
     def dialect(self) -> Dialect:
         """Return the dialect of the server. Raises GraphServerError if it cannot be reached."""
         if self._dialect is None:
-            self._dialect = self._run(self._ask_dialect, timeout_s=self._timeout_s + _GRACE_S)
+            self._dialect = self._run(self._ask_dialect, timeout_s=_CONNECT_TIMEOUT_S + _GRACE_S)
         return self._dialect
 
     def read(
@@ -181,7 +181,7 @@ class BoltConnection:
         if loop is None or thread is None:
             return
         if driver is not None:
-            asyncio.run_coroutine_threadsafe(driver.close(), loop).result(self._timeout_s)
+            asyncio.run_coroutine_threadsafe(driver.close(), loop).result(_CONNECT_TIMEOUT_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -262,8 +262,8 @@ class BoltConnection:
         return AsyncGraphDatabase.driver(
             self.address.endpoint,
             auth=credentials,
-            connection_timeout=self._timeout_s,
-            connection_acquisition_timeout=self._timeout_s,
+            connection_timeout=_CONNECT_TIMEOUT_S,
+            connection_acquisition_timeout=_CONNECT_TIMEOUT_S,
             max_transaction_retry_time=RETRY_S,
             keep_alive=True,
             user_agent="knotwork",

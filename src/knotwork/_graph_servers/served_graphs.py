@@ -328,9 +328,7 @@ class ServedGraphs:
     def _bolt(self, name: str, address: ServerAddress) -> BoltConnection:
         from knotwork._graph_servers.bolt_connection import BoltConnection
 
-        found = self._kept(
-            name, address, lambda: BoltConnection(address, timeout_s=self._settings.timeout_s)
-        )
+        found = self._kept(name, address, lambda: BoltConnection(address))
         assert isinstance(found, BoltConnection)
         return found
 

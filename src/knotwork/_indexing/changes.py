@@ -160,10 +160,9 @@ class _File(Protocol):
 def has_same_times(file: _File, entry: LedgerEntry) -> bool:
     """Return True if the size and times of a file are those of its entry.
 
-    `changed_ns` shows an edit whose time was set back, as by `cp -p`. It is not compared with the
-    entry of an index that an earlier version wrote. An inode is never compared: some network file
-    systems give a file another one whenever they are mounted. The version that a storage states of
-    an object decides alone; it is the `digest` of its entry.
+    `changed_ns` shows an edit whose time was set back, as by `cp -p`. An inode is never compared:
+    some network file systems give a file another one whenever they are mounted. The version that a
+    storage states of an object decides alone; it is the `digest` of its entry.
     """
     if file.version:
         return (file.version, file.size) == (entry.digest, entry.size)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from knotwork._indexing.changes import with_fingerprint
-from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions, questions_of
+from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commits import BATCH_S, VECTOR_CHUNKS
 from knotwork._indexing.communities.index_reports import put_vectors_in_steps, staying_current
 from knotwork._indexing.description_vectors import embed_descriptions
@@ -42,18 +42,11 @@ from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
-from knotwork._text.terms import terms
 from knotwork.errors import IndexingError, StoreBusy
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
 
 BATCH_CHUNKS = 256
 """Most chunks in a transaction. The first has fewer, and later ones as many as take `BATCH_S`."""
-
-LOST_QUESTIONS_NOTE = (
-    "The questions of {count:,} chunks were written by a model and have lost their vectors, since "
-    "an earlier version did not store their text. Full text still finds them. To embed them, index "
-    "the documents again."
-)
 
 _ENTRIES = 1_000
 
@@ -137,7 +130,6 @@ class Reembedding:
         self._dimension = 0
         self._total = 0
         self._done = 0
-        self._questions_known = 0
 
     def run(self) -> Iterator[EmbedEvent]:
         """Embed what is missing, finish the switch, and yield every step.
@@ -180,7 +172,7 @@ class Reembedding:
 
     def _embed_documents(self) -> Iterator[EmbedEvent]:
         """Embed all chunks, in batches."""
-        has_questions = self._store.texts(QUESTIONS).count() > 0
+        questions = self._store.capabilities.questions
         for leaves, bare in self._batches():
             begun_s = self._clock()
             batch = VectorBatch(self._store, self._embedding, self._name)
@@ -189,10 +181,8 @@ class Reembedding:
             for embedded in batch.embed():
                 yield EmbedEvent("chunks", self._done + present + embedded, self._total)
             batch.embed_entities()
-            if has_questions:
-                known = find_questions(self._store, leaves)
-                self._questions_known += len(known)
-                batch.embed_questions(known)
+            if questions is not None:
+                batch.embed_questions(questions.questions([chunk.id for chunk in leaves]))
             if batch.has_news:
                 with self._store.transaction():
                     self._check_mark()
@@ -321,9 +311,6 @@ class Reembedding:
         yield from refused_notes(self._store)
         if unread and self._embedding.languages:
             yield UNREAD_NOTE.format(count=unread, chunks=report.chunks, embedder=report.embedder)
-        lost = self._store.texts(QUESTIONS).count() - self._questions_known
-        if self._staged and lost > 0:
-            yield LOST_QUESTIONS_NOTE.format(count=lost)
 
 
 def identities(store: Store, embedding: Embedding) -> set[str]:
@@ -458,27 +445,3 @@ class VectorBatch:
 
     def _put(self, name: str, items: Sequence[VectorRow]) -> None:
         self._store.vectors(self._name(name)).put(items)
-
-
-def find_questions(store: Store, chunks: Sequence[Chunk]) -> dict[str, tuple[str, ...]]:
-    """Return the questions of chunks by chunk id.
-
-    Indexes of earlier versions store the terms of questions, not their text. For these, the rules
-    write the questions again; if the terms differ, a model wrote them, and they are left out.
-    """
-    ids = [chunk.id for chunk in chunks]
-    found: dict[str, tuple[str, ...]] = {}
-    stored = store.capabilities.questions
-    if stored is not None:
-        found |= stored.questions(ids)
-    mentions = store.graph.mentions([i for i in ids if i not in found])
-    for chunk in chunks:
-        if chunk.id in found:
-            continue
-        questions = questions_of(chunk, mentions.get(chunk.id, ()))
-        counts = Counter(terms("\n".join(questions)))
-        if counts:
-            row = store.texts(QUESTIONS).occurrences([chunk.id], list(counts))
-            if row[0].tolist() == list(counts.values()):
-                found[chunk.id] = questions
-    return found

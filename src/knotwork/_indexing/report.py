@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
@@ -17,6 +17,27 @@ if TYPE_CHECKING:
     from knotwork._indexing.entity_descriptions import DescriptionChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
     from knotwork._transform.strict_schema import LeftOut
+
+
+Report = TypeVar("Report")
+Report_co = TypeVar("Report_co", covariant=True)
+
+
+class Reporting(Protocol[Report_co]):
+    """A step of a run."""
+
+    @property
+    def report(self) -> Report_co | None:
+        """What the run has done, in its last step."""
+
+
+def last_report(steps: Iterable[Reporting[Report]]) -> Report:
+    """Run all steps, and return the report of the last one."""
+    report = None
+    for step in steps:
+        report = step.report or report
+    assert report is not None, "the last step has the report"
+    return report
 
 
 class EventKind(StrEnum):

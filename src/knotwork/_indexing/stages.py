@@ -159,7 +159,7 @@ def compose_stages(
     ]
     # The wording of built-in prompts does not count: a document that was paid for is not read again
     # because of a new release. A change of the user's own prompts is the user's.
-    if examples:  # named only if there are any, so that older indexes stay current
+    if examples:
         shaping.append(examples.fingerprint)
     if version := own_version(models.prompts):
         shaping.append(version)
@@ -244,7 +244,6 @@ def _fingerprint(
     prompts: OwnPrompts,
 ) -> str:
     index = settings.index
-    # What follows is named only if it is in use, so that older indexes stay current.
     used = f"{DOCUMENT_FORM} {rules.name}"
     if index.questions != "none":
         used += f" {questions_identity(index.questions)}"

@@ -19,7 +19,13 @@ from typing import Literal
 
 import apsw
 
-from knotwork._companions import Bindings, Companion, CompanionDatabase, SqliteCompanion
+from knotwork._companions import (
+    CALL_TABLES,
+    Bindings,
+    Companion,
+    CompanionDatabase,
+    SqliteCompanion,
+)
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatRequest, TokenUsage
 from knotwork._sqlite_file import (
@@ -40,42 +46,7 @@ APPLICATION_ID = 0x4B4E4F43
 
 _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
-
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration(
-        "0002-awaited",
-        """
-        CREATE TABLE reply (
-            id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
-            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
-            text BLOB NOT NULL, finish_reason TEXT NOT NULL,
-            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, calls INTEGER NOT NULL,
-            digest BLOB NOT NULL
-        );
-        CREATE INDEX reply_by_source ON reply (source);
-        CREATE TABLE rejected (
-            id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,
-            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
-            text BLOB NOT NULL, finish_reason TEXT NOT NULL,
-            reason TEXT NOT NULL, attempts INTEGER NOT NULL
-        );
-        CREATE INDEX rejected_by_source ON rejected (source);
-        CREATE TABLE spent (
-            stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL,
-            calls INTEGER NOT NULL, rejected INTEGER NOT NULL,
-            input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-            reused INTEGER NOT NULL,
-            saved_input_tokens INTEGER NOT NULL, saved_output_tokens INTEGER NOT NULL,
-            PRIMARY KEY (stage, source, model)
-        ) WITHOUT ROWID;
-        CREATE TABLE awaited (
-            key BLOB PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
-            stage TEXT NOT NULL, source TEXT NOT NULL
-        ) WITHOUT ROWID;
-        CREATE INDEX awaited_by_source ON awaited (source);
-        """,
-    ),
-)
+MIGRATIONS: tuple[Migration, ...] = (Migration("0002-awaited", CALL_TABLES),)
 
 
 @dataclass(slots=True)

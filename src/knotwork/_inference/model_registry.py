@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import urlsplit
 
-from knotwork._config import AUTO, EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
+from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
 from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
@@ -57,14 +57,6 @@ def open_model(
     return models.create(scheme, model=model, settings=settings)
 
 
-@runtime_checkable
-class FollowsIndex(Protocol):
-    """An embedder that may embed as the vectors of an existing index were made."""
-
-    def follow(self, stored: str) -> None:
-        """Embed as the embedder ``stored`` did, if this one can."""
-
-
 NO_EMBEDDER = NONE
 AUTO_EMBEDDER = "auto"
 """Selects the model of an existing index, or the preferred local model for a new one."""
@@ -85,10 +77,7 @@ def open_embedder(
     if spec == AUTO_EMBEDDER:
         spec = choose_model(stored)
     settings = settings or EmbeddingSettings()
-    embedder = open_model(spec, EMBEDDERS, settings, others=(NONE, AUTO_EMBEDDER))
-    if isinstance(embedder, FollowsIndex):
-        embedder.follow(stored)
-    return embedder
+    return open_model(spec, EMBEDDERS, settings, others=(NONE, AUTO_EMBEDDER))
 
 
 def choose_model(stored: str = "") -> str:
@@ -126,7 +115,7 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     """Open an embedder on a server with the interface of OpenAI."""
     from knotwork._inference.embedding_prefixes import choose_prefixes
     from knotwork._inference.model_servers import ModelServer
-    from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
+    from knotwork._inference.openai_embeddings import OpenAIEmbedder
 
     server = ModelServer(
         settings.base_url,
@@ -141,11 +130,9 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         model,
         server,
         dimension=settings.dimension,
-        batch_tokens=settings.batch_tokens or BATCH_TOKENS,
         concurrency=settings.concurrency,
         embeds_sentences=settings.sentences,
         prefixes=choose_prefixes(model, query=query, document=document),
-        follows_index=query == document == AUTO,
         extra_body=settings.extra_body,
     )
 

@@ -44,7 +44,7 @@ _BUSY_FIXES = {
 }
 _SLOW_FIXES = {
     "llm": "Raise llm.timeout_s, or lower llm.concurrency.",
-    "embedding": "Raise embedding.timeout_s, or lower embedding.batch_tokens.",
+    "embedding": "Raise embedding.timeout_s.",
     "rerank": "Raise rerank.timeout_s.",
 }
 _FAULT_FIX = "Try again later, or check the log of the server."

@@ -114,8 +114,7 @@ class OpenAIEmbedder:
     """Embeds texts on a server, in batches by tokens and with concurrent requests.
 
     A batch that the server refuses as too large is sent in smaller ones, as are all later ones.
-    ``prefixes`` are put before texts; with ``follows_index``, an index whose vectors were made
-    without them goes on without them. ``extra_body`` is added to each request.
+    ``prefixes`` are put before texts. ``extra_body`` is added to each request.
     ``dimension`` 0 accepts the model's own length; any other is requested and checked. Without
     ``embeds_sentences``, each sentence gets the vector of its passage, which saves tokens but makes
     the sentences of a passage indistinguishable. A text that the server cannot take, though it
@@ -134,14 +133,12 @@ class OpenAIEmbedder:
         concurrency: int = 4,
         embeds_sentences: bool = True,
         prefixes: Prefixes = NO_PREFIXES,
-        follows_index: bool = False,
         extra_body: Mapping[str, object] | None = None,
         retries: RetryPolicy | None = None,
     ) -> None:
         self._server = server
         self._limits = limits_of(server.base_url, model)
         self._prefixes = prefixes
-        self._follows_index = follows_index
         self._extra_body = dict(extra_body or {})
         self._model = model
         self._asked_dimension = dimension
@@ -154,17 +151,7 @@ class OpenAIEmbedder:
         self._lock = threading.Lock()
         size = f"/{dimension}" if dimension else ""
         without = "" if embeds_sentences else WITHOUT_SENTENCES
-        self._plain_name = f"openai:{model}{size}{without}"
-        self.name = f"{self._plain_name}{prefixes.label}"
-
-    def follow(self, stored: str) -> None:
-        """Embed without prefixes if the vectors of an index, of the embedder ``stored``, are.
-
-        Has no effect if the prefixes were set and are not those of the model's family.
-        """
-        if self._follows_index and stored == self._plain_name:
-            self._prefixes = NO_PREFIXES
-            self.name = stored
+        self.name = f"openai:{model}{size}{without}{prefixes.label}"
 
     @property
     def dimension(self) -> int:

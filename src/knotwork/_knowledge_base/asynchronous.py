@@ -14,33 +14,21 @@ from collections.abc import (
     Iterator,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial, wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from knotwork._cancellation import Cancellation
-from knotwork._config import Settings
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.cross_encoders import Reranker
-from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.base import open as open_knowledge_base
 from knotwork._knowledge_base.communities import Communities
 from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.tables import Tables
-from knotwork._stores.base import Store
 from knotwork.errors import StoreError
-
-if TYPE_CHECKING:
-    from knotwork._indexing.splitters import Splitter
-    from knotwork._retrieval.queries.query_plans import Translator
-    from knotwork._transform.extractor import Extractor
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
-Event = TypeVar("Event")
 Blocking = TypeVar("Blocking")
 
 THREADS = 8
@@ -60,16 +48,21 @@ class WorkerThreads:
         self._runs = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-run")
         self._stops: set[Callable[[], None]] = set()
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Run a function and return its result. If this task is cancelled, the function stops."""
+    async def call(self, function: Callable[[], T], *, waits: bool = False) -> T:
+        """Run a function and return its result. If this task is cancelled, the function stops.
+
+        With ``waits``, the task ends when the function has stopped.
+        """
         cancellation = Cancellation()
         work = partial(_call_cancellably, function, cancellation)
-        run = partial(contextvars.copy_context().run, work)
+        job = self._calls.submit(contextvars.copy_context().run, work)
         self._stops.add(cancellation.cancel)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._calls, run)
+            return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
             cancellation.cancel()
+            if waits and not job.cancelled():
+                await asyncio.gather(asyncio.wrap_future(job), return_exceptions=True)
             raise
         finally:
             self._stops.discard(cancellation.cancel)
@@ -115,16 +108,16 @@ class AwaitableMembers(Generic[Blocking]):
 
 
 def awaited(
-    method: Callable[Concatenate[Blocking, Arguments], T],
+    method: Callable[Concatenate[Blocking, Arguments], T], *, waits: bool = False
 ) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], Coroutine[Any, Any, T]]:
-    """Return the method that awaits this one."""
+    """Return the method that awaits this one; ``waits`` is as for `WorkerThreads.call`."""
 
     @wraps(method)
     async def call(
         self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> T:
         bound: Callable[Arguments, T] = getattr(self._blocking, method.__name__)
-        return await self._workers.call(partial(bound, *args, **kwargs))
+        return await self._workers.call(partial(bound, *args, **kwargs), waits=waits)
 
     return call
 
@@ -144,27 +137,6 @@ def iterated(
     return iterate
 
 
-def finished(
-    method: Callable[Concatenate[Blocking, Arguments], T],
-    events: Callable[Concatenate[Blocking, Arguments], Iterator[Event]],
-    result: Callable[[Event], T | None],
-) -> Callable[Concatenate[AwaitableMembers[Blocking], Arguments], Coroutine[Any, Any, T]]:
-    """Return the method that awaits the last result among ``events``: a run that can be stopped."""
-
-    @wraps(method)
-    async def finish(
-        self: AwaitableMembers[Blocking], /, *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> T:
-        last: T | None = None
-        async with aclosing(iterated(events)(self, *args, **kwargs)) as steps:
-            async for step in steps:
-                found = result(step)
-                last = last if found is None else found
-        return cast("T", last)
-
-    return finish
-
-
 class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     """The graph of the index; each method awaits its namesake of `KnowledgeGraph`."""
 
@@ -175,20 +147,16 @@ class AsyncKnowledgeGraph(AwaitableMembers[KnowledgeGraph]):
     dead_links = awaited(KnowledgeGraph.dead_links)
     conflicts = awaited(KnowledgeGraph.conflicts)
     shortest_paths = awaited(KnowledgeGraph.shortest_paths)
-    import_files = finished(
-        KnowledgeGraph.import_files, KnowledgeGraph.import_events, lambda step: step.report
-    )
+    import_files = awaited(KnowledgeGraph.import_files, waits=True)
     import_graph = awaited(KnowledgeGraph.import_graph)
     import_events = iterated(KnowledgeGraph.import_events)
     query = awaited(KnowledgeGraph.query)
     connect = awaited(KnowledgeGraph.connect)
     disconnect = awaited(KnowledgeGraph.disconnect)
     connections = awaited(KnowledgeGraph.connections)
-    mirror = finished(KnowledgeGraph.mirror, KnowledgeGraph.mirror_events, lambda step: step.report)
+    mirror = awaited(KnowledgeGraph.mirror, waits=True)
     mirror_events = iterated(KnowledgeGraph.mirror_events)
-    verify_mirror = finished(
-        KnowledgeGraph.verify_mirror, KnowledgeGraph.verify_events, lambda step: step.report
-    )
+    verify_mirror = awaited(KnowledgeGraph.verify_mirror, waits=True)
     verify_events = iterated(KnowledgeGraph.verify_events)
 
 
@@ -227,11 +195,11 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
     So do the methods of its parts. Attributes, such as the store and the settings, are those of
     ``knowledge_base``.
 
-    Calls run in at most ``threads`` worker threads. Runs with events (`ask`, `index`, `embed`,
-    `graph.import_files`) have as many threads of their own, so that calls made while a run is open
-    cannot starve; further ones are queued. Cancelling such a run, or closing its events early (with
-    `contextlib.aclosing`), stops it within about two seconds, and keeps what it has finished. Any
-    other cancelled call stops as well, and a change that it has begun is rolled back.
+    Calls run in at most ``threads`` worker threads. Runs that yield events have as many threads of
+    their own, so that calls made while a run is open cannot starve; further ones are queued.
+    Cancelling a call, or closing events early (with `contextlib.aclosing`), stops it within about
+    two seconds. What it has finished is kept, and a change that it has begun is rolled back. A call
+    that has events, such as `index`, has stopped when its cancelled task ends.
     """
 
     graph: AsyncKnowledgeGraph
@@ -272,64 +240,52 @@ class AsyncKnowledgeBase(AwaitableMembers[KnowledgeBase]):
         """Run any function, such as one that uses ``knowledge_base``, in a worker thread."""
         return await self._workers.call(partial(function, *args, **kwargs))
 
-    index = finished(KnowledgeBase.index, KnowledgeBase.index_events, lambda event: event.report)
+    index = awaited(KnowledgeBase.index, waits=True)
     index_events = iterated(KnowledgeBase.index_events)
     watch = iterated(KnowledgeBase.watch)
     index_documents = awaited(KnowledgeBase.index_documents)
     estimate = awaited(KnowledgeBase.estimate)
     import_from = awaited(KnowledgeBase.import_from)
     delete = awaited(KnowledgeBase.delete)
-    embed = finished(KnowledgeBase.embed, KnowledgeBase.embed_events, lambda event: event.report)
+    embed = awaited(KnowledgeBase.embed, waits=True)
     embed_events = iterated(KnowledgeBase.embed_events)
     search = awaited(KnowledgeBase.search)
-    ask = finished(KnowledgeBase.ask, KnowledgeBase.ask_events, lambda event: event.answer)
+    ask = awaited(KnowledgeBase.ask, waits=True)
     ask_events = iterated(KnowledgeBase.ask_events)
     fields = awaited(KnowledgeBase.fields)
     filtered_store = awaited(KnowledgeBase.filtered_store)
-    backup = finished(KnowledgeBase.backup, KnowledgeBase.backup_events, lambda event: event.report)
+    backup = awaited(KnowledgeBase.backup, waits=True)
     backup_events = iterated(KnowledgeBase.backup_events)
-    copy = finished(KnowledgeBase.copy, KnowledgeBase.copy_events, lambda event: event.report)
+    copy = awaited(KnowledgeBase.copy, waits=True)
     copy_events = iterated(KnowledgeBase.copy_events)
-    export_wiki = finished(
-        KnowledgeBase.export_wiki, KnowledgeBase.export_wiki_events, lambda step: step.report
-    )
+    export_wiki = awaited(KnowledgeBase.export_wiki, waits=True)
     export_wiki_events = iterated(KnowledgeBase.export_wiki_events)
     document = awaited(KnowledgeBase.document)
     documents = awaited(KnowledgeBase.documents)
     stats = awaited(KnowledgeBase.stats)
 
 
-@asynccontextmanager
-async def open_async(  # noqa: PLR0913 - the parts of `knotwork.open`
-    path: str | Path | Store | None = None,
-    *,
-    threads: int = THREADS,
-    settings: Settings | str | Path | None = None,
-    read_only: bool = False,
-    embedder: str | Embedder | None = None,
-    chat_model: str | ChatModel | None = None,
-    reranker: str | Reranker | None = None,
-    splitter: str | Splitter | None = None,
-    extractor: str | Extractor | None = None,
-    translator: str | Translator = "",
-    **overrides: object,
-) -> AsyncIterator[AsyncKnowledgeBase]:
-    """Open a knowledge base for asyncio as `knotwork.open` does, and close it on exit."""
-    begin = partial(
-        open_knowledge_base,
-        path,
-        settings=settings,
-        read_only=read_only,
-        embedder=embedder,
-        chat_model=chat_model,
-        reranker=reranker,
-        splitter=splitter,
-        extractor=extractor,
-        translator=translator,
-        **overrides,
-    )
-    async with AsyncKnowledgeBase(await asyncio.to_thread(begin), threads=threads) as opened:
-        yield opened
+def _opened(
+    begin: Callable[Arguments, KnowledgeBase],
+) -> Callable[Arguments, AbstractAsyncContextManager[AsyncKnowledgeBase]]:
+    @asynccontextmanager
+    @wraps(begin, assigned=())
+    async def open_async(
+        *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> AsyncIterator[AsyncKnowledgeBase]:
+        """Open a knowledge base for asyncio as `knotwork.open` does, and close it on exit.
+
+        ``threads`` is as for `AsyncKnowledgeBase`.
+        """
+        threads = cast("int", kwargs.pop("threads", THREADS))
+        opened = await asyncio.to_thread(begin, *args, **kwargs)
+        async with AsyncKnowledgeBase(opened, threads=threads) as knowledge_base:
+            yield knowledge_base
+
+    return open_async
+
+
+open_async = _opened(open_knowledge_base)
 
 
 def _call_cancellably(function: Callable[[], T], cancellation: Cancellation) -> T:

@@ -24,6 +24,7 @@ import apsw
 
 from knotwork._config import is_server_url, shown_url
 from knotwork._durable_files import sync_file, sync_folder
+from knotwork._indexing.report import last_report
 from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
@@ -64,7 +65,7 @@ class BackupReport:
 
     ``backup`` is its folder, ``index`` the path of the index, ``created`` a time in UTC.
     ``generation`` numbers the commits of the index: it is that of the last one in the backup.
-    ``protected`` is False if the index has no checksums, as one of an earlier release.
+    ``protected`` is False if the index has no checksums.
     """
 
     backup: str
@@ -188,9 +189,7 @@ def restore(backup: str | Path, index: str | Path, *, overwrite: bool = False) -
     and the files beside it. Raises StoreNotFound for a missing backup, IndexDamaged for a damaged
     one, StoreError if ``index`` exists, StoreBusy if another process uses it.
     """
-    *_, last = restore_events(backup, index, overwrite=overwrite)
-    assert last.report is not None, "the last event has the report"
-    return last.report
+    return last_report(restore_events(backup, index, overwrite=overwrite))
 
 
 def read_manifest(folder: Path) -> BackupReport:

@@ -19,7 +19,7 @@ from knotwork._config.settings import named_settings
 from knotwork._graph_servers.served_graphs import ServedGraphs
 from knotwork._graph_servers.served_store import ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._indexing.report import EventKind, IndexEvent, IndexReport
+from knotwork._indexing.report import EventKind, IndexEvent, IndexReport, last_report
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
@@ -157,7 +157,7 @@ class KnowledgeBase:
         Unchanged files are skipped, changed files are replaced, and files that no longer exist in
         these folders are removed. See `IndexOptions` for the options, `index_events` for errors.
         """
-        return _last_report(self.index_events(paths, **options))
+        return last_report(self.index_events(paths, **options))
 
     def index_events(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -227,9 +227,7 @@ class KnowledgeBase:
         of the settings ("auto" is the model of a new index). An index without vectors gets them.
         See `embed_events` for errors.
         """
-        *_, last = self.embed_events(model)
-        assert last.report is not None, "the last event has the report"
-        return last.report
+        return last_report(self.embed_events(model))
 
     def embed_events(self, model: str | Embedder = "") -> Iterator[EmbedEvent]:
         """Yield each step of `embed`; the last event carries the report.
@@ -291,7 +289,7 @@ class KnowledgeBase:
         candidates = tuple(document_source(document) for document in documents)
         covers = (lambda entry: not entry.root) if remove_others else None
         with closing(self._begin(options)) as run:
-            return _last_report(run.events(SourceSelection(candidates, covers, ())))
+            return last_report(run.events(SourceSelection(candidates, covers, ())))
 
     def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents and everything that only they support; return their uris.
@@ -433,9 +431,7 @@ class KnowledgeBase:
         backup. Raises StoreError if ``target`` exists, StoreNotFound if its parent does not,
         IndexDamaged if a file is damaged, MissingCapability if the index is not a file.
         """
-        *_, last = self.backup_events(target, overwrite=overwrite)
-        assert last.report is not None, "the last event has the report"
-        return last.report
+        return last_report(self.backup_events(target, overwrite=overwrite))
 
     def backup_events(
         self, target: str | Path, *, overwrite: bool = False
@@ -460,9 +456,7 @@ class KnowledgeBase:
         hold a part that the index uses, StoreError if the target is neither empty nor an unfinished
         copy of this state of the index, or if the copy differs from the index.
         """
-        *_, last = self.copy_events(target, without=without, verify=verify)
-        assert last.report is not None, "the last event has the report"
-        return last.report
+        return last_report(self.copy_events(target, without=without, verify=verify))
 
     def copy_events(
         self, target: str | Path, *, without: Collection[str] = (), verify: bool = True
@@ -489,9 +483,7 @@ class KnowledgeBase:
         StoreError for a folder or a page that holds anything else, unless ``overwrite``;
         StoreReadOnly if the topics are not up to date and the index was opened for reading.
         """
-        *_, last = self.export_wiki_events(folder, filters=filters, overwrite=overwrite)
-        assert last.report is not None, "the last step has the report"
-        return last.report
+        return last_report(self.export_wiki_events(folder, filters=filters, overwrite=overwrite))
 
     def export_wiki_events(
         self, folder: str | Path, *, filters: FilterSpec | None = None, overwrite: bool = False
@@ -555,15 +547,6 @@ class KnowledgeBase:
             splitter=self._splitter,
             extractor=self._extractor,
         )
-
-
-def _last_report(events: Iterator[IndexEvent]) -> IndexReport:
-    report: IndexReport | None = None
-    for event in events:
-        if event.kind is EventKind.FINISHED:
-            report = event.report
-    assert report is not None, "a run ends with its report"
-    return report
 
 
 def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any of its parts

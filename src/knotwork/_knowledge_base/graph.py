@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.report import last_report
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._stores.base import Store, require_cypher
@@ -211,9 +212,7 @@ class KnowledgeGraph:
         A mirror whose stamp is that of the index is left as it is, unless ``full`` compares it all
         the same. See `mirror_events` for errors.
         """
-        *_, last = self.mirror_events(full=full)
-        assert last.report is not None, "the last step has the report"
-        return last.report
+        return last_report(self.mirror_events(full=full))
 
     def mirror_events(self, *, full: bool = False) -> Iterator[MirrorStep]:
         """Yield each step of `mirror`; the last one carries the report.
@@ -230,9 +229,7 @@ class KnowledgeGraph:
 
         Nothing is written. Raises as `mirror_events`.
         """
-        *_, last = self.verify_events()
-        assert last.report is not None, "the last step has the report"
-        return last.report
+        return last_report(self.verify_events())
 
     def verify_events(self) -> Iterator[MirrorStep]:
         """Yield each step of `verify_mirror`; the last one carries the report."""
@@ -258,16 +255,16 @@ class KnowledgeGraph:
         at most 2,000 entities; names are always embedded if there is an embedder. Raises as
         `import_events`.
         """
-        *_, last = self.import_events(
-            paths,
-            format=format,
-            name=name,
-            columns=columns,
-            delimiter=delimiter,
-            vectors=vectors,
+        return last_report(
+            self.import_events(
+                paths,
+                format=format,
+                name=name,
+                columns=columns,
+                delimiter=delimiter,
+                vectors=vectors,
+            )
         )
-        assert last.report is not None, "the last step has the report"
-        return last.report
 
     def import_graph(
         self, graph: Graph, *, name: str, vectors: bool | None = None
@@ -281,9 +278,7 @@ class KnowledgeGraph:
         """
         from knotwork._indexing.graph_import import ImportOptions
 
-        *_, last = self._import(graph, name=name, options=ImportOptions(vectors=vectors))
-        assert last.report is not None, "the last step has the report"
-        return last.report
+        return last_report(self._import(graph, name=name, options=ImportOptions(vectors=vectors)))
 
     def import_events(
         self,

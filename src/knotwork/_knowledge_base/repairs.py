@@ -30,6 +30,7 @@ from knotwork._indexing.commits import (
 )
 from knotwork._indexing.discovery import is_folder_or_archive
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.report import last_report
 from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
@@ -44,7 +45,7 @@ from knotwork._sqlite_file import (
     TABLES_SUFFIX,
     SqliteFile,
 )
-from knotwork._sqlite_pages import add_checksums, check_protection, correct_pages
+from knotwork._sqlite_pages import correct_pages
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import find_damaged_tables, part_of
@@ -95,7 +96,7 @@ class RepairReport:
     further damage, ``rebuilt`` those that were computed again. ``reread`` are documents that were
     read again from their files, ``from_text`` those from their text in the index. ``lost`` says
     what could not be brought back, each with its reason. ``kept`` are the copies of the damaged
-    files. ``protected`` are the files that got checksums.
+    files.
     """
 
     index: str
@@ -106,12 +107,11 @@ class RepairReport:
     from_text: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    protected: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
         """Whether there was anything to repair."""
-        return bool(self.corrected or self.damaged or self.protected or self.rebuilt)
+        return bool(self.corrected or self.damaged or self.rebuilt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,13 @@ def repair(
 
     Damage of one byte in a page is mostly corrected from the checksum of the page. Full text, graph
     and communities are rebuilt from the documents; vectors are computed again if their embedder is
-    at hand. Documents that lost something are read again from their files, with ``settings``. An
-    index of an earlier release gets checksums. The damaged files are kept beside the index.
+    at hand. Documents that lost something are read again from their files, with ``settings``. The
+    damaged files are kept beside the index.
 
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
     """
-    *_, last = repair_events(index, settings=settings, embedder=embedder)
-    assert last.report is not None, "the last event has the report"
-    return last.report
+    return last_report(repair_events(index, settings=settings, embedder=embedder))
 
 
 def repair_events(
@@ -203,12 +201,9 @@ class _Repair:
                 return
             raise self._unreadable(path, error) from error
         self.report.damaged += faults
-        protected = self._protect(file) if not faults else False
         if not faults:
-            if protected:
-                self.report.protected.append(FILE_KINDS[suffix])
-            if corrected or protected:
-                self._replace(path, work, keep=bool(corrected))
+            if corrected:
+                self._replace(path, work)
             return
         new = _other(work)
         if suffix:
@@ -216,19 +211,7 @@ class _Repair:
             self._salvage_companion(file, sqlite_file(new, suffix), suffix)
         else:
             yield from self._salvage_index(file, new)
-        self._replace(path, new, keep=True)
-
-    def _protect(self, file: SqliteFile) -> bool:
-        """Give a file of an earlier release checksums; return True if it had none."""
-        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-            connection = file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
-            with closing(connection):
-                if check_protection(connection):
-                    return False
-                add_checksums(connection)
-                file.mark_protected(connection)
-                connection.pragma("journal_mode", "wal")
-                return True
+        self._replace(path, new)
 
     def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[RepairEvent]:
         yield RepairEvent("copying what can be read")
@@ -411,13 +394,9 @@ class _Repair:
         self.report.lost.append(f"the {kind}: {error.message}")
         self._keep(path)
 
-    def _replace(self, path: Path, new: Path, *, keep: bool) -> None:
-        """Move the repaired file into place; the damaged one is kept if ``keep`` is set."""
-        if keep:
-            self._keep(path)
-        else:
-            for journal in JOURNAL_SUFFIXES:
-                path.with_name(path.name + journal).unlink(missing_ok=True)
+    def _replace(self, path: Path, new: Path) -> None:
+        """Move the repaired file into place, and keep the damaged one."""
+        self._keep(path)
         wal = new.with_name(f"{new.name}-wal")
         assert not wal.exists() or not wal.stat().st_size, "the new file was closed"
         move_file(new, path)

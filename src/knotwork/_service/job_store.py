@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 
 from knotwork._cancellation import check_cancelled
-from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
+from knotwork._companions import JOB_TABLES, Companion, CompanionDatabase, SqliteCompanion
 from knotwork._indexing.report import EventKind, IndexEvent
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_progress
@@ -31,23 +31,6 @@ MOST_FINISHED = 500
 
 KEEP_RESPONSES_S = 86_400.0
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS job (
-    id TEXT PRIMARY KEY, n INTEGER NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
-    arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
-    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
-    server TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS job_workspace ON job (workspace, n);
-CREATE TABLE IF NOT EXISTS event (
-    n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS event_job ON event (job, n);
-CREATE TABLE IF NOT EXISTS answer (
-    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
-    created REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS crash (
-    job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL);
-"""
-
 
 def _configure(connection: apsw.Connection) -> None:
     # Exclusive: two servers of the same folder would run every job twice.
@@ -58,7 +41,7 @@ def _configure(connection: apsw.Connection) -> None:
 
 def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
     with write_transaction(connection):
-        connection.execute(_TABLES)
+        connection.execute(JOB_TABLES)
 
 
 def _advise(_path: str) -> str:

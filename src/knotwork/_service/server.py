@@ -151,11 +151,8 @@ class Service:
         self.bodies = ByteQuota(_MOST_BODIES, _MOST_BODIES_PER_CLIENT, "request bodies")
         """Bodies in memory, until their requests are answered."""
 
-        self.received = ByteQuota(
-            int(limits.uploads_mb * MEGABYTE),
-            int(limits.uploads_mb_per_client * MEGABYTE),
-            "uploads",
-        )
+        upload = int(limits.max_upload_mb * MEGABYTE)
+        self.received = ByteQuota(5 * upload, 2 * upload, "uploads")
         """Files of uploads on disk that are not stored or refused yet."""
 
         self.requests = OpenRequests()
@@ -359,8 +356,6 @@ class KnotworkServer(uvicorn.Server):
             ConnectionLimits(
                 most=fit_file_limit(limits.connections),
                 most_per_client=limits.connections_per_client,
-                header_timeout_s=limits.header_timeout_s,
-                bytes_per_s=limits.body_bytes_per_s,
                 proxies=ProxyNetworks(limits.trusted_proxies),
             )
         )

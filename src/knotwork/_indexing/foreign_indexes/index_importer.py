@@ -38,6 +38,7 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
     place_units,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.report import last_report
 from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
@@ -226,9 +227,7 @@ def import_index(
     embedding: Embedding | None = None,
 ) -> ImportReport:
     """Run all steps of `import_steps` and return the report."""
-    *_, last = import_steps(store, folder, format=format, name=name, embedding=embedding)
-    assert last.report is not None, "the last step has the report"
-    return last.report
+    return last_report(import_steps(store, folder, format=format, name=name, embedding=embedding))
 
 
 def _batches(documents: Sequence[PlacedDocument]) -> Iterator[list[PlacedDocument]]:

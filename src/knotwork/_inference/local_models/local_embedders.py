@@ -383,7 +383,6 @@ def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
         f"local:{model.name}",
         load_onnx(model.name),
         languages=model.languages,
-        batch_tokens=settings.batch_tokens,
         threads=settings.threads or min(available_cores(), MOST_THREADS),
     )
 
@@ -409,7 +408,6 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
         f"local:{identify(model)}",
         load,
         languages=LATIN_SCRIPT if english else frozenset(),
-        batch_tokens=settings.batch_tokens,
         uses_gpu=True,
     )
 

@@ -39,8 +39,6 @@ _CACHE_KIB = 32_768
 _CHECKPOINT_PAGES = 8_000
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 8_192
-_LARGE_BYTES = 500_000_000
-"""Size of a file from which on an update of its schema may take seconds."""
 _LOCK_WAIT_S = 0.25
 _ONE_DAY_S = 86_400.0
 _STEPS_BETWEEN_CHECKS = 20_000
@@ -278,21 +276,12 @@ class Database(SqlDatabase):
         try:
             with self._translated_errors():
                 missing = self._missing_migrations(connection, migrations)
-                if missing:
-                    self._tell_of_update()
                 if not self.read_only:
                     connection.pragma("journal_mode", "wal")
                 self._file.migrate(connection, missing)
         except BaseException:
             self.close()
             raise
-
-    def _tell_of_update(self) -> None:
-        """Say that a file of an earlier version is updated, if that takes more than a moment."""
-        size = self.path.stat().st_size
-        if size > _LARGE_BYTES:
-            text = "updating `%s` (%.1f GB) to the current schema; this can take minutes"
-            _log.warning(text, self.path, size / 1e9)
 
     def _missing_migrations(
         self, connection: apsw.Connection, migrations: Sequence[Migration]

@@ -1,178 +1,48 @@
-"""Define the tables of the index file, and the migrations that create and update them.
+"""The migrations that create and update the tables of the index file.
 
-Ids are stored as their integer keys, spans as pairs of little-endian int32 in a blob. Aggregates
-(`entity`, `edge`, `relation`) are stored beside their contributions (`mention`, `contribution`), so
-that the cost of a document depends on its content and not on the size of the index. An entity
-counts its names and types in JSON objects. Model output is stored as UTF-8 in blobs, since it may
-contain lone surrogates, which SQLite text must not.
+Those of `sql/tables.py` are the same in every database. An entity counts its names and types in
+JSON objects here.
 """
 
 from __future__ import annotations
 
 from knotwork._sqlite_file import Migration
+from knotwork._stores.sql.tables import TABLES
 
 APPLICATION_ID = 0x4B4E4F54
 """``KNOT``, which marks a SQLite file as an index of Knotwork."""
 
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration(
-        "0015-blocks",
-        """
-        CREATE TABLE state (generation INTEGER NOT NULL);
-        INSERT INTO state VALUES (0);
-        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-        CREATE TABLE ledger (
-            uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL,
-            revision TEXT NOT NULL, settings TEXT NOT NULL, size INTEGER NOT NULL,
-            modified_ns INTEGER NOT NULL, chunks INTEGER NOT NULL,
-            error_reason TEXT NOT NULL, error TEXT NOT NULL,
-            edge_keys BLOB NOT NULL DEFAULT x'', repeated TEXT NOT NULL DEFAULT '',
-            changed_ns INTEGER NOT NULL DEFAULT 0, checked_ns INTEGER NOT NULL DEFAULT 0,
-            digest TEXT NOT NULL DEFAULT ''
-        ) WITHOUT ROWID;
-        CREATE TABLE document (
-            id INTEGER PRIMARY KEY, uri TEXT NOT NULL, title TEXT NOT NULL,
-            media_type TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL,
-            outline BLOB NOT NULL, text BLOB NOT NULL
-        );
-        CREATE INDEX document_by_title ON document (title);
-        CREATE TABLE section (
-            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, parent INTEGER,
-            ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
-            start INTEGER NOT NULL, "end" INTEGER NOT NULL, title TEXT NOT NULL
-        );
-        CREATE INDEX section_by_document ON section (document);
-        CREATE INDEX section_by_parent ON section (parent) WHERE parent IS NOT NULL;
-        CREATE INDEX section_by_title ON section (title);
-        CREATE TABLE chunk (
-            id INTEGER PRIMARY KEY, document INTEGER NOT NULL, section INTEGER NOT NULL,
-            parent INTEGER, is_parent INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-            start INTEGER NOT NULL, "end" INTEGER NOT NULL, name TEXT NOT NULL,
-            document_title TEXT NOT NULL, headings TEXT NOT NULL, sentences BLOB NOT NULL,
-            text TEXT NOT NULL, blocks BLOB NOT NULL DEFAULT x''
-        );
-        CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal);
-        CREATE INDEX chunk_by_section ON chunk (section);
-        CREATE INDEX chunk_by_parent ON chunk (parent) WHERE parent IS NOT NULL;
-        CREATE INDEX chunk_by_name ON chunk (name);
-        CREATE TABLE mention (
-            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, times INTEGER NOT NULL,
-            about REAL NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, spans BLOB NOT NULL,
-            PRIMARY KEY (chunk, entity)
-        ) WITHOUT ROWID;
-        CREATE INDEX mention_by_entity ON mention (entity, about DESC, chunk, times);
-        CREATE TABLE entity (
-            id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
-            type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
-        );
-        CREATE INDEX entity_by_name ON entity (name);
-        CREATE TABLE contribution (
-            chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
-            relation INTEGER NOT NULL, weight INTEGER NOT NULL,
-            start INTEGER, "end" INTEGER, description TEXT NOT NULL,
-            PRIMARY KEY (chunk, source, target, relation)
-        ) WITHOUT ROWID;
-        CREATE INDEX contribution_by_edge ON contribution (source, target, relation, chunk);
-        CREATE TABLE relation (
-            id INTEGER PRIMARY KEY, edges INTEGER NOT NULL, name TEXT NOT NULL
-        );
-        CREATE TABLE edge (
-            source INTEGER NOT NULL, target INTEGER NOT NULL, relation INTEGER NOT NULL,
-            weight INTEGER NOT NULL, supports INTEGER NOT NULL,
-            PRIMARY KEY (source, target, relation)
-        ) WITHOUT ROWID;
-        CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
-        CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
-        CREATE TABLE text_index (
-            name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
-        ) WITHOUT ROWID;
-        CREATE TABLE vector_index (
-            name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
-            matrices INTEGER NOT NULL, version INTEGER NOT NULL,
-            replaced INTEGER NOT NULL DEFAULT 0, coded INTEGER NOT NULL DEFAULT 0,
-            center BLOB NOT NULL DEFAULT x''
-        ) WITHOUT ROWID;
-        CREATE TABLE vector_code (
-            name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
-            PRIMARY KEY (name, page)
-        );
-        CREATE TABLE community (
-            id INTEGER PRIMARY KEY, level INTEGER NOT NULL, parent INTEGER, stale INTEGER NOT NULL
-        );
-        CREATE TABLE community_member (
-            community INTEGER NOT NULL, entity INTEGER NOT NULL, importance REAL NOT NULL,
-            PRIMARY KEY (community, entity)
-        ) WITHOUT ROWID;
-        CREATE INDEX community_by_entity ON community_member (entity, community);
-        CREATE TABLE community_chunk (
-            community INTEGER NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (community, chunk)
-        ) WITHOUT ROWID;
-        CREATE INDEX community_by_chunk ON community_chunk (chunk, community);
-        CREATE TABLE report (
-            community INTEGER PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
-            findings TEXT NOT NULL, rating REAL NOT NULL, language TEXT NOT NULL,
-            source TEXT NOT NULL, content_key TEXT NOT NULL
-        );
-        CREATE TABLE report_citation (
-            chunk INTEGER NOT NULL, community INTEGER NOT NULL, PRIMARY KEY (chunk, community)
-        ) WITHOUT ROWID;
-        CREATE INDEX report_citation_by_community ON report_citation (community);
-        CREATE TABLE chunk_reading (
-            chunk INTEGER PRIMARY KEY, status TEXT NOT NULL, source TEXT NOT NULL,
-            reason BLOB NOT NULL, complaints TEXT NOT NULL, raw BLOB
-        );
-        CREATE INDEX chunk_reading_by_status ON chunk_reading (status);
-        CREATE TABLE description (
-            chunk INTEGER NOT NULL, entity INTEGER NOT NULL, normal_form TEXT NOT NULL,
-            text BLOB NOT NULL, PRIMARY KEY (chunk, entity)
-        ) WITHOUT ROWID;
-        CREATE INDEX description_by_entity ON description (entity);
-        CREATE TABLE entity_summary (
-            entity INTEGER PRIMARY KEY, text BLOB NOT NULL, source TEXT NOT NULL,
-            content_key TEXT NOT NULL
-        );
-        CREATE TABLE same_as (
-            first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL,
-            source TEXT NOT NULL, reason BLOB NOT NULL, score REAL NOT NULL,
-            content_key TEXT NOT NULL, undone INTEGER NOT NULL, PRIMARY KEY (first, second)
-        ) WITHOUT ROWID;
-        CREATE INDEX same_as_by_second ON same_as (second);
-        CREATE TABLE touched_entity (entity INTEGER PRIMARY KEY);
-        CREATE TABLE homonym (entity INTEGER PRIMARY KEY, reason BLOB NOT NULL);
-        CREATE TABLE sense (
-            entity INTEGER NOT NULL, number INTEGER NOT NULL, chunk INTEGER NOT NULL,
-            PRIMARY KEY (entity, number, chunk)
-        ) WITHOUT ROWID;
-        CREATE TABLE property_graph (
-            id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE
-        );
-        CREATE TABLE property_node (
-            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
-            labels TEXT NOT NULL, properties TEXT NOT NULL, PRIMARY KEY (graph, position)
-        ) WITHOUT ROWID;
-        CREATE TABLE property_relationship (
-            graph INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
-            type BLOB NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
-            properties TEXT NOT NULL, PRIMARY KEY (graph, position)
-        ) WITHOUT ROWID;
-        CREATE TABLE document_field (
-            name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
-            PRIMARY KEY (name, text, document)
-        ) WITHOUT ROWID;
-        CREATE INDEX document_field_by_document ON document_field (document);
-        CREATE TABLE document_page (
-            label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
-            "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
-        ) WITHOUT ROWID;
-        CREATE INDEX document_page_by_document ON document_page (document);
-        CREATE TABLE question (
-            id INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-            text BLOB NOT NULL
-        );
-        CREATE INDEX question_by_chunk ON question (chunk, ordinal);
-        """,
-    ),
-)
-"""The names of migrations begin with a number. Files from before the first release, which have the
-names of earlier steps as well, are complete if they have this one.
+_OWN_TABLES = """
+CREATE TABLE state (generation INTEGER NOT NULL);
+INSERT INTO state VALUES (0);
+CREATE TABLE entity (
+    id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
+    type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
+);
+CREATE INDEX entity_by_name ON entity (name);
+CREATE TABLE text_index (
+    name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE vector_index (
+    name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
+    matrices INTEGER NOT NULL, version INTEGER NOT NULL, replaced INTEGER NOT NULL,
+    coded INTEGER NOT NULL DEFAULT 0, center BLOB NOT NULL DEFAULT x''
+) WITHOUT ROWID;
+CREATE TABLE vector_code (
+    name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (name, page)
+);
+CREATE TABLE document_field (
+    name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
+    PRIMARY KEY (name, text, document)
+) WITHOUT ROWID;
+CREATE INDEX document_field_by_document ON document_field (document);
+CREATE TABLE document_page (
+    label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
+) WITHOUT ROWID;
+CREATE INDEX document_page_by_document ON document_page (document);
 """
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("0016-first-release", TABLES + _OWN_TABLES),)
+"""The names of migrations begin with a number, which is higher than those of former layouts."""

@@ -9,11 +9,14 @@ holds only short ones, so that names and titles have hash indexes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from knotwork._companions import CALL_TABLES, FACT_TABLES, JOB_TABLES
 from knotwork._stores.postgres.address import Address
 from knotwork._stores.postgres.connection import Connection, connect
+from knotwork._stores.sql.tables import TABLES
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
 
@@ -81,8 +84,24 @@ def vector_type(name: str) -> str:
     return "halfvec" if stored_type(name).__name__ == "float16" else "vector"
 
 
+_WORDS = {
+    " WITHOUT ROWID": "",
+    "INTEGER PRIMARY KEY AUTOINCREMENT": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "INTEGER": "bigint",
+    "INT": "integer",
+    "BLOB": "bytea",
+    "REAL": "double precision",
+    "TEXT": _TEXT,
+}
+"""What words of the shared tables are here."""
+
+
 def _create_tables(connection: Connection) -> None:
-    connection.execute(_TABLES.replace("TEXT", _TEXT), prepare=False)
+    shared = TABLES + CALL_TABLES + FACT_TABLES + JOB_TABLES
+    tables = re.sub(r"/\*pg:(.*?)\*/", r"\1", shared) + _OWN_TABLES
+    for word, here in _WORDS.items():
+        tables = re.sub(rf"(?<!\w){word}\b", here, tables)
+    connection.execute(tables, prepare=False)
     for name in TEXT_INDEXES:
         create_text_index(connection, name)
     for name in VECTOR_INDEXES:
@@ -90,52 +109,12 @@ def _create_tables(connection: Connection) -> None:
         create_vector_index(connection, staged_name(name))
 
 
-_TABLES = """
+_OWN_TABLES = """
 CREATE TABLE total (
     id bigint GENERATED ALWAYS AS IDENTITY, name TEXT NOT NULL, value bigint NOT NULL
 );
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE ledger (
-    uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL, revision TEXT NOT NULL,
-    settings TEXT NOT NULL, size bigint NOT NULL, modified_ns bigint NOT NULL,
-    chunks bigint NOT NULL, error_reason TEXT NOT NULL, error TEXT NOT NULL,
-    edge_keys bytea NOT NULL DEFAULT '', repeated TEXT NOT NULL DEFAULT '',
-    changed_ns bigint NOT NULL DEFAULT 0, checked_ns bigint NOT NULL DEFAULT 0,
-    digest TEXT NOT NULL DEFAULT ''
-);
-
-CREATE TABLE document (
-    id bigint PRIMARY KEY, uri TEXT NOT NULL, title TEXT NOT NULL, media_type TEXT NOT NULL,
-    language TEXT NOT NULL, metadata TEXT NOT NULL, outline bytea NOT NULL, text bytea NOT NULL
-);
 ALTER TABLE document ALTER COLUMN text SET STORAGE EXTERNAL,
     ALTER COLUMN outline SET STORAGE EXTERNAL;
-CREATE INDEX document_by_title ON document USING hash (title);
-CREATE TABLE section (
-    id bigint PRIMARY KEY, document bigint NOT NULL, parent bigint, ordinal integer NOT NULL,
-    level integer NOT NULL, start integer NOT NULL, "end" integer NOT NULL, title TEXT NOT NULL
-);
-CREATE INDEX section_by_document ON section (document);
-CREATE INDEX section_by_parent ON section (parent) WHERE parent IS NOT NULL;
-CREATE INDEX section_by_title ON section USING hash (title);
-CREATE TABLE chunk (
-    id bigint PRIMARY KEY, document bigint NOT NULL, section bigint NOT NULL, parent bigint,
-    is_parent integer NOT NULL, ordinal integer NOT NULL, start integer NOT NULL,
-    "end" integer NOT NULL, name TEXT NOT NULL, document_title TEXT NOT NULL,
-    headings TEXT NOT NULL, sentences bytea NOT NULL, text TEXT NOT NULL,
-    blocks bytea NOT NULL DEFAULT ''
-);
-CREATE INDEX chunk_by_document ON chunk (document, is_parent, ordinal, id);
-CREATE INDEX chunk_by_section ON chunk (section);
-CREATE INDEX chunk_by_parent ON chunk (parent) WHERE parent IS NOT NULL;
-CREATE INDEX chunk_by_name ON chunk USING hash (name);
-
-CREATE TABLE mention (
-    chunk bigint NOT NULL, entity bigint NOT NULL, times integer NOT NULL,
-    about double precision NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
-    spans bytea NOT NULL, PRIMARY KEY (chunk, entity)
-);
-CREATE INDEX mention_by_entity ON mention (entity, about DESC, chunk) INCLUDE (times);
 CREATE TABLE entity (
     id bigint PRIMARY KEY, chunk_count bigint NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
     normal_form TEXT NOT NULL
@@ -145,89 +124,11 @@ CREATE TABLE entity_form (
     entity bigint NOT NULL, form bigint NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
     times bigint NOT NULL, chunks bigint NOT NULL, PRIMARY KEY (entity, form)
 ) WITH (fillfactor = 80);
-
-CREATE TABLE contribution (
-    chunk bigint NOT NULL, source bigint NOT NULL, target bigint NOT NULL,
-    relation bigint NOT NULL, weight bigint NOT NULL, start integer, "end" integer,
-    description TEXT NOT NULL, PRIMARY KEY (chunk, source, target, relation)
-);
-CREATE INDEX contribution_by_edge ON contribution (source, target, relation, chunk);
-CREATE TABLE relation (
-    id bigint PRIMARY KEY, edges bigint NOT NULL, name TEXT NOT NULL
-) WITH (fillfactor = 50);
-CREATE TABLE edge (
-    source bigint NOT NULL, target bigint NOT NULL, relation bigint NOT NULL,
-    weight bigint NOT NULL, supports bigint NOT NULL, PRIMARY KEY (source, target, relation)
-);
-CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
-CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
-
 CREATE TABLE text_index (name TEXT PRIMARY KEY);
 CREATE TABLE vector_index (
     name TEXT PRIMARY KEY, number integer GENERATED ALWAYS AS IDENTITY, dimension integer
 );
 CREATE TABLE vector_garbage (number integer PRIMARY KEY, since timestamptz NOT NULL);
-
-CREATE TABLE community (
-    id bigint PRIMARY KEY, level integer NOT NULL, parent bigint, stale integer NOT NULL
-);
-CREATE TABLE community_member (
-    community bigint NOT NULL, entity bigint NOT NULL, importance double precision NOT NULL,
-    PRIMARY KEY (community, entity)
-);
-CREATE INDEX community_by_entity ON community_member (entity, community);
-CREATE TABLE community_chunk (
-    community bigint NOT NULL, chunk bigint NOT NULL, PRIMARY KEY (community, chunk)
-);
-CREATE INDEX community_by_chunk ON community_chunk (chunk, community);
-CREATE TABLE report (
-    community bigint PRIMARY KEY, title TEXT NOT NULL, summary TEXT NOT NULL,
-    findings TEXT NOT NULL, rating double precision NOT NULL, language TEXT NOT NULL,
-    source TEXT NOT NULL, content_key TEXT NOT NULL
-);
-CREATE TABLE report_citation (
-    chunk bigint NOT NULL, community bigint NOT NULL, PRIMARY KEY (chunk, community)
-);
-CREATE INDEX report_citation_by_community ON report_citation (community);
-
-CREATE TABLE chunk_reading (
-    chunk bigint PRIMARY KEY, status TEXT NOT NULL, source TEXT NOT NULL, reason bytea NOT NULL,
-    complaints TEXT NOT NULL, raw bytea
-);
-CREATE INDEX chunk_reading_by_status ON chunk_reading (status);
-CREATE TABLE description (
-    chunk bigint NOT NULL, entity bigint NOT NULL, normal_form TEXT NOT NULL,
-    text bytea NOT NULL, PRIMARY KEY (chunk, entity)
-);
-CREATE INDEX description_by_entity ON description (entity);
-CREATE TABLE entity_summary (
-    entity bigint PRIMARY KEY, text bytea NOT NULL, source TEXT NOT NULL,
-    content_key TEXT NOT NULL
-);
-CREATE TABLE same_as (
-    first bigint NOT NULL, second bigint NOT NULL, verdict TEXT NOT NULL, source TEXT NOT NULL,
-    reason bytea NOT NULL, score double precision NOT NULL, content_key TEXT NOT NULL,
-    undone integer NOT NULL, PRIMARY KEY (first, second)
-);
-CREATE INDEX same_as_by_second ON same_as (second);
-CREATE TABLE touched_entity (entity bigint PRIMARY KEY);
-CREATE TABLE homonym (entity bigint PRIMARY KEY, reason bytea NOT NULL);
-CREATE TABLE sense (
-    entity bigint NOT NULL, number integer NOT NULL, chunk bigint NOT NULL,
-    PRIMARY KEY (entity, number, chunk)
-);
-CREATE TABLE property_graph (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name bytea NOT NULL UNIQUE
-);
-CREATE TABLE property_node (
-    graph bigint NOT NULL, position bigint NOT NULL, id bytea NOT NULL, labels TEXT NOT NULL,
-    properties TEXT NOT NULL, PRIMARY KEY (graph, position)
-);
-CREATE TABLE property_relationship (
-    graph bigint NOT NULL, position bigint NOT NULL, id bytea NOT NULL, type bytea NOT NULL,
-    source bigint NOT NULL, target bigint NOT NULL, properties TEXT NOT NULL,
-    PRIMARY KEY (graph, position)
-);
 CREATE TABLE document_field (name TEXT NOT NULL, text TEXT NOT NULL, document bigint NOT NULL);
 CREATE UNIQUE INDEX document_field_by_document
     ON document_field (document, md5(name), md5(text));
@@ -238,62 +139,6 @@ CREATE TABLE document_page (
     "end" integer NOT NULL, PRIMARY KEY (document, start, label)
 );
 CREATE INDEX document_page_by_label ON document_page (label);
-CREATE TABLE question (
-    id bigint PRIMARY KEY, chunk bigint NOT NULL, ordinal integer NOT NULL, text bytea NOT NULL
-);
-CREATE INDEX question_by_chunk ON question (chunk, ordinal);
-
-CREATE TABLE reply (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE,
-    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text bytea NOT NULL,
-    finish_reason TEXT NOT NULL, input_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
-    calls bigint NOT NULL, digest bytea NOT NULL
-);
-CREATE INDEX reply_by_source ON reply USING hash (source);
-CREATE TABLE rejected (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE,
-    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, text bytea NOT NULL,
-    finish_reason TEXT NOT NULL, reason TEXT NOT NULL, attempts bigint NOT NULL
-);
-CREATE INDEX rejected_by_source ON rejected USING hash (source);
-CREATE TABLE spent (
-    stage TEXT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, calls bigint NOT NULL,
-    rejected bigint NOT NULL, input_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
-    reused bigint NOT NULL, saved_input_tokens bigint NOT NULL,
-    saved_output_tokens bigint NOT NULL, PRIMARY KEY (stage, source, model)
-);
-CREATE TABLE awaited (
-    key bytea PRIMARY KEY, batch TEXT NOT NULL, server TEXT NOT NULL, model TEXT NOT NULL,
-    stage TEXT NOT NULL, source TEXT NOT NULL
-);
-CREATE INDEX awaited_by_source ON awaited USING hash (source);
-
-CREATE TABLE fact (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, subject TEXT NOT NULL,
-    relation TEXT NOT NULL, object TEXT NOT NULL, subject_form TEXT NOT NULL,
-    relation_form TEXT NOT NULL, object_form TEXT NOT NULL, valid_from TEXT NOT NULL,
-    valid_to TEXT, source TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '',
-    UNIQUE (owner, subject_form, relation_form, object_form, valid_from)
-);
-CREATE INDEX fact_of_object ON fact USING hash (object_form);
-
-CREATE TABLE job (
-    id TEXT PRIMARY KEY, n bigint NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
-    arguments TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT NOT NULL,
-    finished TEXT NOT NULL, progress TEXT NOT NULL, report TEXT NOT NULL, error TEXT NOT NULL,
-    server TEXT NOT NULL
-);
-CREATE INDEX job_workspace ON job (workspace, n);
-CREATE TABLE event (
-    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, job TEXT NOT NULL, kind TEXT NOT NULL,
-    body TEXT NOT NULL
-);
-CREATE INDEX event_job ON event (job, n);
-CREATE TABLE answer (
-    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
-    created double precision NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
-);
-CREATE TABLE crash (job TEXT PRIMARY KEY, place TEXT NOT NULL, times bigint NOT NULL);
 
 CREATE TABLE stored_table (
     name TEXT PRIMARY KEY, version bigint GENERATED ALWAYS AS IDENTITY, body bytea NOT NULL
@@ -302,10 +147,8 @@ ALTER TABLE stored_table ALTER COLUMN body SET STORAGE EXTERNAL;
 """
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("0006-blocks", _create_tables),)
-"""Indexes from before the first release, which have the names of earlier steps as well, are
-complete if they have this one.
-"""
+MIGRATIONS: tuple[Migration, ...] = (Migration("0007-first-release", _create_tables),)
+"""The number of a name is higher than those of former layouts."""
 
 
 def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepared:
@@ -413,7 +256,7 @@ def _missing_migrations(connection: Connection, address: Address) -> list[Migrat
         )
     if recorded and known[0] not in recorded:
         raise SchemaMismatch(
-            f"`{address.label}` was written before the first release of Knotwork.",
+            f"`{address.label}` has a layout from before the first release.",
             fix="Use another name after `index=`, and index the documents again.",
         )
     return [migration for migration in MIGRATIONS if migration.name not in recorded]

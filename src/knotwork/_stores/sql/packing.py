@@ -163,9 +163,8 @@ def pack_outline(document: Document) -> bytes:
 
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
-    """Return what `pack_outline` compressed; indexes from before links have four parts."""
-    parts = json.loads(unpack_text(data))["parts"]
-    blocks, pages, times, boxes, links, anchors = (*parts, [], [])[:6]
+    """Return what `pack_outline` compressed."""
+    blocks, pages, times, boxes, links, anchors = json.loads(unpack_text(data))["parts"]
     return Outline(
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
