@@ -1,4 +1,4 @@
-"""Store jobs, their events and progress, and responses to uploads."""
+"""Store jobs, their events and their progress."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ MOST_EVENTS = 5_000
 MOST_FINISHED = 500
 """Finished jobs stored for one workspace; the oldest are deleted first."""
 
-KEEP_RESPONSES_S = 86_400.0
-
 _TABLES = """
 CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, n INTEGER NOT NULL, workspace TEXT NOT NULL, kind TEXT NOT NULL,
@@ -41,9 +39,6 @@ CREATE INDEX IF NOT EXISTS job_workspace ON job (workspace, n);
 CREATE TABLE IF NOT EXISTS event (
     n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS event_job ON event (job, n);
-CREATE TABLE IF NOT EXISTS answer (
-    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
-    created REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS crash (
     job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL);
 """
@@ -66,7 +61,7 @@ def _advise(_path: str) -> str:
 
 
 JOBS = Companion("job database", ".jobs", _advise, _configure, _prepare, busy_timeout_s=0)
-"""Jobs of a server, their events, and responses to uploads."""
+"""Jobs of a server, and their events."""
 
 
 class JobState(StrEnum):
@@ -344,39 +339,8 @@ class JobStore:
             )
             return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
 
-    def stored_response(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
-        """Return the fingerprint of the request that used this key, and the response to it."""
-        with self._decoding():
-            rows = self._database.rows(
-                "SELECT request, body FROM answer WHERE caller = $1 AND workspace = $2"
-                " AND key = $3 AND created > $4",
-                (caller, workspace, key, _now_s() - KEEP_RESPONSES_S),
-            )
-            return (rows[0][0], json.loads(rows[0][1])) if rows else None
-
-    def store_response(
-        self,
-        caller: str,
-        workspace: str,
-        key: str,
-        request: str,
-        body: Any,  # noqa: ANN401
-    ) -> None:
-        """Store the response to a request with a key for a day; ``request`` is its fingerprint."""
-        with self._writing():
-            now = _now_s()
-            self._database.change(
-                "DELETE FROM answer WHERE created <= $1", (now - KEEP_RESPONSES_S,)
-            )
-            self._database.change(
-                "INSERT INTO answer VALUES ($1, $2, $3, $4, $5, $6)"
-                " ON CONFLICT (caller, workspace, key) DO UPDATE SET"
-                " request = excluded.request, created = excluded.created, body = excluded.body",
-                (caller, workspace, key, request, now, json.dumps(body)),
-            )
-
     def forget(self, workspace: str) -> None:
-        """Delete the jobs and stored responses of a workspace."""
+        """Delete the jobs of a workspace."""
         with self._writing():
             for table in ("event", "crash"):
                 self._database.change(
@@ -384,8 +348,7 @@ class JobStore:
                     " (SELECT id FROM job WHERE workspace = $1)",
                     (workspace,),
                 )
-            for table in ("job", "answer"):
-                self._database.change(f"DELETE FROM {table} WHERE workspace = $1", (workspace,))  # noqa: S608
+            self._database.change("DELETE FROM job WHERE workspace = $1", (workspace,))
 
     def close(self) -> None:
         """Close the database, and release it for another server."""
@@ -446,10 +409,6 @@ def _to_job(row: Sequence[Any]) -> Job:
 def utc_now() -> str:
     """Return the time as ISO 8601 in UTC, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _now_s() -> float:
-    return datetime.now(UTC).timestamp()
 
 
 PROGRESS_INTERVAL_S = 0.25

@@ -4700,10 +4700,7 @@ export interface operations {
     upload_documents: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;
@@ -5019,10 +5016,7 @@ export interface operations {
     start_evaluation: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;
@@ -5489,10 +5483,7 @@ export interface operations {
     import_graph: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
 
-from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
+from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
-from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_runner import is_upload, known_entries, uploaded_files
 from knotwork._service.schemas.workspaces import (
     ChunkShape,
@@ -25,7 +23,6 @@ from knotwork._service.schemas.workspaces import (
     Upload,
     UploadedFile,
 )
-from knotwork._service.server import Service
 from knotwork._service.upload_stream import UploadRoute
 from knotwork._service.uploads import (
     ReceivedFile,
@@ -50,11 +47,9 @@ DocumentId = Annotated[str, Path(description="The id of a document.", max_length
 
 @uploads.post("/workspaces/{workspace}/documents", status_code=202)
 def upload_documents(
-    key: Caller,
     server: Server,
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Files; names may include folders.")],
-    idempotency_key: IdempotencyKey = None,
     tier: Annotated[TierName | None, Form()] = None,
     budget: Annotated[str, Form(max_length=40)] = "",
     index: Annotated[
@@ -62,20 +57,6 @@ def upload_documents(
     ] = True,
 ) -> Upload:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
-    received = [ReceivedFile.of(file) for file in files]
-    options = {"tier": tier, "budget": budget, "retry": False} if index else None
-    fields = {"to": "documents", "index": index, **(options or {})}
-    store = partial(_store_upload, server, workspace, received, options)
-    return answer_upload(server, key, workspace, idempotency_key, received, fields, store, Upload)
-
-
-def _store_upload(
-    server: Service,
-    workspace: Workspace,
-    received: list[ReceivedFile],
-    options: dict[str, Any] | None,
-) -> Upload:
-    """Store the valid files, and start a job that indexes them if there are ``options``."""
     settings = workspace.base.settings.index
 
     def store(file: ReceivedFile) -> UploadedFile:
@@ -86,9 +67,10 @@ def _store_upload(
         document_id = Document(uri, "").id
         return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=size)
 
-    stored, refused = store_files(received, store)
+    stored, refused = store_files(files, store)
     job = None
-    if options is not None:
+    if index:
+        options = {"tier": tier, "budget": budget, "retry": False}
         job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
     return Upload(files=stored, refused=refused, job=job)
 

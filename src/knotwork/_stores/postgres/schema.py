@@ -289,10 +289,6 @@ CREATE TABLE event (
     body TEXT NOT NULL
 );
 CREATE INDEX event_job ON event (job, n);
-CREATE TABLE answer (
-    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
-    created double precision NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
-);
 CREATE TABLE crash (job TEXT PRIMARY KEY, place TEXT NOT NULL, times bigint NOT NULL);
 
 CREATE TABLE stored_table (
