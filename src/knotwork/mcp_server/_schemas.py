@@ -285,7 +285,7 @@ Place = TypeVar("Place", PassageResult, AnswerSource)
 
 def to_search_result(evidence: Evidence, store: Store) -> SearchResult:
     """Build a search result; hits of deleted documents are left out."""
-    shape = EvidenceShape.of(evidence, store)
+    shape = EvidenceShape.found(evidence, store)
     return SearchResult.of(
         shape,
         passages=[_locate(PassageResult, hit) for hit in shape.hits if hit.document],

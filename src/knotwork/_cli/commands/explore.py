@@ -67,7 +67,7 @@ def explore_command(
             fields_of(node, "id", "label", "name") | dict(node.properties)
             for node in subgraph.nodes
         ]
-        shape = SubgraphShape.of(subgraph, limit=limit)
+        shape = SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= limit)
         entities = [_describe_dossier(dossier) for dossier in dossiers]
         session.terminal.emit({"entities": entities, **fields_of(shape), "nodes": nodes})
         return

@@ -103,7 +103,7 @@ async def search_passages(
     question = check_question(server, key, _ask_request(asked))
 
     def find() -> EvidenceShape:
-        return EvidenceShape.of(search(workspace, question), workspace.base.store)
+        return EvidenceShape.found(search(workspace, question), workspace.base.store)
 
     return wrap(await server.threads_for(question).run(find))
 
@@ -189,6 +189,6 @@ def _agent_events(
                 server.metrics.count_answer(reply.answer)
                 note_answer(span, reply.answer)
             if reply.evidence is not None:
-                yield "sources", EvidenceShape.of(reply.evidence, workspace.base.store)
+                yield "sources", EvidenceShape.found(reply.evidence, workspace.base.store)
             if reply.answer is not None:
                 yield "done", AnswerShape.of(reply.answer)

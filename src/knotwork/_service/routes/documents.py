@@ -121,7 +121,7 @@ def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDet
     return DocumentDetails.of(
         found[document],
         id=document,
-        blocks=BlockShape.of(found[document].tree),
+        blocks=tuple(map(BlockShape.of, found[document].tree)),
         sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
         chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
     )

@@ -171,8 +171,7 @@ def add_facts(
         if asked.fact is not None:
             return MemoryUpdateShape.of(_learn(memory, asked.fact))
         with Chat(workspace.base, memory=memory, budget=budget) as conversation:
-            update = conversation.tell(asked.statement or "")
-            return MemoryUpdateShape.of(update, tokens=conversation.tokens_for_memory)
+            return MemoryUpdateShape.of(conversation.tell(asked.statement or ""))
 
 
 def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
