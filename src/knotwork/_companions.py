@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -143,6 +143,18 @@ class FileCompanions:
 
 
 IN_MEMORY_COMPANIONS = FileCompanions("memory:")
+
+
+def open_to_read(companions: Companions, companion: Companion) -> CompanionDatabase:
+    """Open a companion without creating it: one in memory if there is none, or it cannot be read
+    without being written.
+    """
+    with suppress(StoreReadOnly):
+        if companions.has(companion):
+            return companions.open(companion)
+    return IN_MEMORY_COMPANIONS.open(companion)
+
+
 """Companions that are lost when the process ends."""
 
 

@@ -231,7 +231,7 @@ class JobStore:
             places = {other.server.rpartition("/")[0] for other in begun}
             if not known or self._place in places:
                 return False
-            self._set_state(job, JobState.RUNNING)
+            self._set_state(job, JobState.RUNNING, {})
         return True
 
     def find(self, workspace: str, job: str) -> Job | None:
@@ -272,15 +272,10 @@ class JobStore:
         Raises Conflict if the state cannot follow the current one (`NEXT_STATES`).
         """
         with self._writing():
-            self._set_state(job, state, report=report, error=error)
+            self._set_state(job, state, {"report": report, "error": error})
 
     def _set_state(
-        self,
-        job: str,
-        state: JobState,
-        *,
-        report: Mapping[str, Any] | None = None,
-        error: Mapping[str, Any] | None = None,
+        self, job: str, state: JobState, found: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
         for (before,) in self._database.rows("SELECT state FROM job WHERE id = $1", (job,)):
             if state not in NEXT_STATES[JobState(before)]:
@@ -290,16 +285,14 @@ class JobStore:
             changes["started"] = utc_now()
         elif state.is_final:
             changes["finished"] = utc_now()
-        for name, value in (("report", report), ("error", error)):
-            if value is not None:
-                changes[name] = json.dumps(value)
+        changes |= {name: json.dumps(value) for name, value in found.items() if value is not None}
         columns = ", ".join(f"{name} = ${n}" for n, name in enumerate(changes, start=1))
         self._database.change(
             f"UPDATE job SET {columns} WHERE id = ${len(changes) + 1}",  # noqa: S608  of columns
             (*changes.values(), job),
         )
-        body = {"state": state, "report": report, "error": error}
-        self._insert_event(job, "state", {key: value for key, value in body.items() if value})
+        told = {name: value for name, value in found.items() if value}
+        self._insert_event(job, "state", {"state": state, **told})
 
     def add_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         """Add an event; a "progress" event also becomes the progress of the job.

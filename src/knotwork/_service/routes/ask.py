@@ -26,12 +26,13 @@ from knotwork._service.responses import (
     wrap,
 )
 from knotwork._service.schemas.answers import (
-    MOST_PASSAGES,
     AskRequest,
     FilterText,
+    Passages,
     RequestModel,
     SearchRequest,
     Text,
+    UsesModel,
 )
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
@@ -64,8 +65,8 @@ class AgentRequest(RequestModel):
         le=MOST_AGENT_TOKENS,
         description="Maximum of tokens for a language model that plans.",
     )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
-    use_llm: bool = Field(default=True, description="Whether to use a language model.")
+    k: Passages = None
+    use_llm: UsesModel = True
     filters: FilterText | dict[str, Any] | None = Field(
         None, description="Filter for documents and pages, as in …/ask."
     )
@@ -170,18 +171,8 @@ def _agent_events(
     server: Service, workspace: Workspace, asked: AgentRequest, budget: str
 ) -> Iterator[NamedEvent]:
     with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
-        for reply in ask_agent_events(
-            workspace.base,
-            asked.question,
-            kind=asked.kind,
-            tools=list(dict.fromkeys(asked.tools)),
-            steps=asked.steps,
-            tokens=asked.tokens,
-            k=asked.k,
-            use_llm=asked.use_llm,
-            budget=budget,
-            filters=asked.filters,
-        ):
+        options = asked.model_dump() | {"tools": list(dict.fromkeys(asked.tools))}
+        for reply in ask_agent_events(workspace.base, **options, budget=budget):
             if reply.step is not None:
                 yield "step", reply.step
                 continue

@@ -97,13 +97,7 @@ def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> SubgraphSh
 
     The error for an unknown name suggests similar names.
     """
-    subgraph = workspace.base.graph.explore(
-        asked.names,
-        direction=asked.direction,
-        depth=asked.depth,
-        fan=asked.fan,
-        limit=asked.limit,
-    )
+    subgraph = workspace.base.graph.explore(**asked.model_dump())
     return SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= asked.limit)
 
 

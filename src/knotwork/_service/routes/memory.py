@@ -127,12 +127,8 @@ def _chat_events(
             offers=server.offers.of(workspace.name, key),
             stores=stores,
             offers_only=asked.offers_only,
-            retriever=asked.retriever,
-            k=asked.k,
-            filters=asked.filters,
-            mode=asked.mode,
-            use_llm=asked.use_llm,
             budget=request.budget,
+            **asked.model_dump(include={"retriever", "k", "filters", "mode", "use_llm"}),
         ) as conversation:
             for event in conversation.events(asked.message):
                 if event.reply is not None and event.reply.answer is not None:

@@ -34,14 +34,20 @@ class RequestModel(UnicodeRequest):
     model_config = ConfigDict(extra="forbid")
 
 
+Retriever = Annotated[
+    Annotated[str, Field(max_length=500)] | None,
+    Field(description="A name from GET /api/v1/retrievers, or a composition of several."),
+]
+Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Maximum of passages.")]
+UsesModel = Annotated[bool, Field(description="Whether to use a language model.")]
+
+
 class SearchRequest(RequestModel):
     """Find passages."""
 
     question: Text
-    retriever: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="A name from GET /api/v1/retrievers, or a composition of several."
-    )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
+    retriever: Retriever = None
+    k: Passages = None
     filters: FilterText | dict[str, Any] | None = Field(
         None,
         description="Filter for documents and pages: a text such as \"author = 'Ann' and date >= "
@@ -69,15 +75,20 @@ class TurnShape(RequestModel):
     answer: str = Field("", max_length=20_000)
 
 
-class AskRequest(SearchRequest):
-    """Answer a question."""
+class AnswerOptions(RequestModel):
+    """What may be said about an answer with its question."""
 
     mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
-    expand: bool = Field(default=False, description="Also search by keywords from the model.")
-    use_llm: bool = Field(default=True, description="Whether to use a language model.")
+    use_llm: UsesModel = True
     budget: str = Field(
         "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
     )
+
+
+class AskRequest(SearchRequest, AnswerOptions):
+    """Answer a question."""
+
+    expand: bool = Field(default=False, description="Also search by keywords from the model.")
     turns: list[TurnShape] = Field(
         default=[],
         max_length=20,
