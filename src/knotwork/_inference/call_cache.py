@@ -40,6 +40,7 @@ from knotwork._inference.chat import (
     ChatRequest,
     Message,
     TokenUsage,
+    WrappedChat,
     is_whole,
     parse_reply,
 )
@@ -184,7 +185,7 @@ class KeyLocks:
 _KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
 
 
-class CachedChatModel:
+class CachedChatModel(WrappedChat):
     """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
 
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
@@ -207,14 +208,10 @@ class CachedChatModel:
     ) -> None:
         self.prompts = prompts
         self._breaker = breaker or StageBreaker()
-        self._model = model
+        super().__init__(model)
         self._cache = cache
         self._meter = meter or UsageMeter()
         self._retry_rejected = retry_rejected
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     @property
     def meter(self) -> UsageMeter:

@@ -23,7 +23,13 @@ from typing import Protocol, TypeVar
 
 from knotwork._cancellation import checks_due, in_context, sleep, wait_for
 from knotwork._inference.call_concurrency import FinishedCall, open_limit
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    WrappedChat,
+    estimate_input_tokens,
+)
 from knotwork.errors import ModelError, ModelUnavailable
 
 LONGEST_WAIT_S = 120.0
@@ -407,17 +413,12 @@ class CallTurn:
         self.reply = reply
 
 
-class RateLimitedChat:
+class RateLimitedChat(WrappedChat):
     """A chat model whose calls wait for the rate limiter of its server."""
 
     def __init__(self, model: ChatModel, limiter: RateLimiter) -> None:
-        self._model = model
+        super().__init__(model)
         self._limiter = limiter
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, once the call may start."""
@@ -483,20 +484,15 @@ class RetryPolicy:
         raise ValueError("`attempts` must be at least 1")
 
 
-class RetryingChat:
+class RetryingChat(WrappedChat):
     """A chat model whose failed calls are repeated by a retry policy.
 
     A stream is restarted only before its first piece, since pieces cannot be taken back.
     """
 
     def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
-        self._model = model
+        super().__init__(model)
         self._retries = retries
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply of the first call that succeeds."""

@@ -30,7 +30,7 @@ from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 if TYPE_CHECKING:
-    from knotwork._inference.model_servers import ModelServer
+    from knotwork._inference.model_servers import ModelServer, ServerOptions
 
 NONE = "none"
 """The name that disables a model."""
@@ -128,14 +128,7 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_embeddings import BATCH_TOKENS, OpenAIEmbedder
 
-    server = ModelServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        section="embedding",
-        extra_headers=settings.extra_headers,
-        api_version=settings.api_version,
-    )
+    server = ModelServer(settings.base_url, **_server_options(settings) | {"section": "embedding"})
     query, document = settings.query_prefix, settings.document_prefix
     return OpenAIEmbedder(
         model,
@@ -148,6 +141,15 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         follows_index=query == document == AUTO,
         extra_body=settings.extra_body,
     )
+
+
+def _server_options(settings: EmbeddingSettings | LlmSettings) -> ServerOptions:
+    return {
+        "api_key": settings.api_key,
+        "timeout_s": settings.timeout_s,
+        "extra_headers": settings.extra_headers,
+        "api_version": settings.api_version,
+    }
 
 
 def open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
@@ -355,13 +357,7 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model on a server with the interface of OpenAI."""
     from knotwork._inference.model_servers import ModelServer
 
-    server = ModelServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-        api_version=settings.api_version,
-    )
+    server = ModelServer(settings.base_url, **_server_options(settings))
     return _open_chat(model, server, settings, scheme="openai")
 
 
@@ -370,13 +366,8 @@ def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
     from knotwork._inference.native_servers import OLLAMA_CONTEXT, OllamaServer
 
     context = settings.context_window or OLLAMA_CONTEXT
-    server = OllamaServer(
-        settings.base_url,
-        context=context,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-    )
+    options = _server_options(replace(settings, api_version=""))
+    server = OllamaServer(settings.base_url, context=context, **options)
     return _open_chat(model, server, replace(settings, context_window=context), scheme="ollama")
 
 
@@ -384,12 +375,8 @@ def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model of Anthropic, by Anthropic's own interface."""
     from knotwork._inference.native_servers import AnthropicServer
 
-    server = AnthropicServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-    )
+    options = _server_options(replace(settings, api_version=""))
+    server = AnthropicServer(settings.base_url, **options)
     return _open_chat(model, server, settings, scheme="anthropic")
 
 
