@@ -343,13 +343,12 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
         raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
-    if session.emit({"facts": [FactShape.of(fact) for fact in facts]}):
-        return
-    rows = [
-        (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts
-    ]
-    session.terminal.table(rows, header=("subject", "relation", "object", "since", "until", "from"))
-    session.terminal.note(count_of(len(facts), "fact"), style="dim")
+    session.show_table(
+        {"facts": [FactShape.of(fact) for fact in facts]},
+        [(f.subject, f.relation, f.object, f.valid_from, f.valid_to, f.source) for f in facts],
+        header=("subject", "relation", "object", "since", "until", "from"),
+        counted=count_of(len(facts), "fact"),
+    )
 
 
 @command(

@@ -78,10 +78,7 @@ def explore_command(
     stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
     if stated:
         session.terminal.table(
-            [
-                (title[e.source], e.relation or e.type, title[e.target], f"{e.weight:g}")
-                for e in stated
-            ],
+            [(title[e.source], e.name, title[e.target], f"{e.weight:g}") for e in stated],
             header=("from", "relation", "to", "weight"),
         )
     if together:
@@ -208,14 +205,13 @@ def print_rows(session: Session, result: QueryResult) -> None:
     from knotwork._cli.answers import show_rows
     from knotwork._shapes.answers import ResultShape
 
-    if session.emit(ResultShape.of(result)):
-        return
-    if not result.rows:
-        session.terminal.note("No rows.")
-        return
-    session.terminal.table(show_rows(result.rows), header=result.columns)
     cut = " (--limit allows no more)" if result.truncated else ""
-    session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
+    session.show_table(
+        ResultShape.of(result),
+        show_rows(result.rows),
+        header=result.columns,
+        counted=f"{count_of(len(result.rows), 'row')}{cut}" if result.rows else "No rows.",
+    )
 
 
 @command(
