@@ -22,7 +22,7 @@ from knotwork._shapes.base import fields_of
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
     from knotwork._shapes.communities import CommunityShape
-    from knotwork.records import Direction, PropertyValue, QueryResult
+    from knotwork.records import PropertyValue, QueryResult
 
 
 @command(
@@ -47,10 +47,8 @@ def explore_command(
     session: Session,
     *,
     names: tuple[str, ...],
-    direction: Direction,
-    depth: int,
-    fan: int,
     limit: int,
+    **options: Any,  # noqa: ANN401  those of `KnowledgeGraph.explore`
 ) -> None:
     """Show entities and the knowledge graph around them.
 
@@ -60,7 +58,7 @@ def explore_command(
     from knotwork.records import EdgeType
 
     opened = session.open()
-    subgraph = opened.graph.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
+    subgraph = opened.graph.explore(names, limit=limit, **options)
     dossiers = opened.graph.describe(names)
     if session.common.json:
         nodes = [
@@ -186,18 +184,15 @@ def cypher_command(
     *,
     statement: str,
     query_params: dict[str, PropertyValue],
-    graph: str,
     limit: int,
-    timeout_s: float,
+    **options: Any,  # noqa: ANN401  those of `KnowledgeGraph.cypher`
 ) -> None:
     """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
 
     Statements cannot change the graph or read files.
     """
-    result = session.open().graph.cypher(
-        statement, query_params, graph=graph, row_limit=limit, timeout_s=timeout_s
-    )
-    print_rows(session, result)
+    graph = session.open().graph
+    print_rows(session, graph.cypher(statement, query_params, row_limit=limit, **options))
 
 
 def print_rows(session: Session, result: QueryResult) -> None:

@@ -81,10 +81,7 @@ def index_command(
     paths: tuple[str, ...],
     progress: str,
     estimate: bool,
-    retry: bool,
-    tier: str | None,
-    budget: str,
-    batch: bool | None,
+    **wanted: Unpack[IndexOptions],
 ) -> None:
     """Index files, folders and URLs of storage. Unchanged files are skipped, and deleted ones are
     removed.
@@ -94,12 +91,10 @@ def index_command(
     from knotwork._cli.index_summary import print_estimate, print_interruption, print_report
     from knotwork._cli.progress import choose_view
     from knotwork._indexing.report import IndexingInterrupted
-    from knotwork._indexing.runs import IndexOptions
     from knotwork._shapes.indexing import describe_estimate, describe_report
 
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
-    wanted = IndexOptions(retry=retry, tier=tier, budget=budget, batch=batch)
     knowledge_base = session.open(read_only=False)
     if estimate:
         estimated = knowledge_base.estimate(paths, **wanted)

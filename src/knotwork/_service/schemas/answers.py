@@ -42,30 +42,35 @@ Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Maxi
 UsesModel = Annotated[bool, Field(description="Whether to use a language model.")]
 
 
-class SearchRequest(RequestModel):
-    """Find passages."""
+class SearchOptions(BaseModel):
+    """What may be said about a search with its question."""
 
-    question: Text
-    retriever: Retriever = None
     k: Passages = None
     filters: FilterText | dict[str, Any] | None = Field(
-        None,
+        default=None,
         description="Filter for documents and pages: a text such as \"author = 'Ann' and date >= "
         '2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. '
         "GET /api/v1/workspaces/{workspace}/fields lists the fields.",
     )
     min_score: float | None = Field(
-        None, description="Minimum score of a passage, on the scale of the retriever."
+        default=None, description="Minimum score of a passage, on the scale of the retriever."
     )
     retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
-        None,
+        default=None,
         description="Read-only Cypher over the passages found. `node` is a chunk and `score` its "
         "score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last "
         "of `results`; chunks in these rows are added to the passages.",
     )
     query_params: dict[str, Any] | None = Field(
-        None, description="Parameters of `retrieval_query`; `$question` is the question."
+        default=None, description="Parameters of `retrieval_query`; `$question` is the question."
     )
+
+
+class SearchRequest(RequestModel, SearchOptions):
+    """Find passages."""
+
+    question: Text
+    retriever: Retriever = None
 
 
 class TurnShape(RequestModel):
