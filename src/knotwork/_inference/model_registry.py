@@ -17,7 +17,6 @@ from knotwork._config import AUTO, EmbeddingSettings, LlmSettings, RerankSetting
 from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
-    Halt,
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
@@ -280,8 +279,7 @@ def price_table(settings: LlmSettings) -> PriceTable:
 class _Limiters:
     """The rate limiters of servers: one for each server, and each set of limits on it."""
 
-    def __init__(self, halt: Halt) -> None:
-        self._halt = halt
+    def __init__(self) -> None:
         self._opened: dict[tuple[object, ...], RateLimiter] = {}
 
     def of(self, settings: LlmSettings) -> RateLimiter:
@@ -299,7 +297,6 @@ class _Limiters:
                 requests_per_minute=settings.requests_per_minute,
                 tokens_per_minute=settings.tokens_per_minute,
                 timeout_s=settings.timeout_s,
-                halt=self._halt,
             )
         return self._opened[key]
 
@@ -307,18 +304,14 @@ class _Limiters:
 class ChatModels:
     """The chat models of all roles. Roles with one server and equal limits share a rate limiter.
 
-    ``halt`` ends all waits when it is set; ``retries`` defaults to a `RetryPolicy` with jitter.
-    Roles with the same model get the same object. Use this object from one thread; the models that
-    it returns are thread-safe.
+    ``retries`` defaults to a `RetryPolicy` with jitter. Roles with the same model get the same
+    object. Use this object from one thread; the models that it returns are thread-safe.
     """
 
-    def __init__(
-        self, settings: LlmSettings, *, halt: Halt | None = None, retries: RetryPolicy | None = None
-    ) -> None:
-        halt = halt or Halt()
+    def __init__(self, settings: LlmSettings, *, retries: RetryPolicy | None = None) -> None:
         self._settings = settings
-        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
-        self._limiters = _Limiters(halt)
+        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER)
+        self._limiters = _Limiters()
         self._opened: dict[LlmSettings, ChatModel] = {}
         self._clients: dict[LlmSettings, ChatModel] = {}
 
