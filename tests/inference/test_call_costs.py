@@ -22,7 +22,7 @@ from knotwork._inference.call_costs import (
 )
 from knotwork._inference.chat import ChatRequest, Message
 
-PRICES = PriceTable.of({"m": (1, 10), "free": (0, 0)})
+PRICES = PriceTable.read(["m 1 10", "free 0 0"])
 NO_PRICES = PriceTable()
 
 

@@ -14,7 +14,7 @@ ones, use ``R X`` tokens, plus or minus ``t s sqrt(N^2 / n + N)``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -76,17 +76,6 @@ class PriceTable:
         self._rules = tuple(rules)
 
     @classmethod
-    def of(cls, rules: Mapping[str, tuple[float | str | Decimal, float | str | Decimal]]) -> Self:
-        """Return a table from a mapping of patterns to prices per million (input, output) tokens.
-
-        Raises ConfigError for an invalid price.
-        """
-        return cls(
-            (pattern, Price(_read_price(prices[0]), _read_price(prices[1])))
-            for pattern, prices in rules.items()
-        )
-
-    @classmethod
     def read(cls, lines: Iterable[str]) -> Self:
         """Return a table from lines ``PATTERN INPUT OUTPUT``, such as ``openai:gpt-* 0.15 0.60``.
 
@@ -126,15 +115,11 @@ class PriceTable:
             total += price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         return total
 
-    def without_price(self, models: Iterable[str]) -> list[str]:
-        """Return the models that have no price, in order."""
-        return [model for model in models if self.price(model) is None]
 
-
-def _read_price(value: float | str | Decimal) -> Decimal:
+def _read_price(value: str) -> Decimal:
     """Return the decimal number as written: 0.1 is a tenth, not the nearest binary number."""
     try:
-        return Decimal(str(value))
+        return Decimal(value)
     except ArithmeticError as error:
         raise _invalid_price(value) from error
 
