@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from math import ceil, floor, sqrt
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from knotwork._inference.chat import ChatRequest, TokenUsage, estimate_picture_tokens
 from knotwork.errors import ConfigError
@@ -213,30 +213,19 @@ class PlannedCalls:
     max_output_tokens: int
 
 
+Amount = TypeVar("Amount", int, Decimal)
+
+
 @dataclass(frozen=True, slots=True)
-class Range:
-    """An expected number of tokens and its 90 % interval."""
+class Range(Generic[Amount]):
+    """An expected number of tokens, or amount of money, and its 90 % interval."""
 
-    low: int
-    expected: int
-    high: int
+    low: Amount
+    expected: Amount
+    high: Amount
 
-    def __add__(self, other: Range) -> Range:
+    def __add__(self, other: Range[Amount]) -> Range[Amount]:
         return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
-
-
-@dataclass(frozen=True, slots=True)
-class MoneyRange:
-    """An expected amount of money and its 90 % interval."""
-
-    low: Decimal
-    expected: Decimal
-    high: Decimal
-
-    def __add__(self, other: MoneyRange) -> MoneyRange:
-        return MoneyRange(
-            self.low + other.low, self.expected + other.expected, self.high + other.high
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +239,9 @@ class StageEstimate:
     model: str
     calls: int
     sampled: int
-    input_tokens: Range
-    output_tokens: Range
-    money: MoneyRange | None
+    input_tokens: Range[int]
+    output_tokens: Range[int]
+    money: Range[Decimal] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +253,9 @@ class RunEstimate:
 
     stages: tuple[StageEstimate, ...]
     calls: int
-    input_tokens: Range
-    output_tokens: Range
-    money: MoneyRange | None
+    input_tokens: Range[int]
+    output_tokens: Range[int]
+    money: Range[Decimal] | None
     without_price: tuple[str, ...]
 
 
@@ -321,7 +310,7 @@ def estimate_run(
         calls=sum(stage.calls for stage in stages),
         input_tokens=sum((stage.input_tokens for stage in stages), nothing),
         output_tokens=sum((stage.output_tokens for stage in stages), nothing),
-        money=None if missing else sum(known, MoneyRange(zero, zero, zero)),
+        money=None if missing else sum(known, Range(zero, zero, zero)),
         without_price=tuple(sorted(set(missing))),
     )
 
@@ -348,7 +337,7 @@ def _estimate_stage(
     price = prices.price(plan.model)
     money = None
     if price is not None:
-        money = MoneyRange(
+        money = Range(
             price.of(tokens_in.low, tokens_out.low),
             price.of(tokens_in.expected, tokens_out.expected),
             price.of(tokens_in.high, tokens_out.high),
@@ -358,7 +347,7 @@ def _estimate_stage(
     )
 
 
-def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> Range | None:
+def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> Range[int] | None:
     """Return the ratio estimate of the tokens that the plan uses; None for fewer than two calls."""
     n, total = len(counted), sum(counted)
     if n < 2 or not total:

@@ -276,31 +276,6 @@ def price_table(settings: LlmSettings) -> PriceTable:
     return PriceTable.read([*lines, *settings.prices])
 
 
-class _Limiters:
-    """The rate limiters of servers: one for each server, and each set of limits on it."""
-
-    def __init__(self) -> None:
-        self._opened: dict[tuple[object, ...], RateLimiter] = {}
-
-    def of(self, settings: LlmSettings) -> RateLimiter:
-        """Return the limiter of the calls that these settings describe."""
-        key = (
-            settings.model.partition(":")[0],  # a model file has a server of its own
-            settings.base_url.rstrip("/"),
-            settings.concurrency,
-            settings.requests_per_minute,
-            settings.tokens_per_minute,
-        )
-        if key not in self._opened:
-            self._opened[key] = RateLimiter(
-                concurrency=settings.concurrency,
-                requests_per_minute=settings.requests_per_minute,
-                tokens_per_minute=settings.tokens_per_minute,
-                timeout_s=settings.timeout_s,
-            )
-        return self._opened[key]
-
-
 class ChatModels:
     """The chat models of all roles. Roles with one server and equal limits share a rate limiter.
 
@@ -311,7 +286,7 @@ class ChatModels:
     def __init__(self, settings: LlmSettings, *, retries: RetryPolicy | None = None) -> None:
         self._settings = settings
         self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER)
-        self._limiters = _Limiters()
+        self._limiters: dict[tuple[object, ...], RateLimiter] = {}
         self._opened: dict[LlmSettings, ChatModel] = {}
         self._clients: dict[LlmSettings, ChatModel] = {}
 
@@ -327,13 +302,27 @@ class ChatModels:
         if settings not in self._opened:
             opened = open_model(settings.model, CHAT_MODELS, settings)
             self._clients[settings] = opened
-            limiter = self._limiters.of(settings)
+            limiter = self._limiter(settings)
             if isinstance(opened, OnServer):
                 opened.listen(limiter.heed)
             client = RateLimitedChat(opened, limiter)
             # Retries go outside, so that a call that waits to be repeated holds no slot.
             self._opened[settings] = RetryingChat(client, self._retries)
         return self._opened[settings]
+
+    def _limiter(self, settings: LlmSettings) -> RateLimiter:
+        """Return the limiter of the calls that these settings describe."""
+        limits = settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        scheme = settings.model.partition(":")[0]  # a model file has a server of its own
+        key = (scheme, settings.base_url.rstrip("/"), *limits)
+        if key not in self._limiters:
+            self._limiters[key] = RateLimiter(
+                concurrency=settings.concurrency,
+                requests_per_minute=settings.requests_per_minute,
+                tokens_per_minute=settings.tokens_per_minute,
+                timeout_s=settings.timeout_s,
+            )
+        return self._limiters[key]
 
     def client(self, role: ModelRole) -> ChatModel | None:
         """Return the model for a role as it was opened, without rate limits and retries."""

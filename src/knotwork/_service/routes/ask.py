@@ -12,7 +12,7 @@ from pydantic import Field
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server
 from knotwork._service.answer_events import NamedEvent, name_step, stream_events
-from knotwork._service.observability import note_answer, trace
+from knotwork._service.observability import trace
 from knotwork._service.questions import (
     ask,
     ask_events,
@@ -177,8 +177,7 @@ def _agent_events(
                 yield "step", reply.step
                 continue
             if reply.answer is not None:
-                server.metrics.count_answer(reply.answer)
-                note_answer(span, reply.answer)
+                server.metrics.note_answer(reply.answer, span)
             if reply.evidence is not None:
                 yield "sources", EvidenceShape.found(reply.evidence, workspace.base.store)
             if reply.answer is not None:

@@ -19,7 +19,7 @@ from knotwork._service.access import (
 from knotwork._service.answer_events import NamedEvent, name_step, stream_events
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.memories import check_room, known_facts, stored_facts
-from knotwork._service.observability import note_answer, trace
+from knotwork._service.observability import trace
 from knotwork._service.questions import check_question
 from knotwork._service.responses import (
     EVENT_RESPONSES,
@@ -132,8 +132,7 @@ def _chat_events(
         ) as conversation:
             for event in conversation.events(asked.message):
                 if event.reply is not None and event.reply.answer is not None:
-                    server.metrics.count_answer(event.reply.answer)
-                    note_answer(span, event.reply.answer)
+                    server.metrics.note_answer(event.reply.answer, span)
                 yield event
 
 
