@@ -111,7 +111,7 @@ def checks_due() -> bool:
 def check_wait() -> None:
     """Raise Cancelled if the work in this thread must stop, or must not wait any longer.
 
-    For waits before a call of a model, whose thread may have been told by `in_context`.
+    Use it where a call waits to be sent: see ``waits`` of `in_context`.
     """
     checks_due()
     if _waits.get().is_cancelled:

@@ -146,8 +146,9 @@ IN_MEMORY_COMPANIONS = FileCompanions("memory:")
 
 
 def open_to_read(companions: Companions, companion: Companion) -> CompanionDatabase:
-    """Open a companion without creating it: one in memory if there is none, or it cannot be read
-    without being written.
+    """Open a companion to read it, without creating it.
+
+    Returns an empty one in memory if it is missing, or cannot be opened without a write.
     """
     with suppress(StoreReadOnly):
         if companions.has(companion):
