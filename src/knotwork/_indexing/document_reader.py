@@ -66,6 +66,7 @@ class DocumentReader:
         if self._pool is None:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
+            self._waits = Cancellation()
         jobs = jobs_of(prepared, self._extractor)
         read, submit = self._extractor.extract_chunk, self._pool.submit
         futures = deque(submit(in_context(read, waits=self._waits), job) for job in jobs)

@@ -126,6 +126,7 @@ class PictureDescriber:
         if self._blindness == "":
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._concurrency, "knotwork-describe")
+                self._waits = Cancellation()
             uri, submit = found.source.uri, self._pool.submit
             futures = [
                 submit(in_context(self._describe, waits=self._waits), p, uri)
