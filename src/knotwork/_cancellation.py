@@ -84,6 +84,7 @@ class Cancellation:
 
 _NEVER = Cancellation()
 _current: ContextVar[Cancellation] = ContextVar("cancellation", default=_NEVER)
+_waits: ContextVar[Cancellation] = ContextVar("waits", default=_NEVER)
 
 
 def current_cancellation() -> Cancellation:
@@ -105,6 +106,16 @@ def checks_due() -> bool:
     if current.is_due:
         raise Cancelled(_MESSAGE)
     return False
+
+
+def check_wait() -> None:
+    """Raise Cancelled if the work in this thread must stop, or must not wait any longer.
+
+    Use it where a call waits to be sent: see ``waits`` of `in_context`.
+    """
+    checks_due()
+    if _waits.get().is_cancelled:
+        raise Cancelled(_MESSAGE)
 
 
 def checked(items: Iterable[T]) -> Iterator[T]:
@@ -133,12 +144,18 @@ def wait_for(future: Future[T]) -> T:
     return future.result()
 
 
-def in_context(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
+def in_context(
+    function: Callable[Arguments, T], *, waits: Cancellation | None = None
+) -> Callable[Arguments, T]:
     """Return a function for a thread pool that can be cancelled with the work in this thread.
 
-    Wrap it for each submission, since two threads cannot share the context.
+    To cancel ``waits`` ends its waits (`check_wait`), but no call that is in progress, which is
+    paid for. Wrap it for each submission, since two threads cannot share the context.
     """
-    return partial(contextvars.copy_context().run, function)
+    context = contextvars.copy_context()
+    if waits is not None:
+        context.run(_waits.set, waits)
+    return partial(context.run, function)
 
 
 def run_apart(function: Callable[[], T]) -> T:
@@ -164,13 +181,16 @@ def run_apart(function: Callable[[], T]) -> T:
 
 
 def sleep(seconds: float) -> None:
-    """Wait this long. Raises Cancelled as soon as the work must stop."""
+    """Wait this long. Raises Cancelled as soon as the work must stop, or must not wait."""
     current = _current.get()
-    if current is _NEVER:
+    if current is _waits.get() is _NEVER:
         time.sleep(seconds)
         return
     end = time.monotonic() + seconds
-    current.check()
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, _POLL_S))
+    while True:
         current.check()
+        check_wait()
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(left, _POLL_S))

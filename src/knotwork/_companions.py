@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,6 +144,17 @@ class FileCompanions:
 
 IN_MEMORY_COMPANIONS = FileCompanions("memory:")
 """Companions that are lost when the process ends."""
+
+
+def open_to_read(companions: Companions, companion: Companion) -> CompanionDatabase:
+    """Open a companion to read it, without creating it.
+
+    Returns an empty one in memory if it is missing, or cannot be opened without a write.
+    """
+    with suppress(StoreReadOnly):
+        if companions.has(companion):
+            return companions.open(companion)
+    return IN_MEMORY_COMPANIONS.open(companion)
 
 
 def companion_path(store_url: str, suffix: str) -> str:
@@ -342,10 +353,6 @@ CREATE TABLE IF NOT EXISTS event (
     n INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS event_job ON event (job, n);
-CREATE TABLE IF NOT EXISTS answer (
-    caller TEXT NOT NULL, workspace TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
-    created REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (caller, workspace, key)
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS crash (
     job TEXT PRIMARY KEY, place TEXT NOT NULL, times INTEGER NOT NULL
 );

@@ -7,7 +7,6 @@ import pytest
 from tests.cli.running import knotwork
 
 import knotwork as package
-from knotwork._cli.commands.index import describe_embedding
 from knotwork._config import load_settings
 from knotwork._indexing.embedding import INTO_META
 from knotwork._inference.embedder import HashingEmbedder
@@ -120,7 +119,7 @@ def test_the_same_process_searches_with_the_new_vectors(store):
         assert kb.search(QUESTION, retriever="dense").hits
         report = kb.embed("hashing:128")
         assert INTO_META in kb.store.meta()
-        assert describe_embedding(report)["dimension"] == 128
+        assert report.dimension == 128
         assert kb.search(QUESTION, retriever="dense").hits
         assert kb.embed(HashingEmbedder(32)).dimension == 32
         assert kb.search(QUESTION, retriever="dense").hits

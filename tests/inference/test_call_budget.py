@@ -21,7 +21,7 @@ from knotwork.errors import BudgetExceeded, ConfigError, ModelError, ModelUnavai
 from knotwork.testing._chat_contract import ChatModelContract, explain
 from knotwork.testing._chat_models import ScriptedChatModel
 
-PRICES = PriceTable.of({"fake:cheap": ("0.1", "0.7"), "fake:*": (1, 10)})
+PRICES = PriceTable.read(["fake:cheap 0.1 0.7", "fake:* 1 10"])
 
 
 def tokens(amount) -> Ceiling:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
 from knotwork._inference.call_costs import (
-    MoneyRange,
     PlannedCalls,
     PriceTable,
     Range,
@@ -22,7 +21,7 @@ from knotwork._inference.call_costs import (
 )
 from knotwork._inference.chat import ChatRequest, Message
 
-PRICES = PriceTable.of({"m": (1, 10), "free": (0, 0)})
+PRICES = PriceTable.read(["m 1 10", "free 0 0"])
 NO_PRICES = PriceTable()
 
 
@@ -98,7 +97,7 @@ def test_calls_that_are_all_alike_leave_no_doubt():
     assert estimate.input_tokens == Range(6_000, 6_000, 6_000)
     assert estimate.output_tokens == Range(1_500, 1_500, 1_500)
     exact = Decimal("0.021")
-    assert estimate.money == MoneyRange(exact, exact, exact)
+    assert estimate.money == Range(exact, exact, exact)
     assert estimate.calls == 50
 
 
@@ -120,7 +119,7 @@ def test_money_of_a_model_without_a_price_is_unknown_and_the_model_named():
     assert estimate.without_price == ("new",)
     assert estimate.stages[0].money is not None
     nothing_to_do = estimate_run([], [PlannedCalls("t", "new", 0, 0, 0)], prices=PRICES)
-    assert nothing_to_do.money == MoneyRange(Decimal(0), Decimal(0), Decimal(0))
+    assert nothing_to_do.money == Range(Decimal(0), Decimal(0), Decimal(0))
 
 
 def test_plans_come_from_requests():

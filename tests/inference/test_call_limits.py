@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
+from knotwork._cancellation import Cancellation, Cancelled, in_context
 from knotwork._inference.call_limits import (
-    Halt,
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
@@ -238,23 +238,25 @@ def test_a_stream_holds_its_turn_until_it_ends_or_is_left():
     assert pacer._running == 0
 
 
-def test_a_halt_wakes_all_who_wait():
-    halt = Halt()
-    pacer = RateLimiter(concurrency=1, halt=halt)
-    policy = RetryPolicy(first_wait_s=60, sleep=halt.sleep)
+def test_all_waits_end_if_nobody_wants_the_replies():
+    waits = Cancellation()
+    pacer = RateLimiter(concurrency=1)
+    policy = RetryPolicy(first_wait_s=60)
     queued = RateLimitedChat(FakeModel(), pacer)
     resting = RetryingChat(FakeModel(lambda _: raise_(overload())), policy)
     with pacer.turn(1), ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(queued.complete, REQUEST) for _ in range(4)]
-        futures += [pool.submit(resting.complete, REQUEST) for _ in range(4)]
+        futures = [pool.submit(in_context(queued.complete, waits=waits), REQUEST) for _ in range(4)]
+        futures += [
+            pool.submit(in_context(resting.complete, waits=waits), REQUEST) for _ in range(4)
+        ]
         while len(pacer._queue) < 4:
             time.sleep(0.0005)
-        halt.set()
+        waits.cancel()
         for future in futures:
-            with pytest.raises(ModelError, match="run was stopped"):
+            with pytest.raises(Cancelled):
                 future.result(timeout=5)
-    with pytest.raises(ModelError, match="run was stopped"):
-        queued.complete(REQUEST)
+    with pytest.raises(Cancelled):
+        in_context(queued.complete, waits=waits)(REQUEST)
     assert pacer._running == 0
     assert not pacer._queue
 

@@ -7,9 +7,10 @@ import pytest
 from tests.inference.chat_answers import say
 from tests.inference.model_server import reply, serve
 
+from knotwork._cancellation import Cancellation, Cancelled, in_context
 from knotwork._config import LlmSettings
 from knotwork._inference import ChatModels
-from knotwork._inference.call_limits import Halt, RetryPolicy
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
@@ -107,12 +108,12 @@ def test_all_roles_share_the_limits_of_their_server():
     assert {sent["model"] for sent in server.requests} == {"small", "large"}
 
 
-def test_a_halt_ends_the_wait_between_tries():
-    halt = Halt()
+def test_the_wait_between_tries_ends_if_nobody_wants_the_reply():
+    waits = Cancellation()
 
     def busy(payload):
-        halt.set()
+        waits.cancel()
         return reply(503, "busy", Retry_After="60")(payload)
 
-    with serve(busy) as server, pytest.raises(ModelError, match="run was stopped"):
-        ChatModels(settings_for(server), halt=halt).open().complete(REQUEST)
+    with serve(busy) as server, pytest.raises(Cancelled):
+        in_context(ChatModels(settings_for(server)).open().complete, waits=waits)(REQUEST)

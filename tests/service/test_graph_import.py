@@ -135,11 +135,3 @@ def test_files_wait_for_their_job_over_a_break_and_no_longer(tmp_path, monkeypat
             "invalid_request",
             True,
         )
-
-
-def test_one_that_is_sent_again_is_not_imported_twice(served):
-    headers = {"Idempotency-Key": "mine"}
-    files = [("files", ("films.tsv", FILMS))]
-    first, again = (served.post(GRAPHS, files=files, headers=headers) for _ in range(2))
-    assert first.json()["data"]["job"]["id"] == again.json()["data"]["job"]["id"]
-    assert finish(served, first)["state"] == "finished"

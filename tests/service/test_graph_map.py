@@ -192,7 +192,7 @@ def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog)
         assert "cannot read" in caplog.text
         held = load_map(path)
         assert held is not None
-        assert held.entity_names.all() == drawn.entity_names.all()
+        assert held.entity_names == drawn.entity_names
         assert (held.entity_places == drawn.entity_places).all()
         assert held.key == map_key(base.store)
 

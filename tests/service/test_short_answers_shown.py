@@ -9,7 +9,6 @@ from tests.cli.running import knotwork
 from tests.service.serving import add_key, copy_index, make_settings, run_server
 
 import knotwork as package
-from knotwork._cli.answers import describe_answer as describe_for_json
 from knotwork._cli.terminal import Terminal
 from knotwork._knowledge_base import local_models
 from knotwork._notebook.views import render
@@ -62,7 +61,6 @@ def answer(kb):
 
 
 def test_programs_get_it_by_itself(answer):
-    assert describe_for_json(answer)["short"] == WORDS
     assert AnswerShape.of(answer).short == WORDS
     reply = to_answer_result(answer)
     assert reply.short == WORDS

@@ -124,18 +124,6 @@ def test_a_file_of_the_same_name_replaces_the_one_before(new):
     assert "Una Hale" in answer["answer"]
 
 
-def test_an_upload_that_comes_twice_is_answered_as_the_first_time(new):
-    headers = {"Idempotency-Key": "once"}
-    first = upload(new, "new", {"a.md": TEXT}, headers=headers)
-    job = await_job(new, "new", first.json()["data"]["job"])
-    second = upload(new, "new", {"a.md": TEXT}, headers=headers)
-    assert second.status_code == first.status_code
-    assert second.json()["data"] == first.json()["data"]
-    assert [j["id"] for j in new.get(f"{NEW}/jobs").json()["data"]] == [job["id"]]
-    other = upload(new, "new", {"a.md": TEXT + "!"}, headers=headers)
-    assert (other.status_code, other.json()["error"]["code"]) == (422, "invalid_request")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

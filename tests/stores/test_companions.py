@@ -65,9 +65,7 @@ def test_replies_and_their_cost_are_there_for_the_next(companions: Companions) -
         total = cache.ledger(prices=PriceTable.read(["m 1 1"])).total()
         assert (total.usage.calls, total.usage.reused, total.rejected) == (4, 1, 2)
         assert total.money == Decimal(48) / 1_000_000
-        assert [one.group for one in cache.ledger().totals("stage", stage=ask("?").stage)] == [
-            (ask("?").stage,)
-        ]
+        assert (ask("?").stage,) in [one.group for one in cache.ledger().totals("stage")]
         cache.revoke(KEY, "m", ask("?"), REPLY, "a stricter check")
         assert cache.reply_count() == 0
         assert cache.forget([ask("?").source]) == 2
@@ -132,7 +130,7 @@ def test_facts_are_learned_ended_and_corrected(companions: Companions) -> None:
         memory.check_writable()
 
 
-def test_jobs_keep_their_states_events_and_responses(companions: Companions) -> None:
+def test_jobs_keep_their_states_and_events(companions: Companions) -> None:
     with closing(open_jobs(companions)) as jobs:
         job = jobs.add("one", "index", {"retry": True})
         assert jobs.add("one", "index", {"retry": True}) == job
@@ -145,8 +143,6 @@ def test_jobs_keep_their_states_events_and_responses(companions: Companions) -> 
         jobs.set_state(job.id, JobState.FINISHED, report={"read": 3})
         with pytest.raises(Conflict):
             jobs.set_state(job.id, JobState.RUNNING)
-        jobs.store_response("key", "one", "once", "print", {"a": 1})
-        jobs.store_response("key", "one", "once", "print", {"a": 2})
     with closing(open_jobs(companions)) as jobs:
         found = jobs.find("one", job.id)
         assert found is not None
@@ -155,10 +151,8 @@ def test_jobs_keep_their_states_events_and_responses(companions: Companions) -> 
         assert [event.kind for event in events] == ["state", "state", "progress", "state"]
         assert jobs.events(job.id, after=events[-2].number) == events[-1:]
         assert jobs.counts() == {"finished": 1, "queued": 1}
-        assert jobs.stored_response("key", "one", "once") == ("print", {"a": 2})
         jobs.forget("one")
         assert jobs.jobs("one", limit=9) == []
-        assert jobs.stored_response("key", "one", "once") is None
         assert [job.workspace for job in jobs.open_jobs()] == ["two"]
 
 

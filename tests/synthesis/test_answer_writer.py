@@ -70,7 +70,7 @@ def test_a_question_asked_twice_costs_nothing_the_second_time(cache):
 
 
 def test_money_is_told_where_the_price_is_known():
-    prices = PriceTable.of({"scripted:*": (1, 1)})
+    prices = PriceTable.read(["scripted:* 1 1"])
     answer, _, _ = write(GOOD, prices=prices)
     tokens = answer.usage.input_tokens + answer.usage.output_tokens
     assert answer.usage.money * 1_000_000 == tokens

@@ -313,7 +313,7 @@ def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
         [
             (
                 name or "(none)",
-                f"{group.questions:,}",
+                group.questions,
                 *(_show(group.figures.get(f.name), is_share=f.is_share) for f in FIGURES),
             )
             for name, group in run.measured.by_type.items()
@@ -331,8 +331,8 @@ def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) 
             (
                 figures[found.metric].label,
                 _show(0.0 - found.difference, is_share=figures[found.metric].is_share, sign="+"),
-                f"{found.losses:,}",
-                f"{found.wins:,}",
+                found.losses,
+                found.wins,
                 f"{found.p_value:.4f}",
             )
             for found in compare_answers(
@@ -421,9 +421,7 @@ def _print_metrics(terminal: Terminal, name: str, report: JudgeReport) -> None:
             (
                 _label(metric),
                 *_show_mean(found.estimate),
-                f"{found.scored:,}",
-                f"{found.unreadable:,}",
-                f"{found.inapplicable:,}",
+                *(found.scored, found.unreadable, found.inapplicable),
             )
             for metric, found in report.metrics.items()
         ],
@@ -445,8 +443,7 @@ def _print_metrics(terminal: Terminal, name: str, report: JudgeReport) -> None:
         [
             (
                 _label(metric),
-                f"{found.compared:,}",
-                f"{found.unreadable:,}",
+                *(found.compared, found.unreadable),
                 "" if found.accuracy is None else f"{100 * found.accuracy:.1f}",
                 "" if found.kappa is None else f"{found.kappa:.2f}",
                 *_show_mean(found.corrected),
@@ -472,8 +469,8 @@ def _print_robustness(terminal: Terminal, name: str, report: RobustnessReport) -
             (
                 f"{figure.label}{' *' if figure.needs_judge else ''}",
                 *_show_mean(figure.estimate),
-                f"{figure.trials:,}",
-                f"{figure.unreadable:,}" if figure.needs_judge else "",
+                figure.trials,
+                figure.unreadable if figure.needs_judge else None,
             )
             for figure in report.figures
             if figure.trials or figure.unreadable

@@ -23,7 +23,6 @@ from knotwork._retrieval.queries.query_rows import (
     show_parameters,
     show_value,
 )
-from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
@@ -48,14 +47,9 @@ _MOST_PATHS = 5
 _MOST_ROWS = 20
 
 
-def describe_answer(answer: Answer) -> dict[str, Any]:
-    """Return the object of `ask --json`. Its keys are a public interface: docs/cli.md."""
-    return fields_of(AnswerShape.of(answer))
-
-
 def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
-    """Return the object of `search --json`."""
-    return {"query": evidence.query.text, **fields_of(EvidenceShape.of(evidence, store))}
+    """Return the object of `search --json`. Its keys are a public interface: docs/cli.md."""
+    return {"query": evidence.query.text, **fields_of(EvidenceShape.found(evidence, store))}
 
 
 def print_answer(

@@ -213,5 +213,5 @@ def _print_enrichment(terminal: Terminal, report: IndexReport) -> None:
         )
 
 
-def _format_range(tokens: Range) -> str:
+def _format_range(tokens: Range[int]) -> str:
     return f"about {tokens.expected:,} ({tokens.low:,} to {tokens.high:,})"

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
@@ -27,9 +27,9 @@ from knotwork.errors import ConfigError, KnotworkError, UnknownName
 if TYPE_CHECKING:
     import logging
 
+    from knotwork._cli.terminal import Cell, Payload
     from knotwork._config import Loaded, Settings
     from knotwork._knowledge_base import KnowledgeBase
-    from knotwork._shapes.base import Shape
     from knotwork.records import PropertyValue
 
 
@@ -99,11 +99,24 @@ class Session:
     def settings(self) -> Settings:
         return self.loaded.settings
 
-    def emit(self, payload: Mapping[str, Any] | Shape) -> bool:
+    def emit(self, payload: Payload) -> bool:
         """Print a JSON object if --json was given, and return whether it was."""
         if self.common.json:
             self.terminal.emit(payload)
         return self.common.json
+
+    def show_table(
+        self,
+        payload: Payload,
+        rows: Iterable[Sequence[Cell]],
+        *,
+        header: Sequence[str],
+        counted: str = "",
+    ) -> None:
+        """Print a JSON object if --json was given, else rows in columns and a note on them."""
+        if not self.emit(payload):
+            self.terminal.table(rows, header=header)
+            self.terminal.notes(filter(None, [counted]), style="dim")
 
     def follow(
         self,
@@ -154,6 +167,11 @@ class Session:
     def open(self, *, read_only: bool = True) -> KnowledgeBase:
         """Open the index until the session closes."""
         return self.open_at(self.settings.store.path, read_only=read_only)
+
+    def open_existing(self) -> KnowledgeBase:
+        """Open the index for writing until the session closes. Raises StoreNotFound without one."""
+        self.open()  # opening it for writing would create it
+        return self.open(read_only=False)
 
     def open_to_ask(
         self,

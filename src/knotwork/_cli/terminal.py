@@ -14,17 +14,23 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from knotwork._shapes.base import Shape, fields_of
+from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe, make_printable
 from knotwork.records import Span
 from knotwork.records._evidence import lead_gap
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from rich.console import Console
     from rich.text import Text
 
+    Payload = Mapping[str, Any] | DataclassInstance
+
+Cell = str | int | None
+"""A text, a number to be printed with its thousands marked, or nothing."""
 
 _WIDEST = 100
 _UNLIMITED = 1_000_000
@@ -100,8 +106,8 @@ class Terminal:
         """Whether standard error is a terminal that can redraw."""
         return self.err.is_terminal and os.environ.get("TERM") != "dumb"
 
-    def emit(self, payload: Mapping[str, Any] | Shape) -> None:
-        """Print one JSON object on standard output; it may be a shape, or have shapes in it."""
+    def emit(self, payload: Payload) -> None:
+        """Print one JSON object on standard output; it may be a record, or have records in it."""
         write_json(payload, sys.stdout)
 
     def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
@@ -199,7 +205,7 @@ class Terminal:
                 self.err.print(Text.assemble((f"{word}:", style), f" {text}"))
 
     def table(
-        self, rows: Iterable[Sequence[str]], *, header: Sequence[str] = (), indent: int = 0
+        self, rows: Iterable[Sequence[Cell]], *, header: Sequence[str] = (), indent: int = 0
     ) -> None:
         """Print rows in columns, with columns of numbers aligned right.
 
@@ -207,7 +213,7 @@ class Terminal:
         """
         from rich.cells import cell_len
 
-        table = [[join_lines(cell) for cell in row] for row in rows]
+        table = [[_show_cell(cell) for cell in row] for row in rows]
         to_right = [
             all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table, strict=True)
         ]
@@ -278,11 +284,22 @@ class Terminal:
             first = margin
 
 
-def write_json(payload: Mapping[str, Any] | Shape, stream: TextIO) -> None:
+def write_json(payload: Payload, stream: TextIO) -> None:
     """Write a JSON object on one line, with unsafe characters escaped."""
     ascii_only = (stream.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False, default=fields_of)
+    text = json.dumps(payload, ensure_ascii=ascii_only, allow_nan=False, default=_as_json)
     stream.write(escape_unsafe(text) + "\n")
+
+
+def _as_json(value: Any) -> object:  # noqa: ANN401  what a payload may have in it
+    """Return the fields of a record, and a path as a text."""
+    return str(value) if isinstance(value, Path) else fields_of(value)
+
+
+def _show_cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    return join_lines(value) if isinstance(value, str) else f"{value:,}"
 
 
 def _count_letters(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from knotwork._indexing.batch_requests import (
     LONGEST_LINE,
@@ -16,7 +16,7 @@ from knotwork._indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
-from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
+from knotwork._inference.call_limits import PATIENCE, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork._inference.own_prompts import OwnPrompts, prompts_of
 from knotwork._text.terms import content_terms
@@ -61,7 +61,6 @@ class DescriptionWriter:
     concurrency: int = 4
     entries_a_call: int = 6
     retry: bool = False
-    halt: Halt | None = field(default=None, repr=False)
     patience: int = PATIENCE
 
     def write(
@@ -78,7 +77,6 @@ class DescriptionWriter:
             lambda item: ask_in_batch(self.model, item[1], _task(item[0], prompts_of(self.model))),
             batches,
             concurrency=self.concurrency,
-            halt=self.halt,
         )
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from knotwork._cancellation import in_context, wait_for
+from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.prepared import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
@@ -52,6 +52,7 @@ class DocumentReader:
         self._tiers = tiers
         self._patience = Patience(patience, what="for {count} chunks")
         self._pool: ThreadPoolExecutor | None = None
+        self._waits = Cancellation()
         self._documents: deque[_Open] = deque()
         self.open_chunks = 0
         self.read_chunks = 0
@@ -65,9 +66,10 @@ class DocumentReader:
         if self._pool is None:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
+            self._waits = Cancellation()
         jobs = jobs_of(prepared, self._extractor)
         read, submit = self._extractor.extract_chunk, self._pool.submit
-        futures = deque(submit(in_context(read), job) for job in jobs)
+        futures = deque(submit(in_context(read, waits=self._waits), job) for job in jobs)
         self._documents.append(_Open(prepared, futures))
         self.open_chunks += len(futures)
 
@@ -118,8 +120,8 @@ class DocumentReader:
         """
         if self._pool is None:
             return []
-        if give_up and self._extractor.halt is not None:
-            self._extractor.halt.set()
+        if give_up:
+            self._waits.cancel()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._pool = None
         finished = []

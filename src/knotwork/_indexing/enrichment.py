@@ -135,9 +135,7 @@ class Enricher:
     def _describe(
         self, model: CachedChatModel, groups: Mapping[str, str], describer: Describer
     ) -> Steps[DescriptionChanges]:
-        writer = DescriptionWriter(
-            model, concurrency=self._concurrency, retry=self._retry, halt=self._models.halt
-        )
+        writer = DescriptionWriter(model, concurrency=self._concurrency, retry=self._retry)
         return describe_in_steps(self._store, writer=writer, groups=groups, describer=describer)
 
     def _report(self, model: CachedChatModel, *, rewrites: bool) -> Steps[ReportChanges]:
@@ -146,7 +144,6 @@ class Enricher:
             concurrency=self._concurrency,
             retry=self._retry,
             rewrites=rewrites,
-            halt=self._models.halt,
         )
         embedding = self._embedding or None
         return update_in_steps(

@@ -13,11 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
 from dataclasses import dataclass, replace
 
-from knotwork._cancellation import in_context, wait_for
+from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.loaders.loader import DescribablePicture
 from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._inference.call_cache import needs_call
-from knotwork._inference.call_limits import PATIENCE, Halt, Patience
+from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -83,14 +83,13 @@ class PictureDescriber:
         model: ChatModel,
         *,
         concurrency: int = 8,
-        halt: Halt | None = None,
         patience: int = PATIENCE,
     ) -> None:
         self.model = model
         self._concurrency = concurrency
-        self._halt = halt
         self._patience = Patience(patience, what="for {count} pictures")
         self._pool: ThreadPoolExecutor | None = None
+        self._waits = Cancellation()
         self._documents: deque[_Open] = deque()
         self._blindness: str | None = None
         self._unseen = 0
@@ -127,8 +126,12 @@ class PictureDescriber:
         if self._blindness == "":
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._concurrency, "knotwork-describe")
+                self._waits = Cancellation()
             uri, submit = found.source.uri, self._pool.submit
-            futures = [submit(in_context(self._describe), p, uri) for p in found.pictures]
+            futures = [
+                submit(in_context(self._describe, waits=self._waits), p, uri)
+                for p in found.pictures
+            ]
         self._documents.append(_Open(found, futures))
 
     def is_ready(self) -> bool:
@@ -167,7 +170,8 @@ class PictureDescriber:
     def close(self) -> None:
         """Drop the pictures that wait, and end the waits of calls in progress."""
         if self._pool is not None:
-            self._pool.shutdown(wait=self._halt is None, cancel_futures=True)
+            self._waits.cancel()
+            self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
         self._documents.clear()
 

@@ -166,7 +166,6 @@ class IndexingRun:
                     report=None,
                 )
         except KeyboardInterrupt:
-            self.models.halt.set()
             report = self._with_enrichment(report, done)
             raise IndexingInterrupted(replace(report, interrupted=True)) from None
         yield replace(last, report=self._with_enrichment(report, done))
@@ -212,7 +211,6 @@ class IndexingRun:
                 event = self.tally.event(EventKind.ENRICHING)
                 yield replace(event, message=BATCH_STEP, done=step.done, total=step.total)
         except KeyboardInterrupt:
-            self.models.halt.set()
             report = self.tally.report(self._store, self.stages, interrupted=True)
             raise IndexingInterrupted(report) from None
 

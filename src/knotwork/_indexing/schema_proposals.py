@@ -97,7 +97,6 @@ def propose_for_index(
             most_types=most_types,
             most_relations=most_relations,
             concurrency=calls_at_once(settings.llm, "extract"),
-            halt=models.halt,
         )
         return ProposalReport(
             proposal,

@@ -179,7 +179,7 @@ def compose_stages(
         seeing = models.open("describe")
         assert seeing is not None, "a model is set"
         calls = calls_at_once(settings.llm, "describe")
-        describer = PictureDescriber(seeing, concurrency=calls, halt=models.halt)
+        describer = PictureDescriber(seeing, concurrency=calls)
     if wants_model:
         model_extractor = _make_model_extractor(
             extraction,
@@ -370,5 +370,4 @@ def _make_model_extractor(
         rules=rules,
         memory_tokens=wanted.memory_tokens,
         concurrency=concurrency,
-        halt=models.halt,
     )

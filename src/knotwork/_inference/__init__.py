@@ -1,6 +1,5 @@
 """Models: embedders, rerankers and answer readers, local or served, and chat models on a server."""
 
-from knotwork._inference.call_limits import Halt
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, TokenUsage
 from knotwork._inference.embedder import (
     Embedder,
@@ -18,7 +17,6 @@ __all__ = [
     "ChatRequest",
     "Embedder",
     "FloatMatrix",
-    "Halt",
     "Message",
     "ModelRole",
     "PassageText",

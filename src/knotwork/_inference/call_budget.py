@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Literal
 
 from knotwork._inference.call_costs import PriceTable, count_request
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage, WrappedChat
 from knotwork.errors import BudgetExceeded, ConfigError
 
 OutputEstimate = Literal["mean", "most"]
@@ -217,16 +217,12 @@ class CallBudget:
         )
 
 
-class BudgetedChatModel:
+class BudgetedChatModel(WrappedChat):
     """A chat model whose calls are charged to a budget. Wrap it in the cache, not the reverse."""
 
     def __init__(self, model: ChatModel, budget: CallBudget) -> None:
-        self._model = model
+        super().__init__(model)
         self._budget = budget
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; raises BudgetExceeded before anything is sent."""

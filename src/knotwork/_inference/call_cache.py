@@ -31,7 +31,6 @@ from knotwork._inference.call_database import (
     CallLedger,
     add_call,
     add_reuse,
-    equal,
     storable,
 )
 from knotwork._inference.chat import (
@@ -40,6 +39,7 @@ from knotwork._inference.chat import (
     ChatRequest,
     Message,
     TokenUsage,
+    WrappedChat,
     is_whole,
     parse_reply,
 )
@@ -184,7 +184,7 @@ class KeyLocks:
 _KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
 
 
-class CachedChatModel:
+class CachedChatModel(WrappedChat):
     """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
 
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
@@ -207,14 +207,10 @@ class CachedChatModel:
     ) -> None:
         self.prompts = prompts
         self._breaker = breaker or StageBreaker()
-        self._model = model
+        super().__init__(model)
         self._cache = cache
         self._meter = meter or UsageMeter()
         self._retry_rejected = retry_rejected
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     @property
     def meter(self) -> UsageMeter:
@@ -499,17 +495,9 @@ class CallCache:
         """Count a call that was avoided because its reply was cached."""
         self._database.write(lambda tables: add_reuse(tables, model, request, saved))
 
-    def rejected(
-        self, *, stage: str | None = None, source: str | None = None
-    ) -> list[RejectedReply]:
-        """Return the rejected replies of a stage, of a document, or all, in order of arrival."""
-        wanted = {"stage": stage, "source": source}
-        filters = {name: storable(value) for name, value in wanted.items() if value is not None}
-        where = equal(filters)
-        rows = self._database.rows(
-            f"{_SELECT_REJECTED} WHERE {where} ORDER BY id", tuple(filters.values())
-        )
-        return [_read_rejected(row) for row in rows]
+    def rejected(self) -> list[RejectedReply]:
+        """Return all rejected replies, in order of arrival."""
+        return [_read_rejected(row) for row in self._database.rows(_SELECT_REJECTED)]
 
     def reply_count(self) -> int:
         """Return the number of accepted replies."""
@@ -562,7 +550,7 @@ ORDER BY 1 DESC
 """The accepted reply comes first. One statement, since each one may wait for other threads."""
 
 _SELECT_REJECTED = (
-    "SELECT stage, source, model, text, finish_reason, reason, attempts FROM rejected"
+    "SELECT stage, source, model, text, finish_reason, reason, attempts FROM rejected ORDER BY id"
 )
 
 

@@ -14,12 +14,12 @@ ones, use ``R X`` tokens, plus or minus ``t s sqrt(N^2 / n + N)``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from math import ceil, floor, sqrt
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from knotwork._inference.chat import ChatRequest, TokenUsage, estimate_picture_tokens
 from knotwork.errors import ConfigError
@@ -76,17 +76,6 @@ class PriceTable:
         self._rules = tuple(rules)
 
     @classmethod
-    def of(cls, rules: Mapping[str, tuple[float | str | Decimal, float | str | Decimal]]) -> Self:
-        """Return a table from a mapping of patterns to prices per million (input, output) tokens.
-
-        Raises ConfigError for an invalid price.
-        """
-        return cls(
-            (pattern, Price(_read_price(prices[0]), _read_price(prices[1])))
-            for pattern, prices in rules.items()
-        )
-
-    @classmethod
     def read(cls, lines: Iterable[str]) -> Self:
         """Return a table from lines ``PATTERN INPUT OUTPUT``, such as ``openai:gpt-* 0.15 0.60``.
 
@@ -126,15 +115,11 @@ class PriceTable:
             total += price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         return total
 
-    def without_price(self, models: Iterable[str]) -> list[str]:
-        """Return the models that have no price, in order."""
-        return [model for model in models if self.price(model) is None]
 
-
-def _read_price(value: float | str | Decimal) -> Decimal:
+def _read_price(value: str) -> Decimal:
     """Return the decimal number as written: 0.1 is a tenth, not the nearest binary number."""
     try:
-        return Decimal(str(value))
+        return Decimal(value)
     except ArithmeticError as error:
         raise _invalid_price(value) from error
 
@@ -228,30 +213,19 @@ class PlannedCalls:
     max_output_tokens: int
 
 
+Amount = TypeVar("Amount", int, Decimal)
+
+
 @dataclass(frozen=True, slots=True)
-class Range:
-    """An expected number of tokens and its 90 % interval."""
+class Range(Generic[Amount]):
+    """An expected number of tokens, or amount of money, and its 90 % interval."""
 
-    low: int
-    expected: int
-    high: int
+    low: Amount
+    expected: Amount
+    high: Amount
 
-    def __add__(self, other: Range) -> Range:
+    def __add__(self, other: Range[Amount]) -> Range[Amount]:
         return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
-
-
-@dataclass(frozen=True, slots=True)
-class MoneyRange:
-    """An expected amount of money and its 90 % interval."""
-
-    low: Decimal
-    expected: Decimal
-    high: Decimal
-
-    def __add__(self, other: MoneyRange) -> MoneyRange:
-        return MoneyRange(
-            self.low + other.low, self.expected + other.expected, self.high + other.high
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +239,9 @@ class StageEstimate:
     model: str
     calls: int
     sampled: int
-    input_tokens: Range
-    output_tokens: Range
-    money: MoneyRange | None
+    input_tokens: Range[int]
+    output_tokens: Range[int]
+    money: Range[Decimal] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +253,9 @@ class RunEstimate:
 
     stages: tuple[StageEstimate, ...]
     calls: int
-    input_tokens: Range
-    output_tokens: Range
-    money: MoneyRange | None
+    input_tokens: Range[int]
+    output_tokens: Range[int]
+    money: Range[Decimal] | None
     without_price: tuple[str, ...]
 
 
@@ -336,7 +310,7 @@ def estimate_run(
         calls=sum(stage.calls for stage in stages),
         input_tokens=sum((stage.input_tokens for stage in stages), nothing),
         output_tokens=sum((stage.output_tokens for stage in stages), nothing),
-        money=None if missing else sum(known, MoneyRange(zero, zero, zero)),
+        money=None if missing else sum(known, Range(zero, zero, zero)),
         without_price=tuple(sorted(set(missing))),
     )
 
@@ -363,7 +337,7 @@ def _estimate_stage(
     price = prices.price(plan.model)
     money = None
     if price is not None:
-        money = MoneyRange(
+        money = Range(
             price.of(tokens_in.low, tokens_out.low),
             price.of(tokens_in.expected, tokens_out.expected),
             price.of(tokens_in.high, tokens_out.high),
@@ -373,7 +347,7 @@ def _estimate_stage(
     )
 
 
-def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> Range | None:
+def _scale(counted: Sequence[int], used: Sequence[int], plan: PlannedCalls) -> Range[int] | None:
     """Return the ratio estimate of the tokens that the plan uses; None for fewer than two calls."""
     n, total = len(counted), sum(counted)
     if n < 2 or not total:

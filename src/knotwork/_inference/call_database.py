@@ -234,7 +234,6 @@ def _add_new(
 
 
 Dimension = Literal["stage", "source", "model"]
-DIMENSIONS: tuple[Dimension, ...] = ("stage", "source", "model")
 
 _CACHED = " (cached)"
 """Behind the name of a model: the row counts input tokens that the server had cached."""
@@ -275,34 +274,14 @@ class CallLedger:
         self._database = database
         self._prices = prices or PriceTable()
 
-    def totals(
-        self,
-        *by: Dimension,
-        stage: str | None = None,
-        source: str | None = None,
-        model: str | None = None,
-    ) -> list[CallTotal]:
-        """Return a total for each group of ``by``, ordered by group, of calls that match a filter.
-
-        Without ``by``, return a single total. Raises ValueError for an unknown dimension.
-        """
-        wanted = {"stage": stage, "source": source, "model": model}
-        filters = {name: storable(value) for name, value in wanted.items() if value is not None}
-        where = equal(filters)
-        if model is not None:  # the last of the filters
-            filters["cached"] = storable(f"{model}{_CACHED}")
-            place = len(filters)
-            where = where.replace(f"model = ${place - 1}", f"model IN (${place - 1}, ${place})")
-        unknown = [name for name in by if name not in DIMENSIONS]
-        if unknown:
-            raise ValueError(f"Unknown dimension `{unknown[0]}`. Valid: {', '.join(DIMENSIONS)}.")
+    def totals(self, *by: Dimension) -> list[CallTotal]:
+        """Return a total for each group of ``by``, ordered by group; without ``by``, one of all."""
         # Money needs the model even if the groups do not.
         columns = ", ".join((*by, "model"))
         rows = self._database.rows(
             f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
             "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
-            f"FROM spent WHERE {where} GROUP BY {columns} ORDER BY {columns}",
-            tuple(filters.values()),
+            f"FROM spent GROUP BY {columns} ORDER BY {columns}",
         )
         groups: dict[tuple[str, ...], list[_CountedCall]] = {} if by else {(): []}
         for row in rows:
@@ -376,11 +355,6 @@ def add_reuse(
     """Count a reused reply in the ledger, inside the open transaction."""
     counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
     tables.change(_COUNT_CALL, (*_names(model, request), *counts))
-
-
-def equal(columns: Iterable[str]) -> str:
-    """Return the condition that these columns have the values bound in their order."""
-    return " AND ".join(f"{name} = ${n}" for n, name in enumerate(columns, start=1)) or "TRUE"
 
 
 def storable(name: str) -> str:

@@ -21,10 +21,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from knotwork._cancellation import checks_due, in_context, sleep, wait_for
+from knotwork._cancellation import Cancellation, check_wait, in_context, sleep, wait_for
 from knotwork._inference.call_concurrency import FinishedCall, open_limit
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
-from knotwork.errors import ModelError, ModelUnavailable
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    WrappedChat,
+    estimate_input_tokens,
+)
+from knotwork.errors import ModelUnavailable
 
 LONGEST_WAIT_S = 120.0
 """A longer wait, as for the limit of a day, is left to the server, whose refusal says why."""
@@ -128,53 +134,30 @@ _SUBMITTED_AHEAD = 4
 
 
 def work_ordered(
-    work: Callable[[T], R], items: Iterable[T], *, concurrency: int, halt: Halt | None = None
+    work: Callable[[T], R], items: Iterable[T], *, concurrency: int
 ) -> Generator[R, None, None]:
     """Yield ``work(item)`` for each item in order, ``concurrency`` at a time.
 
     ``items`` is consumed lazily, at most a few times ``concurrency`` ahead. An exception of
     ``work`` is raised in place of its result. On an exception, on Ctrl-C, and when the caller stops
-    iterating, ``halt`` is set, queued calls are cancelled, and running ones are waited for. Raises
-    ValueError if ``concurrency`` is below 1.
+    iterating, queued calls and the waits of others are cancelled, and those in progress are waited
+    for. Raises ValueError if ``concurrency`` is below 1.
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="knotwork-work")
-    done = False
+    waits = Cancellation()
     try:
         for item in items:
-            waiting.append(pool.submit(in_context(work), item))
+            waiting.append(pool.submit(in_context(work, waits=waits), item))
             if len(waiting) >= _SUBMITTED_AHEAD * concurrency:
                 yield wait_for(waiting.popleft())
         while waiting:
             yield wait_for(waiting.popleft())
-        done = True
     finally:
-        if not done and halt is not None:
-            halt.set()
+        waits.cancel()  # of calls that nobody wants any more, if there are any
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-class Halt:
-    """A switch that ends every wait; set it on Ctrl-C, before joining threads."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def set(self) -> None:
-        """End all waits, now and later, with ModelError."""
-        self._event.set()
-
-    def check(self) -> None:
-        """Raise ModelError once the switch is set."""
-        if self._event.is_set():
-            raise ModelError("The call to the model was cancelled because the run was stopped.")
-
-    def sleep(self, seconds: float) -> None:
-        """Wait this long; raise ModelError as soon as the switch is set."""
-        self._event.wait(seconds)
-        self.check()
 
 
 PATIENCE = 16
@@ -281,12 +264,10 @@ class RateLimiter:
         requests_per_minute: float = 0,
         tokens_per_minute: float = 0,
         timeout_s: float = float("inf"),
-        halt: Halt | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or _SystemClock()
         now = self._clock.now()
-        self._halt = halt or Halt()
         self._limit = open_limit(concurrency, now=now, timeout_s=timeout_s)
         self._requests = TokenBucket(requests_per_minute, now=now)
         self._tokens = TokenBucket(tokens_per_minute, now=now)
@@ -340,8 +321,7 @@ class RateLimiter:
             self._queue.append(waiter)
             try:
                 while True:
-                    self._halt.check()
-                    checks_due()
+                    check_wait()
                     now = self._clock.now()
                     wait_s = self._remaining_wait(waiter, tokens, now)
                     if wait_s <= 0:
@@ -352,7 +332,7 @@ class RateLimiter:
                 self._tokens.take(tokens)
                 self._stated.take(tokens)
             finally:
-                # Also on Ctrl-C and on a halt, or the others would wait forever.
+                # Also on Ctrl-C and on a cancellation, or the others would wait forever.
                 self._queue.remove(waiter)
                 self._notify_first()
             return now, self.allowed == 1
@@ -407,17 +387,12 @@ class CallTurn:
         self.reply = reply
 
 
-class RateLimitedChat:
+class RateLimitedChat(WrappedChat):
     """A chat model whose calls wait for the rate limiter of its server."""
 
     def __init__(self, model: ChatModel, limiter: RateLimiter) -> None:
-        self._model = model
+        super().__init__(model)
         self._limiter = limiter
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, once the call may start."""
@@ -483,20 +458,15 @@ class RetryPolicy:
         raise ValueError("`attempts` must be at least 1")
 
 
-class RetryingChat:
+class RetryingChat(WrappedChat):
     """A chat model whose failed calls are repeated by a retry policy.
 
     A stream is restarted only before its first piece, since pieces cannot be taken back.
     """
 
     def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
-        self._model = model
+        super().__init__(model)
         self._retries = retries
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply of the first call that succeeds."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from operator import add, sub
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from knotwork._inference.prompt_material import disarm
@@ -91,22 +92,11 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.calls + other.calls,
-            self.reused + other.reused,
-            self.cached_tokens + other.cached_tokens,
-        )
+        return TokenUsage(*map(add, astuple(self), astuple(other)))
 
     def since(self, before: TokenUsage) -> TokenUsage:
         """Return the usage after ``before``, without reused replies, which cost nothing."""
-        return TokenUsage(
-            self.input_tokens - before.input_tokens,
-            self.output_tokens - before.output_tokens,
-            self.calls - before.calls,
-            cached_tokens=self.cached_tokens - before.cached_tokens,
-        )
+        return replace(TokenUsage(*map(sub, astuple(self), astuple(before))), reused=0)
 
     def with_a_call(self) -> TokenUsage:
         """Return this usage, counted as one call if the model did not count its calls."""
@@ -157,6 +147,18 @@ class ChatModel(Protocol):
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, then the whole reply; raises as `complete`."""
+
+
+class WrappedChat:
+    """The base of chat models that do something around the calls of another one."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
 
 
 T = TypeVar("T")

@@ -17,7 +17,6 @@ from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, Set
 from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
-    Halt,
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
@@ -30,7 +29,7 @@ from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 if TYPE_CHECKING:
-    from knotwork._inference.model_servers import ModelServer
+    from knotwork._inference.model_servers import ModelServer, ServerOptions
 
 NONE = "none"
 """The name that disables a model."""
@@ -117,14 +116,7 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     from knotwork._inference.model_servers import ModelServer
     from knotwork._inference.openai_embeddings import OpenAIEmbedder
 
-    server = ModelServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        section="embedding",
-        extra_headers=settings.extra_headers,
-        api_version=settings.api_version,
-    )
+    server = ModelServer(settings.base_url, **_server_options(settings) | {"section": "embedding"})
     query, document = settings.query_prefix, settings.document_prefix
     return OpenAIEmbedder(
         model,
@@ -135,6 +127,15 @@ def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
         prefixes=choose_prefixes(model, query=query, document=document),
         extra_body=settings.extra_body,
     )
+
+
+def _server_options(settings: EmbeddingSettings | LlmSettings) -> ServerOptions:
+    return {
+        "api_key": settings.api_key,
+        "timeout_s": settings.timeout_s,
+        "extra_headers": settings.extra_headers,
+        "api_version": settings.api_version,
+    }
 
 
 def open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
@@ -262,48 +263,17 @@ def price_table(settings: LlmSettings) -> PriceTable:
     return PriceTable.read([*lines, *settings.prices])
 
 
-class _Limiters:
-    """The rate limiters of servers: one for each server, and each set of limits on it."""
-
-    def __init__(self, halt: Halt) -> None:
-        self._halt = halt
-        self._opened: dict[tuple[object, ...], RateLimiter] = {}
-
-    def of(self, settings: LlmSettings) -> RateLimiter:
-        """Return the limiter of the calls that these settings describe."""
-        key = (
-            settings.model.partition(":")[0],  # a model file has a server of its own
-            settings.base_url.rstrip("/"),
-            settings.concurrency,
-            settings.requests_per_minute,
-            settings.tokens_per_minute,
-        )
-        if key not in self._opened:
-            self._opened[key] = RateLimiter(
-                concurrency=settings.concurrency,
-                requests_per_minute=settings.requests_per_minute,
-                tokens_per_minute=settings.tokens_per_minute,
-                timeout_s=settings.timeout_s,
-                halt=self._halt,
-            )
-        return self._opened[key]
-
-
 class ChatModels:
     """The chat models of all roles. Roles with one server and equal limits share a rate limiter.
 
-    ``halt`` ends all waits when it is set; ``retries`` defaults to a `RetryPolicy` with jitter.
-    Roles with the same model get the same object. Use this object from one thread; the models that
-    it returns are thread-safe.
+    ``retries`` defaults to a `RetryPolicy` with jitter. Roles with the same model get the same
+    object. Use this object from one thread; the models that it returns are thread-safe.
     """
 
-    def __init__(
-        self, settings: LlmSettings, *, halt: Halt | None = None, retries: RetryPolicy | None = None
-    ) -> None:
-        halt = halt or Halt()
+    def __init__(self, settings: LlmSettings, *, retries: RetryPolicy | None = None) -> None:
         self._settings = settings
-        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER, sleep=halt.sleep)
-        self._limiters = _Limiters(halt)
+        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER)
+        self._limiters: dict[tuple[object, ...], RateLimiter] = {}
         self._opened: dict[LlmSettings, ChatModel] = {}
         self._clients: dict[LlmSettings, ChatModel] = {}
 
@@ -319,13 +289,27 @@ class ChatModels:
         if settings not in self._opened:
             opened = open_model(settings.model, CHAT_MODELS, settings)
             self._clients[settings] = opened
-            limiter = self._limiters.of(settings)
+            limiter = self._limiter(settings)
             if isinstance(opened, OnServer):
                 opened.listen(limiter.heed)
             client = RateLimitedChat(opened, limiter)
             # Retries go outside, so that a call that waits to be repeated holds no slot.
             self._opened[settings] = RetryingChat(client, self._retries)
         return self._opened[settings]
+
+    def _limiter(self, settings: LlmSettings) -> RateLimiter:
+        """Return the limiter of the calls that these settings describe."""
+        limits = settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        scheme = settings.model.partition(":")[0]  # a model file has a server of its own
+        key = (scheme, settings.base_url.rstrip("/"), *limits)
+        if key not in self._limiters:
+            self._limiters[key] = RateLimiter(
+                concurrency=settings.concurrency,
+                requests_per_minute=settings.requests_per_minute,
+                tokens_per_minute=settings.tokens_per_minute,
+                timeout_s=settings.timeout_s,
+            )
+        return self._limiters[key]
 
     def client(self, role: ModelRole) -> ChatModel | None:
         """Return the model for a role as it was opened, without rate limits and retries."""
@@ -342,13 +326,7 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model on a server with the interface of OpenAI."""
     from knotwork._inference.model_servers import ModelServer
 
-    server = ModelServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-        api_version=settings.api_version,
-    )
+    server = ModelServer(settings.base_url, **_server_options(settings))
     return _open_chat(model, server, settings, scheme="openai")
 
 
@@ -357,13 +335,8 @@ def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
     from knotwork._inference.native_servers import OLLAMA_CONTEXT, OllamaServer
 
     context = settings.context_window or OLLAMA_CONTEXT
-    server = OllamaServer(
-        settings.base_url,
-        context=context,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-    )
+    options = _server_options(replace(settings, api_version=""))
+    server = OllamaServer(settings.base_url, context=context, **options)
     return _open_chat(model, server, replace(settings, context_window=context), scheme="ollama")
 
 
@@ -371,12 +344,8 @@ def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model of Anthropic, by Anthropic's own interface."""
     from knotwork._inference.native_servers import AnthropicServer
 
-    server = AnthropicServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        extra_headers=settings.extra_headers,
-    )
+    options = _server_options(replace(settings, api_version=""))
+    server = AnthropicServer(settings.base_url, **options)
     return _open_chat(model, server, settings, scheme="anthropic")
 
 

@@ -11,10 +11,11 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
@@ -77,6 +78,16 @@ class Refusal(ModelError):
 
 HeaderListener = Callable[[int, Mapping[str, str]], None]
 """Gets the status and the headers of a response, whose names match in any case."""
+
+
+class ServerOptions(TypedDict, total=False):
+    """The options of a `ModelServer` besides its URL."""
+
+    api_key: SecretRef | None
+    timeout_s: float
+    section: Literal["llm", "embedding", "rerank"]
+    extra_headers: Mapping[str, str | SecretRef] | None
+    api_version: str
 
 
 class ModelServer:
@@ -144,18 +155,11 @@ class ModelServer:
         invalid response), Refusal for all others, and ConfigError if the key is not set. No error
         contains the key.
         """
-        client = self._client()
-        with _ErrorTranslation(self, path):
-            post = partial(client.post, self._url(path), cast_to=str, body=payload)
-            body = run_apart(partial(post, options=self._options))
-        return self._parse(body, path)
+        return self._parse(self._send("post", path, body=payload), path)
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object under ``path``; raises as `post` does."""
-        client = self._client()
-        with _ErrorTranslation(self, path):
-            body = client.get(self._url(path), cast_to=str, options=self._options)
-        return self._check_object(self._parse(body, path), path)
+        return self._check_object(self._parse(self._send("get", path), path), path)
 
     def list_models(self) -> list[dict[str, Any]]:
         """Return what the server lists of its models; raises as `post` does."""
@@ -165,27 +169,29 @@ class ModelServer:
 
     def text(self, path: str) -> str:
         """Return the text under ``path``, such as the content of a file; raises as `post` does."""
-        client = self._client()
-        with _ErrorTranslation(self, path):
-            body = run_apart(
-                partial(client.get, self._url(path), cast_to=str, options=self._options)
-            )
-        return str(body)
+        return self._send("get", path)
 
     def upload(self, path: str, name: str, content: bytes, **fields: str) -> dict[str, Any]:
         """Send a file with form ``fields`` and return the JSON object of the response.
 
         Raises as `post`.
         """
-        client = self._client()
-        headers = {**self._options["headers"], "Content-Type": "multipart/form-data"}
-        with _ErrorTranslation(self, path):
-            post = partial(client.post, self._url(path), cast_to=str, body=fields)
-            files = [("file", (name, content, "application/jsonl"))]
-            body = run_apart(
-                partial(post, files=files, options={**self._options, "headers": headers})
-            )
+        files = [("file", (name, content, "application/jsonl"))]
+        headers = {"Content-Type": "multipart/form-data"}
+        body = self._send("post", path, headers, body=fields, files=files)
         return self._check_object(self._parse(body, path), path)
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, **content: object
+    ) -> str:
+        """Send a request, and return the body of its response; raises as `exchange`."""
+        send = getattr(self._client(), method)
+        options = self._options
+        if headers:
+            options = {**options, "headers": {**options["headers"], **headers}}
+        with self._translated_errors(path):
+            call = partial(send, self._url(path), cast_to=str, options=options, **content)
+            return str(run_apart(call))
 
     def stream(
         self, path: str, payload: Mapping[str, object], *, lines: bool = False
@@ -199,14 +205,14 @@ class ModelServer:
 
         client = self._client()
         kind = Stream[object]
-        with _ErrorTranslation(self, path):
+        with self._translated_errors(path):
             events = client.post(
                 self._url(path), cast_to=object, body=payload, options=self._options,
                 stream=True, stream_cls=kind,
             )  # fmt: skip
         try:
             if events.response.headers.get("Content-Type", "").startswith(_WHOLE_BODIES):
-                with _ErrorTranslation(self, path):  # a server that does not stream
+                with self._translated_errors(path):  # a server that does not stream
                     body = events.response.read().decode("utf-8", "replace")
                 yield self._check_object(self._parse(body, path), path)
                 return
@@ -215,7 +221,7 @@ class ModelServer:
                 events._decoder = decoder  # noqa: SLF001  the SDK has no other place for it
             pieces = iter(events)
             while True:
-                with _ErrorTranslation(self, path):
+                with self._translated_errors(path):
                     piece = next(pieces, None)
                 if piece is None:
                     return
@@ -354,10 +360,39 @@ class ModelServer:
         fix = _FIXES.get(status, "").replace("SECTION", self.section)
         return Refusal(message, status=status, server_code=code, fix=fix)
 
-    @property
-    def timeout_s(self) -> float:
-        """The longest silence of the server, in seconds."""
-        return self._timeout_s
+    @contextmanager
+    def _translated_errors(self, path: str) -> Iterator[None]:
+        """Translate errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
+        try:
+            yield
+        except Exception as error:
+            translated = self._error_of(error, path)
+            if translated is None:
+                raise
+            raise translated from None
+
+    def _error_of(self, error: Exception, path: str) -> ModelError | None:
+        import openai
+
+        url = f"{self.base_url}{path}"
+        if isinstance(error, openai.APIStatusError):
+            body = error.body if error.body is not None else error.response.text
+            return self.refuse(path, error.status_code, body, error.response.headers)
+        if isinstance(error, openai.APITimeoutError):
+            return ModelUnavailable(
+                f"`{url}` did not respond within {self._timeout_s:g} s.",
+                fix=_SLOW_FIXES[self.section],
+                timed_out=True,
+            )
+        if isinstance(error, openai.APIConnectionError):
+            return self._unreachable(url, self.mask(str(error.__cause__ or error)))
+        if isinstance(error, openai.APIError):
+            return self.refuse(path, 500, error.body or error.message, None)
+        if isinstance(error, ValueError | RecursionError):
+            return ModelUnavailable(
+                f"`{url}` did not return valid JSON: {self.mask(str(error))}", status=200
+            )
+        return None
 
 
 class _LineDecoder:
@@ -416,47 +451,6 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
     if milliseconds.replace(".", "", 1).isdecimal():
         return float(milliseconds) / 1000
     return parse_retry_after(headers.get("retry-after"))
-
-
-class _ErrorTranslation:
-    """Translates the errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
-
-    def __init__(self, server: ModelServer, path: str) -> None:
-        self._server = server
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        translated = self._translate(error)
-        if translated is not None:
-            raise translated from None
-
-    def _translate(self, error: BaseException) -> ModelError | None:
-        import openai
-
-        server, url = self._server, f"{self._server.base_url}{self._path}"
-        if isinstance(error, openai.APIStatusError):
-            body = error.body if error.body is not None else error.response.text
-            return server.refuse(self._path, error.status_code, body, error.response.headers)
-        if isinstance(error, openai.APITimeoutError):
-            return ModelUnavailable(
-                f"`{url}` did not respond within {server.timeout_s:g} s.",
-                fix=_SLOW_FIXES[server.section],
-                timed_out=True,
-            )
-        if isinstance(error, openai.APIConnectionError):
-            return server._unreachable(url, server.mask(str(error.__cause__ or error)))  # noqa: SLF001
-        if isinstance(error, openai.APIError):
-            return server.refuse(self._path, 500, error.body or error.message, None)
-        if isinstance(error, ValueError | RecursionError):
-            return ModelUnavailable(
-                f"`{url}` did not return valid JSON: {server.mask(str(error))}", status=200
-            )
-        return None
 
 
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import Any
+from typing import Any, Unpack
 
 from knotwork._config import SecretRef
 from knotwork._inference.chat import split_data_url
-from knotwork._inference.model_servers import ModelServer
+from knotwork._inference.model_servers import ModelServer, ServerOptions
 
 OLLAMA_CONTEXT = 8_192
 """Tokens of a prompt and its reply together, unless `llm.context_window` is set."""
@@ -40,21 +40,8 @@ class OllamaServer(ModelServer):
     chat_path = "/api/chat"
     takes_batches = False
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        context: int,
-        api_key: SecretRef | None,
-        timeout_s: float,
-        extra_headers: Mapping[str, str | SecretRef] | None = None,
-    ) -> None:
-        super().__init__(
-            base_url.rstrip("/").removesuffix("/v1"),
-            api_key=api_key,
-            timeout_s=timeout_s,
-            extra_headers=extra_headers,
-        )
+    def __init__(self, base_url: str, *, context: int, **options: Unpack[ServerOptions]) -> None:
+        super().__init__(base_url.rstrip("/").removesuffix("/v1"), **options)
         self._context = context
 
     def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
@@ -130,23 +117,13 @@ class AnthropicServer(ModelServer):
     takes_batches = False
     takes_schemas = False
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        api_key: SecretRef | None,
-        timeout_s: float,
-        extra_headers: Mapping[str, str | SecretRef] | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, **options: Unpack[ServerOptions]) -> None:
         headers: dict[str, str | SecretRef] = {"anthropic-version": _ANTHROPIC_VERSION}
-        if api_key is not None:
-            headers["x-api-key"] = api_key
-        super().__init__(
-            base_url,
-            api_key=None,
-            timeout_s=timeout_s,
-            extra_headers=headers | dict(extra_headers or {}),
-        )
+        key = options.get("api_key")
+        if key is not None:
+            headers["x-api-key"] = key
+        headers |= options.get("extra_headers") or {}
+        super().__init__(base_url, **options | {"api_key": None, "extra_headers": headers})
 
     def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
         with closing(self.stream(self.chat_path, _to_anthropic(payload))) as events:

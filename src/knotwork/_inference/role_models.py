@@ -16,7 +16,7 @@ from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_database import CALLS, CallDatabase
-from knotwork._inference.call_limits import Halt, RateLimitedChat, RateLimiter, RetryPolicy
+from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
@@ -70,17 +70,16 @@ class RoleModels:
         companions: Companions = IN_MEMORY_COMPANIONS,
         model: ChatModel | None = None,
         retries: RetryPolicy | None = None,
-        halt: Halt | None = None,
         breaker: StageBreaker | None = None,
         prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self._companions = companions
         self._prompts = prompts
         self._breaker = breaker or StageBreaker(rest_s=_REST_S)
-        limiter = RateLimiter(concurrency=settings.concurrency, halt=halt)
+        limiter = RateLimiter(concurrency=settings.concurrency)
         self._given = model
         self._model = RateLimitedChat(model, limiter) if model is not None else None
-        self._models = ChatModels(settings, retries=retries, halt=halt)
+        self._models = ChatModels(settings, retries=retries)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
         self.notes: tuple[str, ...] = ()
@@ -191,7 +190,7 @@ class ModelRun:
 
     ``model`` replaces the models of the settings. ``budget`` is a ceiling that `parse_ceiling`
     reads; ``count_tokens`` estimates a call before it is made. With ``retry``, a request whose
-    cached reply was rejected is sent again. The models carry ``prompts``. ``halt`` ends all waits.
+    cached reply was rejected is sent again. The models carry ``prompts``.
     """
 
     def __init__(
@@ -206,7 +205,6 @@ class ModelRun:
         retries: RetryPolicy | None = None,
         prompts: OwnPrompts = BUILT_IN,
     ) -> None:
-        self.halt = Halt()
         self.prompts = prompts
         self.meter = UsageMeter()
         self.prices = price_table(settings)
@@ -221,7 +219,6 @@ class ModelRun:
             companions=companions,
             model=model,
             retries=retries,
-            halt=self.halt,
             breaker=self._breaker,
             prompts=prompts,
         )
@@ -250,7 +247,7 @@ class ModelRun:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             checks_due()
-            self.halt.sleep(min(left, _NAP_S))
+            time.sleep(min(left, _NAP_S))
 
     @property
     def notes(self) -> tuple[str, ...]:

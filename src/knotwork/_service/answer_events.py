@@ -26,7 +26,7 @@ NamedEvent = tuple[str, object]
 def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
     """Yield the events of one step; those of the last one are the pieces and the answer."""
     if event.evidence is not None:
-        evidence = EvidenceShape.of(event.evidence, workspace.base.store)
+        evidence = EvidenceShape.found(event.evidence, workspace.base.store)
         names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
         yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
         yield "sources", evidence

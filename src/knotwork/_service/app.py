@@ -50,7 +50,7 @@ _MOST_CHAT_BYTES = 8 * MEGABYTE
 """Chat clients send whole conversations."""
 
 _ALLOWED_HEADERS = [
-    *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+    *("Authorization", "Content-Type", "Last-Event-ID"),
     *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
 ]
 """Headers that pages of the configured CORS origins may send."""

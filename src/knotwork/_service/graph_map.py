@@ -1,20 +1,22 @@
 """The map of a graph: positions of communities and entities, its layout, and its cache file.
 
 Views read only these arrays, so they take milliseconds; 127,000 entities with 540,000 relations
-need 30 MB. The file beside the index is a cache with a key. It is written atomically, and rebuilt
+need 40 MB. The file beside the index is a cache with a key. It is written atomically, and rebuilt
 if it is stale or unreadable. It is not part of the index, because viewing a page must not write to
 an index.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import threading
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -34,37 +36,11 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Names = tuple[str, ...]
 NOWHERE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Many texts in one array of UTF-8 bytes; ``ends`` are the offsets where each text ends."""
-
-    data: NDArray[np.uint8]
-    ends: Keys
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> Words:
-        """Encode texts into one array."""
-        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-        lengths = np.array([len(part) for part in encoded], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), np.cumsum(lengths))
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, position: int) -> str:
-        start = int(self.ends[position - 1]) if position else 0
-        data = self.data[start : int(self.ends[position])].tobytes()
-        return data.decode("utf-8", "surrogatepass")
-
-    def all(self) -> list[str]:
-        """Return all texts."""
-        return [self[position] for position in range(len(self))]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphMap:
     """A map as columns: communities by level from the top, entities by id, each relation once.
 
@@ -83,19 +59,18 @@ class GraphMap:
     community_places: Floats
     """x, y and radius, of shape (communities, 3)."""
     entity_keys: Keys
-    entity_names: Words
+    entity_names: Names
     entity_types: Ints
     entity_chunks: Ints
     entity_places: Floats
     chains: Ints
     importance: Floats
-    types: Words
-    relations: Words
+    types: Names
+    relations: Names
     edge_sources: Ints
     edge_targets: Ints
     edge_weights: Floats
     edge_relations: Ints
-    _touching: list[tuple[Keys, Keys]] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def levels(self) -> int:
@@ -148,13 +123,15 @@ class GraphMap:
 
     def edges_at(self, entity: int) -> Keys:
         """Return the positions of the relations at an entity, in either direction."""
-        if not self._touching:
-            ends = np.concatenate([self.edge_sources, self.edge_targets])
-            order = np.argsort(ends, kind="stable")
-            starts = np.searchsorted(ends[order], np.arange(len(self.entity_keys) + 1))
-            self._touching.append((starts, order % max(len(self.edge_sources), 1)))
-        starts, edges = self._touching[0]
+        starts, edges = self._touching
         return edges[starts[entity] : starts[entity + 1]]
+
+    @cached_property
+    def _touching(self) -> tuple[Keys, Keys]:
+        ends = np.concatenate([self.edge_sources, self.edge_targets])
+        order = np.argsort(ends, kind="stable")
+        starts = np.searchsorted(ends[order], np.arange(len(self.entity_keys) + 1))
+        return starts, order % max(len(self.edge_sources), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +197,14 @@ def build_map(store: Store, key: str) -> GraphMap:
         community_sizes=_community_sizes(chains, communities),
         community_places=np.column_stack([layout.middles, layout.radii]).astype(np.float32),
         entity_keys=np.array([id_to_int(key) for key in entities.position], dtype=np.int64),
-        entity_names=Words.of(entities.names),
+        entity_names=tuple(entities.names),
         entity_types=np.array(entities.types, dtype=np.int32),
         entity_chunks=np.array(entities.chunks, dtype=np.int32),
         entity_places=layout.nodes.astype(np.float32),
         chains=chains,
         importance=importance,
-        types=Words.of(entities.type_names),
-        relations=Words.of(edges.names),
+        types=tuple(entities.type_names),
+        relations=tuple(edges.names),
         edge_sources=edges.sources,
         edge_targets=edges.targets,
         edge_weights=edges.weights,
@@ -403,9 +380,9 @@ def save_map(graph_map: GraphMap, path: Path) -> None:
     parts: dict[str, np.ndarray] = {}
     for part in fields(graph_map):
         value = getattr(graph_map, part.name)
-        if isinstance(value, Words):
-            parts[f"{part.name}.data"], parts[f"{part.name}.ends"] = value.data, value.ends
-        elif part.init and not part.name.startswith("_"):
+        if part.type == "Names":
+            parts[part.name] = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+        else:
             parts[part.name] = np.asarray(value)
     with replace_file(path, mode=FILE_MODE) as file:
         np.savez(file, allow_pickle=False, **parts)
@@ -418,10 +395,8 @@ def load_map(path: Path) -> GraphMap | None:
             parts = {name: file[name] for name in file.files}
         values: dict[str, object] = {}
         for field in fields(GraphMap):
-            if field.name.startswith("_"):
-                continue
-            if field.type == "Words":
-                values[field.name] = Words(parts[f"{field.name}.data"], parts[f"{field.name}.ends"])
+            if field.type == "Names":
+                values[field.name] = tuple(json.loads(parts[field.name].tobytes()))
             elif field.type in ("str", "float"):
                 values[field.name] = parts[field.name].item()
             else:

@@ -1,4 +1,4 @@
-"""Store jobs, their events and progress, and responses to uploads."""
+"""Store jobs, their events and their progress."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ MOST_EVENTS = 5_000
 MOST_FINISHED = 500
 """Finished jobs stored for one workspace; the oldest are deleted first."""
 
-KEEP_RESPONSES_S = 86_400.0
-
 
 def _configure(connection: apsw.Connection) -> None:
     # Exclusive: two servers of the same folder would run every job twice.
@@ -49,7 +47,7 @@ def _advise(_path: str) -> str:
 
 
 JOBS = Companion("job database", ".jobs", _advise, _configure, _prepare, busy_timeout_s=0)
-"""Jobs of a server, their events, and responses to uploads."""
+"""Jobs of a server, and their events."""
 
 
 class JobState(StrEnum):
@@ -219,7 +217,7 @@ class JobStore:
             places = {other.server.rpartition("/")[0] for other in begun}
             if not known or self._place in places:
                 return False
-            self._set_state(job, JobState.RUNNING)
+            self._set_state(job, JobState.RUNNING, {})
         return True
 
     def find(self, workspace: str, job: str) -> Job | None:
@@ -260,15 +258,10 @@ class JobStore:
         Raises Conflict if the state cannot follow the current one (`NEXT_STATES`).
         """
         with self._writing():
-            self._set_state(job, state, report=report, error=error)
+            self._set_state(job, state, {"report": report, "error": error})
 
     def _set_state(
-        self,
-        job: str,
-        state: JobState,
-        *,
-        report: Mapping[str, Any] | None = None,
-        error: Mapping[str, Any] | None = None,
+        self, job: str, state: JobState, found: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
         for (before,) in self._database.rows("SELECT state FROM job WHERE id = $1", (job,)):
             if state not in NEXT_STATES[JobState(before)]:
@@ -278,16 +271,14 @@ class JobStore:
             changes["started"] = utc_now()
         elif state.is_final:
             changes["finished"] = utc_now()
-        for name, value in (("report", report), ("error", error)):
-            if value is not None:
-                changes[name] = json.dumps(value)
+        changes |= {name: json.dumps(value) for name, value in found.items() if value is not None}
         columns = ", ".join(f"{name} = ${n}" for n, name in enumerate(changes, start=1))
         self._database.change(
             f"UPDATE job SET {columns} WHERE id = ${len(changes) + 1}",  # noqa: S608  of columns
             (*changes.values(), job),
         )
-        body = {"state": state, "report": report, "error": error}
-        self._insert_event(job, "state", {key: value for key, value in body.items() if value})
+        told = {name: value for name, value in found.items() if value}
+        self._insert_event(job, "state", {"state": state, **told})
 
     def add_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         """Add an event; a "progress" event also becomes the progress of the job.
@@ -327,39 +318,8 @@ class JobStore:
             )
             return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
 
-    def stored_response(self, caller: str, workspace: str, key: str) -> tuple[str, Any] | None:
-        """Return the fingerprint of the request that used this key, and the response to it."""
-        with self._decoding():
-            rows = self._database.rows(
-                "SELECT request, body FROM answer WHERE caller = $1 AND workspace = $2"
-                " AND key = $3 AND created > $4",
-                (caller, workspace, key, _now_s() - KEEP_RESPONSES_S),
-            )
-            return (rows[0][0], json.loads(rows[0][1])) if rows else None
-
-    def store_response(
-        self,
-        caller: str,
-        workspace: str,
-        key: str,
-        request: str,
-        body: Any,  # noqa: ANN401
-    ) -> None:
-        """Store the response to a request with a key for a day; ``request`` is its fingerprint."""
-        with self._writing():
-            now = _now_s()
-            self._database.change(
-                "DELETE FROM answer WHERE created <= $1", (now - KEEP_RESPONSES_S,)
-            )
-            self._database.change(
-                "INSERT INTO answer VALUES ($1, $2, $3, $4, $5, $6)"
-                " ON CONFLICT (caller, workspace, key) DO UPDATE SET"
-                " request = excluded.request, created = excluded.created, body = excluded.body",
-                (caller, workspace, key, request, now, json.dumps(body)),
-            )
-
     def forget(self, workspace: str) -> None:
-        """Delete the jobs and stored responses of a workspace."""
+        """Delete the jobs of a workspace."""
         with self._writing():
             for table in ("event", "crash"):
                 self._database.change(
@@ -367,8 +327,7 @@ class JobStore:
                     " (SELECT id FROM job WHERE workspace = $1)",
                     (workspace,),
                 )
-            for table in ("job", "answer"):
-                self._database.change(f"DELETE FROM {table} WHERE workspace = $1", (workspace,))  # noqa: S608
+            self._database.change("DELETE FROM job WHERE workspace = $1", (workspace,))
 
     def close(self) -> None:
         """Close the database, and release it for another server."""
@@ -429,10 +388,6 @@ def _to_job(row: Sequence[Any]) -> Job:
 def utc_now() -> str:
     """Return the time as ISO 8601 in UTC, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _now_s() -> float:
-    return datetime.now(UTC).timestamp()
 
 
 PROGRESS_INTERVAL_S = 0.25

@@ -295,21 +295,20 @@ class ByteQuota:
             del self._clients[client]
 
 
+@dataclass(slots=True)
 class HeldBytes:
     """The bytes that one request holds of a `ByteQuota`."""
 
-    def __init__(self, quota: ByteQuota, client: str) -> None:
-        self._quota = quota
-        self._client = client
-        self.size = 0
+    quota: ByteQuota
+    client: str
+    size: int = 0
 
     def add(self, size: int) -> None:
         """Hold more bytes; raises like `ByteQuota.check`."""
-        self._quota.check(self._client, size)
-        self._quota.count(self._client, size)
-        self.size += size
+        self.quota.check(self.client, size)
+        self.release(-size)
 
     def release(self, size: int) -> None:
         """Hold fewer bytes."""
-        self._quota.count(self._client, -size)
+        self.quota.count(self.client, -size)
         self.size -= size

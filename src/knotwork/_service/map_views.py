@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knotwork._service.graph_map import GraphMap, Keys, MapPart, Mask, Words
+from knotwork._service.graph_map import GraphMap, Keys, MapPart, Mask, Names
 from knotwork._service.schemas.maps import Facet, FacetList, LinkColumns
 
 MOST_FACETS = 40
@@ -42,7 +42,7 @@ def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
     """Return the entities and relations of a map that match a filter."""
     entities = np.ones(len(graph_map.entity_keys), dtype=np.bool_)
     if wanted.types:
-        entities &= _matches_names(graph_map.types.all(), wanted.types)[graph_map.entity_types]
+        entities &= _matches_names(graph_map.types, wanted.types)[graph_map.entity_types]
     if wanted.entities is not None:
         inside = np.zeros(len(entities), dtype=np.bool_)
         inside[graph_map.find_entities(sorted(wanted.entities))] = True
@@ -52,9 +52,7 @@ def select(graph_map: GraphMap, wanted: MapFilter) -> MapSelection:
     if wanted.weight > 0:
         edges &= graph_map.edge_weights >= wanted.weight
     if wanted.relations:
-        edges &= _matches_names(graph_map.relations.all(), wanted.relations)[
-            graph_map.edge_relations
-        ]
+        edges &= _matches_names(graph_map.relations, wanted.relations)[graph_map.edge_relations]
     if wanted.filters_relations:
         linked = np.zeros(len(entities), dtype=np.bool_)
         linked[sources[edges]] = linked[targets[edges]] = True
@@ -181,7 +179,7 @@ def count_facets(
     return _count_names(graph_map.types, counts), _count_names(graph_map.relations, named)
 
 
-def _count_names(names: Words, counts: Keys) -> FacetList:
+def _count_names(names: Names, counts: Keys) -> FacetList:
     order = np.lexsort((np.arange(len(counts)), -counts))
     most = [int(place) for place in order[:MOST_FACETS] if counts[place]]
     values = [Facet(name=names[place], count=int(counts[place])) for place in most]

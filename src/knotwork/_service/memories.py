@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from knotwork._companions import IN_MEMORY_COMPANIONS
+from knotwork._companions import open_to_read
 from knotwork._service.keys import AccessKey
 from knotwork._service.workspaces import Workspace
 from knotwork._stores.base import companions_of
@@ -22,7 +22,7 @@ from knotwork._synthesis.questions.follow_ups import index_names
 from knotwork.agents._chat import Conversation, local_now
 from knotwork.agents._fact_memory import FACTS, FactMemory
 from knotwork.agents._offers import OpenOffers
-from knotwork.errors import Conflict, StoreReadOnly
+from knotwork.errors import Conflict
 
 MOST_FACTS = 10_000
 """The most facts of one key in a workspace."""
@@ -42,12 +42,7 @@ def stored_facts(workspace: Workspace, key: AccessKey) -> Iterator[FactMemory]:
 @contextmanager
 def known_facts(workspace: Workspace, key: AccessKey) -> Iterator[FactMemory]:
     """Open the facts of a key to read them, without creating their file."""
-    companions = companions_of(workspace.base.store)
-    try:
-        opened = companions if companions.has(FACTS) else IN_MEMORY_COMPANIONS
-        facts = opened.open(FACTS)
-    except StoreReadOnly:
-        facts = IN_MEMORY_COMPANIONS.open(FACTS)
+    facts = open_to_read(companions_of(workspace.base.store), FACTS)
     with closing(FactMemory(facts, owner=key.id)) as memory:
         yield memory
 

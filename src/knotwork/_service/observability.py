@@ -78,11 +78,15 @@ class Metrics:
         self.jobs = Gauge("knotwork_jobs", "Jobs by state.", ("state",), registry=registry)
         self.opened = Gauge("knotwork_workspaces_open", "Open indexes.", registry=registry)
 
-    def count_answer(self, answer: Answer) -> None:
-        """Count a question and its tokens."""
+    def note_answer(self, answer: Answer, span: Span) -> None:
+        """Count a question and its tokens, and record them and the model in its trace."""
         self.questions.labels(answer.mode, str(answer.answered).lower()).inc()
         self.tokens.labels("in").inc(answer.usage.input_tokens)
         self.tokens.labels("out").inc(answer.usage.output_tokens)
+        if answer.model:
+            span.set_attribute("gen_ai.request.model", answer.model)
+        span.set_attribute("gen_ai.usage.input_tokens", answer.usage.input_tokens)
+        span.set_attribute("gen_ai.usage.output_tokens", answer.usage.output_tokens)
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -90,14 +94,6 @@ class Metrics:
 
 
 _TRACER = "knotwork.service"
-
-
-def note_answer(span: Span, answer: Answer) -> None:
-    """Record the model that answered, and its tokens."""
-    if answer.model:
-        span.set_attribute("gen_ai.request.model", answer.model)
-    span.set_attribute("gen_ai.usage.input_tokens", answer.usage.input_tokens)
-    span.set_attribute("gen_ai.usage.output_tokens", answer.usage.output_tokens)
 
 
 @contextmanager

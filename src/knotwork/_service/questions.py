@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from knotwork._service.keys import AccessKey, KeyRole
-from knotwork._service.observability import note_answer, trace
+from knotwork._service.observability import trace
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
 from knotwork._synthesis.ask_request import AskEvent, AskRequest
@@ -39,8 +39,7 @@ def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> It
     with trace("ask", workspace.name, request.retriever) as span:
         for event in workspace.base.ask_events(request):
             if event.answer is not None:
-                server.metrics.count_answer(event.answer)
-                note_answer(span, event.answer)
+                server.metrics.note_answer(event.answer, span)
             yield event
 
 

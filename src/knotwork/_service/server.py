@@ -161,8 +161,6 @@ class Service:
         self.metrics = metrics or Metrics()
         self.closing = False
         self.offers = OffersOfKeys()
-        self.uploading: dict[tuple[str, str, str], object] = {}
-        """Uploads in progress by their idempotency keys, with caller and workspace."""
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.watches = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
 
@@ -75,15 +74,6 @@ class ReceivedFile:
         """The size in bytes."""
         return self.path.stat().st_size
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 hash of name and content."""
-        digest = sha256(f"{len(self.name)} {self.name!r} ".encode())
-        with self.path.open("rb") as stream:
-            while part := stream.read(MEGABYTE):
-                digest.update(part)
-        return digest.hexdigest()
-
     @classmethod
     def of(cls, upload: UploadFile) -> Self:
         """Return the file that `UploadRoute` received for a parameter of a route."""
@@ -92,7 +82,7 @@ class ReceivedFile:
 
 
 def store_files(
-    files: Sequence[ReceivedFile], store: Callable[[ReceivedFile], Stored]
+    uploads: Iterable[UploadFile], store: Callable[[ReceivedFile], Stored]
 ) -> tuple[list[Stored], list[RefusedFile]]:
     """Call ``store`` for each file, and return its results and the files that it refuses.
 
@@ -100,7 +90,7 @@ def store_files(
     """
     stored: list[Stored] = []
     refused: list[RefusedFile] = []
-    for file in files:
+    for file in map(ReceivedFile.of, uploads):
         try:
             stored.append(store(file))
         except LoadError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
-from knotwork._shapes.base import Shape, rounded
+from knotwork._shapes.base import Rounded, Shape
 from knotwork.records import (
     Answer,
     AnswerPiece,
@@ -26,12 +26,11 @@ class CitationShape(Shape, Citation):
     """A source of an answer: the characters ``span`` of the document are ``quote``."""
 
     document_id: str
+    score: Rounded
 
     @classmethod
-    def of(cls, citation: Citation) -> Self:
-        """Build the shape of a citation."""
-        document_id = Document(citation.document, "").id
-        return cls.copy(citation, score=rounded(citation.score), document_id=document_id)
+    def derived(cls, record: Citation) -> dict[str, object]:
+        return {"document_id": Document(record.document, "").id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +45,16 @@ class UsageShape(Shape):
     cached_tokens: int = 0
     """Input tokens that the server of the model had cached, at a lower price."""
     embedded_texts: int = 0
-    seconds: float
+    seconds: Rounded
     money: str | None
     """Null if the price of a model is unknown."""
     stages: dict[str, StageUsage] = field(default_factory=dict)
     """The usage of language models by stage."""
 
     @classmethod
-    def of(cls, usage: Usage) -> Self:
-        """Build the shape of a usage."""
-        return cls.copy(
-            usage,
-            seconds=rounded(usage.seconds),
-            money=None if usage.money is None else str(usage.money),
-            stages={stage.stage: stage for stage in usage.stages},
-        )
+    def derived(cls, record: Usage) -> dict[str, object]:
+        money = None if record.money is None else str(record.money)
+        return {"money": money, "stages": {stage.stage: stage for stage in record.stages}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +67,8 @@ class RowSourceShape(Shape, RowSource):
     document_id: str
 
     @classmethod
-    def of(cls, source: RowSource) -> Self:
-        """Build the shape of a row."""
-        return cls.copy(source, document_id=Document(source.document, "").id)
+    def derived(cls, record: RowSource) -> dict[str, object]:
+        return {"document_id": Document(record.document, "").id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,27 +81,20 @@ class ResultShape(Shape):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     truncated: bool
-    seconds: float
+    seconds: Rounded
     place: str
     """The graph or the tables that the statement read."""
     source: str = ""
     """The retriever that wrote the statement, or retrieval_query."""
-    confidence: float
+    confidence: Rounded
     row_sources: tuple[RowSourceShape, ...]
     """The first rows of files that the result was computed from."""
     row_count: int | None
     """The number of all such rows, if known."""
 
     @classmethod
-    def of(cls, result: QueryResult) -> Self:
-        """Build the shape of a query result."""
-        return cls.copy(
-            result,
-            parameters=dict(result.parameters),
-            seconds=rounded(result.seconds),
-            confidence=rounded(result.confidence),
-            row_sources=tuple(map(RowSourceShape.of, result.row_sources)),
-        )
+    def derived(cls, record: QueryResult) -> dict[str, object]:
+        return {"parameters": dict(record.parameters)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +108,7 @@ class AnswerShape(Shape):
     """The answer in a few words, if it is certain."""
     answered: bool
     reason: str
-    confidence: float | None
+    confidence: Rounded | None
     """0 to 1: the estimated probability that the answer is right. Null for outlines and counts."""
     strength: Strength | None
     """strong: more likely right than not; weak; none: no answer. Null if confidence is null."""
@@ -140,16 +126,8 @@ class AnswerShape(Shape):
     usage: UsageShape
 
     @classmethod
-    def of(cls, answer: Answer) -> Self:
-        """Build the shape of an answer."""
-        return cls.copy(
-            answer,
-            answer=answer.text,
-            confidence=None if answer.confidence is None else rounded(answer.confidence),
-            citations=tuple(map(CitationShape.of, answer.citations)),
-            results=tuple(map(ResultShape.of, answer.results)),
-            usage=UsageShape.of(answer.usage),
-        )
+    def derived(cls, record: Answer) -> dict[str, object]:
+        return {"answer": record.text}
 
 
 def split_pieces(answer: Answer) -> Iterator[str]:

@@ -80,7 +80,7 @@ def describe_communities(
     children = Counter(communities.parents().values()) if communities and topics else Counter()
     stale = frozenset(communities.stale()) if communities and topics else frozenset()
     return [
-        CommunityShape.copy(
+        CommunityShape.of(
             topic.report,
             id=topic.community.id,
             level=topic.community.level,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
 from knotwork._shapes.base import Shape
 from knotwork.records import BlockKind, BlockTree, Span
@@ -25,6 +23,5 @@ class BlockShape(Shape):
     children: tuple[BlockShape, ...]
 
     @classmethod
-    def of(cls, trees: Iterable[BlockTree]) -> tuple[Self, ...]:
-        """Build the shapes of several trees."""
-        return tuple(cls.copy(tree.block, children=cls.of(tree.children)) for tree in trees)
+    def derived(cls, record: BlockTree) -> dict[str, object]:
+        return record.block._asdict()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from knotwork._shapes.answers import ResultShape
-from knotwork._shapes.base import Shape, rounded
+from knotwork._shapes.base import Rounded, Shape
 from knotwork._stores.base import Store
-from knotwork.records import Document, Evidence, GraphPath, Hit, Hop, PageBox, Span, Step, TimeSpan
+from knotwork.records import Chunk, Evidence, Hit, Hop, PageBox, Span, Step, TimeSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,21 @@ class HitShape(Shape):
     sentences: tuple[SentenceShape, ...]
 
     @classmethod
-    def of(cls, rank: int, hit: Hit, document: Document | None) -> Self:
-        """Build the shape of a hit."""
-        return cls.copy(
-            hit,
-            rank=rank,
-            chunk_id=hit.chunk.id,
-            document=document.uri if document else "",
-            document_id=hit.chunk.document_id,
-            title=hit.chunk.document_title,
-            section=" > ".join(hit.chunk.headings),
-            page=document.page_at(hit.chunk.span.start) if document else "",
-            time=document.time_of(hit.chunk.span) if document else None,
-            box=document.box_of(hit.chunk.span) if document else None,
-            span=hit.chunk.span,
-            text=hit.chunk.text,
-            sentences=tuple(SentenceShape(*sentence) for sentence in hit.sentences),
-        )
+    def derived(cls, record: Hit) -> dict[str, object]:
+        sentences = tuple(SentenceShape(*sentence) for sentence in record.sentences)
+        return place_of(record.chunk) | {"sentences": sentences}
+
+
+def place_of(chunk: Chunk) -> dict[str, object]:
+    """Return what says which passage a chunk is, with its text."""
+    return {
+        "chunk_id": chunk.id,
+        "document_id": chunk.document_id,
+        "title": chunk.document_title,
+        "section": " > ".join(chunk.headings),
+        "span": chunk.span,
+        "text": chunk.text,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +71,6 @@ class PathShape(Shape):
     scores: dict[str, float]
     hops: tuple[Hop, ...]
 
-    @classmethod
-    def of(cls, path: GraphPath) -> Self:
-        """Build the shape of a path."""
-        return cls.copy(path)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceShape(Shape):
@@ -87,7 +80,7 @@ class EvidenceShape(Shape):
     filter: str
     """The applied filter as a text; empty for none."""
     retriever: str
-    confidence: float
+    confidence: Rounded
     hits: tuple[HitShape, ...]
     paths: tuple[PathShape, ...]
     results: tuple[ResultShape, ...]
@@ -95,18 +88,25 @@ class EvidenceShape(Shape):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, evidence: Evidence, store: Store) -> Self:
+    def derived(cls, record: Evidence) -> dict[str, object]:
+        query = record.query
+        return {"question": query.text, "filter": str(query.filter or "")}
+
+    @classmethod
+    def found(cls, evidence: Evidence, store: Store) -> Self:
         """Build the shape of evidence; reads the documents of the hits."""
         documents = store.documents.documents({hit.chunk.document_id for hit in evidence.hits})
-        return cls.copy(
-            evidence,
-            question=evidence.query.text,
-            filter=str(evidence.query.filter or ""),
-            confidence=rounded(evidence.confidence),
-            hits=tuple(
-                HitShape.of(rank, hit, documents.get(hit.chunk.document_id))
-                for rank, hit in enumerate(evidence.hits, start=1)
-            ),
-            paths=tuple(map(PathShape.of, evidence.paths)),
-            results=tuple(map(ResultShape.of, evidence.results)),
-        )
+        hits = []
+        for rank, hit in enumerate(evidence.hits, start=1):
+            document, span = documents.get(hit.chunk.document_id), hit.chunk.span
+            hits.append(
+                HitShape.of(
+                    hit,
+                    rank=rank,
+                    document=document.uri if document else "",
+                    page=document.page_at(span.start) if document else "",
+                    time=document.time_of(span) if document else None,
+                    box=document.box_of(span) if document else None,
+                )
+            )
+        return cls.of(evidence, hits=tuple(hits))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from knotwork._shapes.base import Shape, rounded
-from knotwork.records import Edge, Node, Span, Subgraph
+from knotwork._shapes.base import Rounded, Shape
+from knotwork._shapes.evidence import place_of
+from knotwork.records import Edge, Node, Span
 
 if TYPE_CHECKING:
-    from knotwork._indexing.resolution.resolver import MergedEntity, NamedDecision, SameNames
+    from knotwork._indexing.resolution.resolver import NamedDecision
     from knotwork._retrieval.entity_lookup import DossierPassage
 
 
@@ -20,11 +21,6 @@ class SubgraphShape(Shape):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     is_cut: bool
-
-    @classmethod
-    def of(cls, subgraph: Subgraph, *, limit: int) -> Self:
-        """Build the shape of a subgraph of at most ``limit`` edges."""
-        return cls(subgraph.nodes, subgraph.edges, is_cut=len(subgraph.edges) >= limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +34,15 @@ class DecisionShape(Shape):
     source: str
     """Who decided: rules, person or a model."""
     reason: str
-    score: float
+    score: Rounded
     undone: bool
     refused: bool
 
     @classmethod
-    def of(cls, named: NamedDecision) -> Self:
-        """Build the shape of a decision."""
-        decision = named.decision
-        return cls.copy(
-            decision,
-            first=named.first,
-            second=named.second,
-            ids=decision.pair,
-            score=rounded(decision.score),
-            refused=named.refused,
-        )
+    def derived(cls, record: NamedDecision) -> dict[str, object]:
+        decision = record.decision
+        names = ("verdict", "source", "reason", "score", "undone")
+        return {"ids": decision.pair} | {name: getattr(decision, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +53,6 @@ class ThingShape(Shape):
     entity_ids: tuple[str, ...]
     chunks: int
     decisions: tuple[DecisionShape, ...]
-
-    @classmethod
-    def of(cls, entity: MergedEntity) -> Self:
-        """Build the shape of a merged entity."""
-        return cls.copy(entity, decisions=tuple(map(DecisionShape.of, entity.decisions)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +65,6 @@ class NameList(Shape):
     """False if names were never compared."""
     waiting: int
     """Number of entities that changed since names were compared."""
-
-    @classmethod
-    def of(cls, known: SameNames, *, limit: int | None = None) -> Self:
-        """Build the shape of the first ``limit`` entities and pairs, by default of all."""
-        return cls.copy(
-            known,
-            things=tuple(map(ThingShape.of, known.things[:limit])),
-            apart=tuple(map(DecisionShape.of, known.apart[:limit])),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,20 +79,8 @@ class SourceShape(Shape):
     span: Span
     text: str
     marks: tuple[Span, ...]
-    about: float
+    about: Rounded
 
     @classmethod
-    def of(cls, passage: DossierPassage) -> Self:
-        """Build the shape of a passage."""
-        chunk = passage.chunk
-        return cls(
-            chunk_id=chunk.id,
-            document=passage.document.uri,
-            document_id=chunk.document_id,
-            title=chunk.document_title,
-            section=" > ".join(chunk.headings),
-            span=chunk.span,
-            text=chunk.text,
-            marks=passage.marks,
-            about=rounded(passage.about),
-        )
+    def derived(cls, record: DossierPassage) -> dict[str, object]:
+        return place_of(record.chunk) | {"document": record.document.uri}

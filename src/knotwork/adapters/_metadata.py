@@ -88,7 +88,7 @@ def hits_with_metadata(
     evidence: Evidence, knowledge_base: KnowledgeBase
 ) -> Iterator[tuple[Hit, PassageMetadata]]:
     """Yield the hits with their metadata, best first. Hits of deleted documents are skipped."""
-    shape = EvidenceShape.of(evidence, knowledge_base.store)
+    shape = EvidenceShape.found(evidence, knowledge_base.store)
     for hit, described in zip(evidence.hits, shape.hits, strict=True):
         if described.document:
             yield hit, passage_metadata(described)

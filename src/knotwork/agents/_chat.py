@@ -188,7 +188,9 @@ class Chat:
 
         Raises StoreError if saving them fails; then none is remembered.
         """
-        return self._saved(self._conversation.tell(statement))
+        before = self.tokens_for_memory
+        update = self._saved(self._conversation.tell(statement))
+        return replace(update, tokens=self.tokens_for_memory - before)
 
     @property
     def offers(self) -> tuple[MemoryOffer, ...]:
@@ -271,13 +273,15 @@ class MemoryUpdate:
     """The changes that a statement made to the memory: new facts, and facts that it ended.
 
     ``note`` explains why nothing was remembered, or why a model did not read the statement. Without
-    ``saved``, the changes are lost when the conversation ends, and ``note`` says why.
+    ``saved``, the changes are lost when the conversation ends, and ``note`` says why. ``tokens`` is
+    what the model used.
     """
 
     learned: tuple[RememberedFact, ...] = ()
     ended: tuple[RememberedFact, ...] = ()
     note: str = ""
     saved: bool = True
+    tokens: int = 0
 
 
 class Conversation:

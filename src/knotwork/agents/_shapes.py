@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
 from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.base import Shape
 
 if TYPE_CHECKING:
-    from knotwork.agents._chat import ChatResponse, MemoryUpdate
+    from knotwork.agents._chat import ChatResponse
     from knotwork.agents._fact_memory import RememberedFact
-    from knotwork.agents._offers import MemoryOffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +31,8 @@ class FactShape(Shape):
     """The fact as a sentence that calls the user "you", without its times and a full stop."""
 
     @classmethod
-    def of(cls, fact: RememberedFact) -> Self:
-        """Build the shape of a fact."""
-        return cls.copy(fact, since=fact.valid_from or None, until=fact.valid_to)
+    def derived(cls, record: RememberedFact) -> dict[str, Any]:
+        return {"since": record.valid_from or None, "until": record.valid_to}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +44,6 @@ class OfferShape(Shape):
     facts: tuple[FactShape, ...]
     ended: tuple[FactShape, ...]
     """Known facts that the statement ends."""
-
-    @classmethod
-    def of(cls, offer: MemoryOffer) -> Self:
-        """Build the shape of an offer."""
-        return cls.copy(
-            offer,
-            facts=tuple(map(FactShape.of, offer.facts)),
-            ended=tuple(map(FactShape.of, offer.ended)),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +58,6 @@ class MemoryUpdateShape(Shape):
     """False if the changes are lost when the conversation ends."""
     tokens: int
     """The tokens that a language model used to read the statement."""
-
-    @classmethod
-    def of(cls, update: MemoryUpdate, *, tokens: int = 0) -> Self:
-        """Build the shape of an update."""
-        return cls.copy(
-            update,
-            learned=tuple(map(FactShape.of, update.learned)),
-            ended=tuple(map(FactShape.of, update.ended)),
-            tokens=tokens,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +75,5 @@ class ChatReplyShape(Shape):
     """The facts about the names of the question; the answer cites some of them in `memory`."""
 
     @classmethod
-    def of(cls, reply: ChatResponse) -> Self:
-        """Build the shape of a reply."""
-        told, offer = reply.told, reply.offer
-        return cls(
-            message=reply.message,
-            understood=reply.evidence.query.text if reply.evidence else "",
-            answer=AnswerShape.of(reply.answer) if reply.answer else None,
-            told=MemoryUpdateShape.of(told, tokens=reply.tokens) if told else None,
-            offer=OfferShape.of(offer) if offer else None,
-            remembered=tuple(map(FactShape.of, reply.remembered)),
-        )
+    def derived(cls, record: ChatResponse) -> dict[str, object]:
+        return {"understood": record.evidence.query.text if record.evidence else ""}

@@ -6,7 +6,7 @@ A view has fewer keys, entities by name, and the URI of a resource instead of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field
@@ -20,10 +20,6 @@ from knotwork._stores.base import Store
 from knotwork.records import Answer, Edge, EdgeType, Evidence, Strength, Subgraph
 from knotwork.records._documents import Span
 
-if TYPE_CHECKING:
-    pass
-
-
 _TIME = "Seconds in the recording where it is spoken; null for other documents"
 _BOX = (
     "Left, top, right and bottom edge on a scanned page, as shares of its width and height; "
@@ -31,22 +27,25 @@ _BOX = (
 )
 
 
-class PassageResult(View):
-    """A passage of a document."""
-
+class _Place(View):
     document: str = Field(description="URI of the document")
     title: str
     section: str
     page: str
     start: int = Field(description="Offset of the first character in the text of the document")
     end: int = Field(description="Offset after the last character")
-    text: str
     score: float
     chunk_id: str
     start_s: float | None = Field(description=_TIME)
     end_s: float | None = Field(description=_TIME)
     box: list[float] | None = Field(description=_BOX)
     resource: str = Field(description="URI of the resource with exactly this passage")
+
+
+class PassageResult(_Place):
+    """A passage of a document."""
+
+    text: str
 
 
 class PathHop(View):
@@ -101,23 +100,11 @@ class SearchResult(View):
     notes: list[str]
 
 
-class AnswerSource(View):
+class AnswerSource(_Place):
     """A source of an answer: characters `start` to `end` of the document are the quote."""
 
     number: int
-    document: str
-    title: str
-    section: str
-    page: str
-    start: int
-    end: int
     quote: str
-    chunk_id: str
-    score: float
-    start_s: float | None = Field(description=_TIME)
-    end_s: float | None = Field(description=_TIME)
-    box: list[float] | None = Field(description=_BOX)
-    resource: str
 
 
 class AnswerPart(View):
@@ -285,7 +272,7 @@ Place = TypeVar("Place", PassageResult, AnswerSource)
 
 def to_search_result(evidence: Evidence, store: Store) -> SearchResult:
     """Build a search result; hits of deleted documents are left out."""
-    shape = EvidenceShape.of(evidence, store)
+    shape = EvidenceShape.found(evidence, store)
     return SearchResult.of(
         shape,
         passages=[_locate(PassageResult, hit) for hit in shape.hits if hit.document],

@@ -3,7 +3,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from knotwork._inference.call_limits import Halt, work_ordered
+from knotwork._cancellation import sleep
+from knotwork._inference.call_limits import work_ordered
 from knotwork._transform.model.model_extractor import ChunkOutcome, give_up_without_server
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Extraction, ReadingStatus
@@ -54,7 +55,6 @@ def test_no_more_run_at_a_time_than_allowed_and_few_are_taken_ahead() -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
 def test_a_stop_ends_all_threads(stop) -> None:
-    halt = Halt()
     begun = threading.Barrier(3)
 
     def work(number: int) -> int:
@@ -62,7 +62,7 @@ def test_a_stop_ends_all_threads(stop) -> None:
             begun.wait(10)
         if number == 0:
             return 0
-        halt.sleep(60)  # as a call that waits for its turn; ended by the halt
+        sleep(60)  # as a call that waits for its turn; ended by the pool
         return number
 
     def items() -> Iterator[int]:
@@ -70,7 +70,7 @@ def test_a_stop_ends_all_threads(stop) -> None:
         raise stop
 
     def consume() -> None:
-        for _ in work_ordered(work, items(), concurrency=3, halt=halt):
+        for _ in work_ordered(work, items(), concurrency=3):
             raise stop
 
     with pytest.raises(stop):
@@ -79,16 +79,15 @@ def test_a_stop_ends_all_threads(stop) -> None:
 
 
 def test_leaving_early_ends_all_threads_and_begins_nothing_more() -> None:
-    halt = Halt()
     begun: list[int] = []
 
     def work(number: int) -> int:
         begun.append(number)
         if number:
-            halt.sleep(60)
+            sleep(60)
         return number
 
-    results = work_ordered(work, range(100), concurrency=2, halt=halt)
+    results = work_ordered(work, range(100), concurrency=2)
     assert next(results) == 0
     results.close()
     assert threads() == 0

@@ -2974,12 +2974,15 @@ export interface components {
         KnotworkOptions: {
             /**
              * Filters
-             * @description Filter for documents and pages, as in /api/v1/…/ask.
+             * @description Filter for documents and pages: a text such as "author = 'Ann' and date >= 2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. GET /api/v1/workspaces/{workspace}/fields lists the fields.
              */
             filters?: string | {
                 [key: string]: unknown;
             } | null;
-            /** K */
+            /**
+             * K
+             * @description Maximum of passages.
+             */
             k?: number | null;
             /**
              * Memory
@@ -2987,20 +2990,26 @@ export interface components {
              * @default false
              */
             memory: boolean;
-            /** Min Score */
+            /**
+             * Min Score
+             * @description Minimum score of a passage, on the scale of the retriever.
+             */
             min_score?: number | null;
             /**
              * Mode
              * @default auto
              */
             mode: string;
-            /** Query Params */
+            /**
+             * Query Params
+             * @description Parameters of `retrieval_query`; `$question` is the question.
+             */
             query_params?: {
                 [key: string]: unknown;
             } | null;
             /**
              * Retrieval Query
-             * @description Cypher over the passages found, as in /api/v1/…/ask.
+             * @description Read-only Cypher over the passages found. `node` is a chunk and `score` its score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last of `results`; chunks in these rows are added to the passages.
              */
             retrieval_query?: string | null;
             /**
@@ -4713,10 +4722,7 @@ export interface operations {
     upload_documents: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;
@@ -5032,10 +5038,7 @@ export interface operations {
     start_evaluation: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;
@@ -5502,10 +5505,7 @@ export interface operations {
     import_graph: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description An upload repeated with the same key and files within a day gets the first response again and is not processed twice. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 /** @description The name of a workspace. */
                 workspace: string;

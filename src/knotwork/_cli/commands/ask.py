@@ -96,15 +96,16 @@ def _show(
 ) -> None:
     """Print an answer, and the passages of ``evidence``; in JSON also what stands ``beside`` it."""
     from knotwork._cli.answers import (
-        describe_answer,
         describe_evidence,
         find_documents,
         note_empty_index,
         print_answer,
         print_evidence,
     )
+    from knotwork._shapes.answers import AnswerShape
+    from knotwork._shapes.base import fields_of
 
-    payload = describe_answer(answer) | beside
+    payload = fields_of(AnswerShape.of(answer)) | beside
     if evidence:
         payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
     if session.emit(payload):

@@ -142,7 +142,7 @@ def _answer(session: Session, chat: Chat, line: str) -> ChatResponse | None:
         session.terminal.emit(_describe_reply(reply))
         return reply
     if reply.told is not None:
-        print_stated_facts(session.terminal, reply.told, tokens=reply.tokens)
+        print_stated_facts(session.terminal, reply.told)
     if reply.answer is not None:
         _print_answer(session, reply, is_shown=view.has_shown_answer)
     return reply
@@ -243,16 +243,12 @@ def _as_markdown(message: str, answer: Answer | None) -> str:
 
 def _accept(session: Session, chat: Chat, offer_id: str) -> None:
     offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
-    update = chat.accept(offer_id)
-    if not session.emit({"accepted": offer_id, **_describe_update(update)}):
-        print_stated_facts(session.terminal, update, tokens=0)
-
-
-def _describe_update(update: MemoryUpdate, *, tokens: int = 0) -> dict[str, Any]:
     from knotwork._shapes.base import fields_of
     from knotwork.agents._shapes import MemoryUpdateShape
 
-    return fields_of(MemoryUpdateShape.of(update, tokens=tokens))
+    update = chat.accept(offer_id)
+    if not session.emit({"accepted": offer_id, **fields_of(MemoryUpdateShape.of(update))}):
+        print_stated_facts(session.terminal, update)
 
 
 def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
@@ -270,7 +266,7 @@ def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> N
     session.terminal.say()
 
 
-def print_stated_facts(terminal: Terminal, update: MemoryUpdate, *, tokens: int) -> None:
+def print_stated_facts(terminal: Terminal, update: MemoryUpdate) -> None:
     """Print the facts that a statement added and ended, and the model tokens to read it."""
     lead = "Remembered" if update.saved else "Remembered until this conversation ends"
     for fact in update.learned:
@@ -279,8 +275,8 @@ def print_stated_facts(terminal: Terminal, update: MemoryUpdate, *, tokens: int)
         terminal.say(f"No longer valid: {join_lines(fact.text)}.")
     if update.note:
         terminal.note(update.note, style="yellow")
-    if tokens:
-        terminal.note(f"{tokens:,} model tokens", style="dim")
+    if update.tokens:
+        terminal.note(f"{update.tokens:,} model tokens", style="dim")
 
 
 def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
@@ -293,12 +289,13 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork._cli.answers import describe_answer
-    from knotwork.agents._shapes import FactShape, OfferShape
+    from knotwork._shapes.answers import AnswerShape
+    from knotwork._shapes.base import fields_of
+    from knotwork.agents._shapes import FactShape, MemoryUpdateShape, OfferShape
 
     described: dict[str, Any] = {"message": reply.message}
     if reply.told is not None:
-        described |= _describe_update(reply.told, tokens=reply.tokens)
+        described |= fields_of(MemoryUpdateShape.of(reply.told))
     if reply.offer is not None:
         described |= {"offer": OfferShape.of(reply.offer), "tokens": reply.tokens}
     if reply.answer is None or reply.evidence is None:
@@ -306,7 +303,7 @@ def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     return {
         **described,
         "understood": reply.evidence.query.text,
-        **describe_answer(reply.answer),
+        **fields_of(AnswerShape.of(reply.answer)),
         "remembered": [FactShape.of(fact) for fact in reply.remembered],
     }
 
@@ -346,13 +343,12 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
         raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
-    if session.emit({"facts": [FactShape.of(fact) for fact in facts]}):
-        return
-    rows = [
-        (f.subject, f.relation, f.object, f.valid_from, f.valid_to or "", f.source) for f in facts
-    ]
-    session.terminal.table(rows, header=("subject", "relation", "object", "since", "until", "from"))
-    session.terminal.note(count_of(len(facts), "fact"), style="dim")
+    session.show_table(
+        {"facts": [FactShape.of(fact) for fact in facts]},
+        [(f.subject, f.relation, f.object, f.valid_from, f.valid_to, f.source) for f in facts],
+        header=("subject", "relation", "object", "since", "until", "from"),
+        counted=count_of(len(facts), "fact"),
+    )
 
 
 @command(
@@ -366,15 +362,14 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
 def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement. A new value ends the validity of the old one."""
     from knotwork.agents._chat import Chat
+    from knotwork.agents._shapes import MemoryUpdateShape
 
     with Chat(session.open()) as chat:
         if chat.unsaved is not None:
             raise chat.unsaved
         update = chat.tell(text)
-        tokens = chat.tokens_for_memory
-    if session.emit(_describe_update(update, tokens=tokens)):
-        return
-    print_stated_facts(session.terminal, update, tokens=tokens)
+    if not session.emit(MemoryUpdateShape.of(update)):
+        print_stated_facts(session.terminal, update)
 
 
 @command(

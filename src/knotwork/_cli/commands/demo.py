@@ -27,7 +27,7 @@ def demo_command(session: Session) -> None:
     """
     from platformdirs import user_cache_path
 
-    from knotwork._cli.answers import describe_answer
+    from knotwork._shapes.answers import AnswerShape
     from knotwork._shapes.indexing import describe_report
     from knotwork.demo import QUESTIONS
 
@@ -42,7 +42,7 @@ def demo_command(session: Session) -> None:
     described = {
         "store": str(path),
         "index": describe_report(report),
-        "answers": list(map(describe_answer, answers)),
+        "answers": list(map(AnswerShape.of, answers)),
         "seconds": round(seconds, 3),
     }
     if not session.emit(described):

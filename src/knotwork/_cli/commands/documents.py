@@ -44,7 +44,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
     if session.emit({"documents": indexed, "skipped": skipped}):
         return
     session.terminal.table(
-        [(item["uri"], f"{item['chunks']:,}", item["title"]) for item in indexed],
+        [(item["uri"], item["chunks"], item["title"]) for item in indexed],
         header=("document", "chunks", "title"),
     )
     if in_part := [note for item in indexed for note in item["unread"]]:
@@ -72,12 +72,8 @@ def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, A
 def _list_fields(session: Session) -> None:
     """List the fields of documents, the number of documents with each, and frequent values."""
     fields = session.open().fields()
-    if session.emit({"fields": fields}):
-        return
-    session.terminal.table(
-        [(f.name, f"{f.documents:,}", ", ".join(f.examples)) for f in fields],
-        header=("field", "documents", "values"),
-    )
+    rows = [(field.name, field.documents, ", ".join(field.examples)) for field in fields]
+    session.show_table({"fields": fields}, rows, header=("field", "documents", "values"))
 
 
 @command(
@@ -91,8 +87,7 @@ def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
 
     If the file of a document is still in an indexed folder, the next `index` adds it again.
     """
-    session.open()  # raises if there is no index, which opening it for writing would create
-    removed = session.open(read_only=False).delete(uris)
+    removed = session.open_existing().delete(uris)
     if session.emit({"removed": list(removed)}):
         return
     for uri in removed:

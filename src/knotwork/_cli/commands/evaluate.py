@@ -265,7 +265,7 @@ def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
     terminal.table(
         [
             (name, *(f"{value * 100:.1f}" for value in values.values()),
-             f"{described['median_ms'][name]:.1f}", f"{described['tokens'][name]:,.0f}")
+             f"{described['median_ms'][name]:.1f}", round(described["tokens"][name]))
             for name, values in means.items()
         ],
         header=("retriever", *metrics, "ms", "tokens"),
@@ -280,8 +280,7 @@ def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
         terminal.say(f"\nPaired difference to {first} in {metric}, in points", style="bold")
         terminal.table(
             [
-                (d.second, f"{0.0 - 100 * d.difference:+.1f}", f"{d.losses:,}", f"{d.wins:,}",
-                 f"{d.p_value:.4f}")
+                (d.second, f"{0.0 - 100 * d.difference:+.1f}", d.losses, d.wins, f"{d.p_value:.4f}")
                 for d in compared
             ],
             header=("retriever", "points", "better", "worse", "p"),

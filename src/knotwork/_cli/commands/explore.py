@@ -22,7 +22,7 @@ from knotwork._shapes.base import fields_of
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
     from knotwork._shapes.communities import CommunityShape
-    from knotwork.records import Direction, PropertyValue, QueryResult
+    from knotwork.records import PropertyValue, QueryResult
 
 
 @command(
@@ -47,10 +47,8 @@ def explore_command(
     session: Session,
     *,
     names: tuple[str, ...],
-    direction: Direction,
-    depth: int,
-    fan: int,
     limit: int,
+    **options: Any,  # noqa: ANN401  those of `KnowledgeGraph.explore`
 ) -> None:
     """Show entities and the knowledge graph around them.
 
@@ -60,14 +58,14 @@ def explore_command(
     from knotwork.records import EdgeType
 
     opened = session.open()
-    subgraph = opened.graph.explore(names, direction=direction, depth=depth, fan=fan, limit=limit)
+    subgraph = opened.graph.explore(names, limit=limit, **options)
     dossiers = opened.graph.describe(names)
     if session.common.json:
         nodes = [
             fields_of(node, "id", "label", "name") | dict(node.properties)
             for node in subgraph.nodes
         ]
-        shape = SubgraphShape.of(subgraph, limit=limit)
+        shape = SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= limit)
         entities = [_describe_dossier(dossier) for dossier in dossiers]
         session.terminal.emit({"entities": entities, **fields_of(shape), "nodes": nodes})
         return
@@ -78,10 +76,7 @@ def explore_command(
     stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
     if stated:
         session.terminal.table(
-            [
-                (title[e.source], e.relation or e.type, title[e.target], f"{e.weight:g}")
-                for e in stated
-            ],
+            [(title[e.source], e.name, title[e.target], f"{e.weight:g}") for e in stated],
             header=("from", "relation", "to", "weight"),
         )
     if together:
@@ -189,18 +184,15 @@ def cypher_command(
     *,
     statement: str,
     query_params: dict[str, PropertyValue],
-    graph: str,
     limit: int,
-    timeout_s: float,
+    **options: Any,  # noqa: ANN401  those of `KnowledgeGraph.cypher`
 ) -> None:
     """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
 
     Statements cannot change the graph or read files.
     """
-    result = session.open().graph.cypher(
-        statement, query_params, graph=graph, row_limit=limit, timeout_s=timeout_s
-    )
-    print_rows(session, result)
+    graph = session.open().graph
+    print_rows(session, graph.cypher(statement, query_params, row_limit=limit, **options))
 
 
 def print_rows(session: Session, result: QueryResult) -> None:
@@ -208,14 +200,13 @@ def print_rows(session: Session, result: QueryResult) -> None:
     from knotwork._cli.answers import show_rows
     from knotwork._shapes.answers import ResultShape
 
-    if session.emit(ResultShape.of(result)):
-        return
-    if not result.rows:
-        session.terminal.note("No rows.")
-        return
-    session.terminal.table(show_rows(result.rows), header=result.columns)
     cut = " (--limit allows no more)" if result.truncated else ""
-    session.terminal.note(f"{count_of(len(result.rows), 'row')}{cut}", style="dim")
+    session.show_table(
+        ResultShape.of(result),
+        show_rows(result.rows),
+        header=result.columns,
+        counted=f"{count_of(len(result.rows), 'row')}{cut}" if result.rows else "No rows.",
+    )
 
 
 @command(

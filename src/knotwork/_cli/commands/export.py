@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -44,7 +43,7 @@ def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: boo
     report = session.follow(
         opened.export_wiki_events(folder, filters=filters or None, overwrite=force)
     )
-    if session.emit({**asdict(report), "folder": str(report.folder)}):
+    if session.emit(report):
         return
     counts = (
         count_of(report.documents, "document"),

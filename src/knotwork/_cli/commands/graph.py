@@ -23,7 +23,7 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._cli.terminal import Terminal, count_of
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
@@ -112,21 +112,21 @@ def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
         return
     terminal.say(f"Imported the graph {report.name}", style="bold")
     rows = [
-        (f"{report.facts:,}", f"facts, of {count_of(report.relations, 'relation')}"),
-        (f"{report.things:,}", "entities"),
-        (f"{report.chunks:,}", f"passages, in {count_of(report.documents, 'document')}"),
+        (report.facts, f"facts, of {count_of(report.relations, 'relation')}"),
+        (report.things, "entities"),
+        (report.chunks, f"passages, in {count_of(report.documents, 'document')}"),
     ]
     if report.shared_names:
-        rows.append((f"{report.shared_names:,}", "entities with a qualifier, as they share a name"))
+        rows.append((report.shared_names, "entities with a qualifier, as they share a name"))
     if report.loops:
-        rows.append((f"{report.loops:,}", "facts that relate an entity to itself, stored as text"))
+        rows.append((report.loops, "facts that relate an entity to itself, stored as text"))
     terminal.table(rows, indent=2)
     if report.bad_lines:
         lines = count_of(sum(report.bad_lines.values()), "line")
         terminal.say(f"{lines} could not be read completely", style="bold")
-        terminal.table([(f"{n:,}", reason) for reason, n in report.bad_lines.items()], indent=2)
+        terminal.table([(n, reason) for reason, n in report.bad_lines.items()], indent=2)
         examples = [
-            (f"{bad.file}:{bad.line}" if bad.line else bad.file, join_lines(bad.text))
+            (f"{bad.file}:{bad.line}" if bad.line else bad.file, bad.text)
             for bad in report.examples[:_SHOWN_BAD_LINES]
         ]
         terminal.table(examples, indent=2)
@@ -202,8 +202,8 @@ def stats(session: Session) -> None:
     )
     for title, counts, most in blocks:
         session.terminal.say(title, style="bold")
-        rows = [(f"{count:,}", name) for name, count in list(counts.items())[:most]]
-        session.terminal.table(rows or [("0", "none")], indent=2)
+        rows = [(count, name) for name, count in list(counts.items())[:most]]
+        session.terminal.table(rows or [(0, "none")], indent=2)
         session.terminal.say()
     if linked or dead:
         missing = f"; {dead:,} lead nowhere, see knotwork graph links" if dead else ""
@@ -228,13 +228,12 @@ def links(session: Session, *, uri: str) -> None:
     """
     graph = session.open().graph
     found = graph.links(uri) if uri else graph.dead_links()
-    if session.emit({"links": [fields_of(link) | {"span": [*link.span]} for link in found]}):
-        return
-    rows = [(link.source, join_lines(link.words), _describe_target(link)) for link in found]
-    if rows:
-        session.terminal.table(rows, header=("document", "words", "leads to"))
-    counts = count_of(len(found), "link" if uri else "dead link")
-    session.terminal.note(counts, style="dim")
+    session.show_table(
+        {"links": found},
+        [(link.source, link.words, _describe_target(link)) for link in found],
+        header=("document", "words", "leads to"),
+        counted=count_of(len(found), "link" if uri else "dead link"),
+    )
 
 
 @command(
@@ -251,15 +250,10 @@ def conflicts(session: Session) -> None:
     is that of its sentence, else of its document.
     """
     found = session.open().graph.conflicts()
-    shown = [
-        [fields_of(claim) | {"span": [*claim.span]} for claim in each.claims] for each in found
-    ]
-    if session.emit({"conflicts": [{"claims": claims} for claims in shown]}):
+    if session.emit({"conflicts": found}):
         return
     for each in found:
-        session.terminal.table(
-            [(c.date or "no date", c.document, join_lines(c.quote)) for c in each.claims]
-        )
+        session.terminal.table([(c.date or "no date", c.document, c.quote) for c in each.claims])
         session.terminal.say()
     session.terminal.note(count_of(len(found), "conflict"), style="dim")
 
@@ -330,16 +324,12 @@ def export(
         from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
 
         tables = export_graphrag(store, output)
-        files = [str(file) for file in tables.files]
-        if not session.emit({"format": format, "files": files, "rows": dict(tables.rows)}):
+        if not session.emit({"format": format, "files": tables.files, "rows": dict(tables.rows)}):
             for table in tables.files:
                 rows = count_of(tables.rows[table.stem], "row")
                 session.terminal.say(f"Wrote {rows} to {table}")
         return
     report = export_graph(store, output, format=format, raw=raw)
-    files = [str(file) for file in report.files]
-    if not session.emit(
-        {"format": format, "files": files, "nodes": report.nodes, "edges": report.edges}
-    ):
+    if not session.emit({"format": format, **fields_of(report, "files", "nodes", "edges")}):
         counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
-        session.terminal.say(f"Wrote {counts} to {', '.join(files)}")
+        session.terminal.say(f"Wrote {counts} to {', '.join(map(str, report.files))}")

@@ -91,8 +91,7 @@ def names(
 @click.argument("other", metavar="NAME")
 def merge(session: Session, *, one: str, other: str) -> None:
     """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
-    session.open()  # raises if there is no index, which opening it for writing would create
-    opened = session.open(read_only=False)
+    opened = session.open_existing()
     before = opened.entities.aliases()
     decided = opened.entities.merge(one, other)
     if not decided.refused:
@@ -120,8 +119,7 @@ def merge(session: Session, *, one: str, other: str) -> None:
 @click.argument("other", metavar="NAME")
 def split(session: Session, *, one: str, other: str) -> None:
     """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
-    session.open()  # raises if there is no index, which opening it for writing would create
-    opened = session.open(read_only=False)
+    opened = session.open_existing()
     before = opened.entities.aliases()
     _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")
 

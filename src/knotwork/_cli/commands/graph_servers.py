@@ -20,7 +20,6 @@ from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._graph_servers.mirror import MirrorReport
-    from knotwork._graph_servers.served_graphs import GraphConnection
     from knotwork.records import PropertyValue
 
 DIFFERS_CODE = 1
@@ -121,13 +120,12 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
 def connections(session: Session) -> None:
     """List name, language, kind and URL of each connected graph; nothing is contacted."""
     found = session.open().graph.connections()
-    if session.emit({"connections": found}):
-        return
-    if not found:
-        session.terminal.note("No connected graph.")
-        return
-    header = ("name", "language", "server", "URL", "password in")
-    session.terminal.table([_connection_row(item) for item in found], header=header)
+    session.show_table(
+        {"connections": found},
+        [(one.name, one.language, one.server, one.url, one.password_env) for one in found],
+        header=("name", "language", "server", "URL", "password in"),
+        counted="" if found else "No connected graph.",
+    )
 
 
 @command(
@@ -179,8 +177,8 @@ def _print_verification(terminal: Terminal, report: MirrorReport) -> None:
     rows = [
         (
             part.name,
-            f"{part.index_count:,}",
-            f"{part.mirror_count:,}",
+            part.index_count,
+            part.mirror_count,
             part.index_checksum,
             "equal" if part.is_equal else "DIFFERENT",
         )
@@ -198,7 +196,3 @@ def _print_verification(terminal: Terminal, report: MirrorReport) -> None:
         terminal.say(f"The mirror at {report.url} differs in {parts}.")
     else:
         terminal.say(f"The mirror at {report.url} is equal, but its stamp is not current.")
-
-
-def _connection_row(item: GraphConnection) -> tuple[str, ...]:
-    return (item.name, item.language, item.server, item.url, item.password_env)

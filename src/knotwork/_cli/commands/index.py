@@ -4,7 +4,8 @@ system, and recompute its vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -80,10 +81,7 @@ def index_command(
     paths: tuple[str, ...],
     progress: str,
     estimate: bool,
-    retry: bool,
-    tier: str | None,
-    budget: str,
-    batch: bool | None,
+    **wanted: Unpack[IndexOptions],
 ) -> None:
     """Index files, folders and URLs of storage. Unchanged files are skipped, and deleted ones are
     removed.
@@ -93,12 +91,10 @@ def index_command(
     from knotwork._cli.index_summary import print_estimate, print_interruption, print_report
     from knotwork._cli.progress import choose_view
     from knotwork._indexing.report import IndexingInterrupted
-    from knotwork._indexing.runs import IndexOptions
     from knotwork._shapes.indexing import describe_estimate, describe_report
 
     terminal = session.terminal
     view = choose_view(terminal, progress, hidden=session.common.no_progress)
-    wanted = IndexOptions(retry=retry, tier=tier, budget=budget, batch=batch)
     knowledge_base = session.open(read_only=False)
     if estimate:
         estimated = knowledge_base.estimate(paths, **wanted)
@@ -166,23 +162,15 @@ def embed_command(session: Session, *, model: str) -> None:
     """
     from knotwork._indexing.reembedding import EmbeddingInterrupted
 
-    session.open()  # raises if there is no index, which opening it for writing would create
-    opened = session.open(read_only=False)
+    opened = session.open_existing()
     terminal = session.terminal
     try:
         report = session.follow(opened.embed_events(model), lambda event: event.stage.capitalize())
     except EmbeddingInterrupted as interruption:
         _print_embed_interruption(terminal, interruption.report)
         raise click.exceptions.Exit(interrupted_exit_code()) from None
-    if not session.emit(describe_embedding(report)):
+    if not session.emit(replace(report, seconds=round(report.seconds, 3))):
         _print_embed_report(terminal, report)
-
-
-def describe_embedding(report: EmbedReport) -> dict[str, object]:
-    """Return the object of `embed --json`."""
-    from knotwork._shapes.base import fields_of
-
-    return fields_of(report) | {"seconds": round(report.seconds, 3)}
 
 
 def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
@@ -207,7 +195,7 @@ def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
 
 def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
     if terminal.json:
-        terminal.emit(describe_embedding(report))
+        terminal.emit(replace(report, seconds=round(report.seconds, 3)))
     terminal.fail(
         f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
         "saved; searches use the old vectors until all are done.",
@@ -281,24 +269,17 @@ def print_import(terminal: Terminal, report: ImportReport) -> None:
     """Print the numbers of imported and skipped records."""
     terminal.say(f"Imported {report.format} index {report.name}", style="bold")
     rows = [
-        (kind, f"{report.held.get(kind, 0):,}", f"{report.brought.get(kind, 0):,}")
+        (kind, report.held.get(kind, 0), report.brought.get(kind, 0))
         for kind in _COUNTED_KINDS
         if report.held.get(kind) and kind in report.brought
     ]
     terminal.table(rows, header=("", "in files", "imported"), indent=2)
-    others = [
-        (f"{n:,}", kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n
-    ]
-    _print_counts(terminal, "Also created", others)
-    dropped = [(f"{count:,}", f"{kind}: {reason}") for kind, reason, count in report.dropped]
-    _print_counts(terminal, "Skipped", dropped)
+    others = [(n, kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n]
+    dropped = [(count, f"{kind}: {reason}") for kind, reason, count in report.dropped]
+    for title, counts in (("Also created", others), ("Skipped", dropped)):
+        if counts:
+            terminal.say(title, style="bold")
+            terminal.table(counts, indent=2)
     for uri in report.removed:
         terminal.say(f"Removed {uri}, which is no longer in the imported index")
     terminal.notes(report.notes, style="dim")
-
-
-def _print_counts(terminal: Terminal, title: str, rows: Iterable[tuple[str, str]]) -> None:
-    listed = list(rows)
-    if listed:
-        terminal.say(title, style="bold")
-        terminal.table(listed, indent=2)

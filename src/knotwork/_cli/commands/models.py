@@ -45,15 +45,8 @@ def list_command(session: Session) -> None:
     if not found:
         terminal.say("No language model is set (llm.model).")
         return
-    terminal.table(
-        [
-            ("model", "for", "context", "server"),
-            *(
-                (m.name, ", ".join(m.roles), f"{m.window:,}" if m.window else "unknown", m.server)
-                for m in found
-            ),
-        ]
-    )
+    rows = [(m.name, ", ".join(m.roles), m.window or "unknown", m.server) for m in found]
+    terminal.table([("model", "for", "context", "server"), *rows])
     for model in found:
         if model.error:
             terminal.note(f"{model.name}: {model.error}", style="yellow")

@@ -237,18 +237,14 @@ def add(
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
     """List the keys with their roles, workspaces and filters."""
     keys = _open_key_file(session, place, file).listed()
-    if session.common.json:
-        names = ("id", "name", "role", "workspaces", "created", "where")
-        session.terminal.emit({"keys": [fields_of(key, *names) for key in keys]})
-        return
-    session.terminal.table(
-        [
-            (key.id, key.name, key.role, ", ".join(key.workspaces), key.created, key.where)
-            for key in keys
-        ],
-        header=("id", "name", "role", "workspaces", "created", "where"),
+    names = ("id", "name", "role", "workspaces", "created", "where")
+    shown = [fields_of(key, *names) for key in keys]
+    session.show_table(
+        {"keys": shown},
+        [list((key | {"workspaces": ", ".join(key["workspaces"])}).values()) for key in shown],
+        header=names,
+        counted=count_of(len(keys), "key"),
     )
-    session.terminal.note(count_of(len(keys), "key"), style="dim")
 
 
 @command(

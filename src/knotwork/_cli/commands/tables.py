@@ -76,12 +76,13 @@ def remove(session: Session, *, name: str) -> None:
 def query(session: Session, *, statement: str, limit: int) -> None:
     """Run one SELECT statement on the tables."""
     result = _open_tables(session).run(statement, row_limit=limit)
-    if session.emit(fields_of(result, "columns", "rows", "truncated")):
-        return
-    rows = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
-    session.terminal.table(rows, header=result.columns)
     more = " (--limit allows no more)" if result.truncated else ""
-    session.terminal.note(f"{count_of(len(rows), 'row')}{more}", style="dim")
+    session.show_table(
+        fields_of(result, "columns", "rows", "truncated"),
+        [["" if cell is None else str(cell) for cell in row] for row in result.rows],
+        header=result.columns,
+        counted=f"{count_of(len(result.rows), 'row')}{more}",
+    )
 
 
 def _open_tables(session: Session) -> TableFile:
@@ -93,18 +94,12 @@ def _open_tables(session: Session) -> TableFile:
 
 
 def _show_tables(session: Session, shapes: list[TableShape]) -> None:
-    if session.common.json:
-        tables = [
-            fields_of(shape, "name", "source", "rows")
-            | {"columns": [{"name": name, "type": kind} for name, kind in shape.columns]}
-            for shape in shapes
-        ]
-        session.terminal.emit({"tables": tables})
-        return
-    session.terminal.table(
-        [
-            (shape.name, f"{shape.rows:,}", ", ".join(f"{n} {t}" for n, t in shape.columns))
-            for shape in shapes
-        ],
-        header=("table", "rows", "columns"),
-    )
+    tables = [
+        fields_of(shape, "name", "source", "rows")
+        | {"columns": [{"name": name, "type": kind} for name, kind in shape.columns]}
+        for shape in shapes
+    ]
+    rows = [
+        (s.name, s.rows, ", ".join(f"{name} {kind}" for name, kind in s.columns)) for s in shapes
+    ]
+    session.show_table({"tables": tables}, rows, header=("table", "rows", "columns"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from knotwork._cli.session import Session, command
 from knotwork._cli.terminal import count_of
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base.repairs import RepairReport
@@ -35,7 +35,7 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     from knotwork._knowledge_base.backups import back_up
 
     report = session.follow(back_up(index, target, overwrite=force))
-    if session.emit(asdict(report)):
+    if session.emit(report):
         return
     size_mb = sum(file.size for file in report.files) / 1e6
     documents = count_of(report.documents, "document")
@@ -63,7 +63,7 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     from knotwork._knowledge_base.backups import restore_events
 
     report = session.follow(restore_events(backup, index, overwrite=force))
-    if session.emit({**asdict(report), "restored": index}):
+    if session.emit(fields_of(report) | {"restored": index}):
         return
     documents = count_of(report.documents, "document")
     session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
@@ -121,7 +121,7 @@ def copy_command(
     limits = session.settings.store
     steps = copy_index(source, target, without=without, verify=verify, limits=limits)
     report = session.follow(steps)
-    if session.emit(asdict(report)):
+    if session.emit(report):
         return
     terminal = session.terminal
     documents = count_of(report.documents, "document")
@@ -137,8 +137,6 @@ def copy_command(
 
 def _describe_repair(report: RepairReport) -> dict[str, Any]:
     """Return the object of `repair --json`."""
-    from knotwork._shapes.base import fields_of
-
     described = fields_of(report) | {"changed": report.changed}
     return described | {"corrected_pages": described.pop("corrected")}
 

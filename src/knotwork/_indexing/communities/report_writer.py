@@ -33,7 +33,7 @@ from knotwork._indexing.communities.extractive_reports import (
     report_title,
     write_extractive_report,
 )
-from knotwork._inference.call_limits import PATIENCE, Halt, work_ordered
+from knotwork._inference.call_limits import PATIENCE, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._text.terms import content_terms
@@ -88,7 +88,6 @@ class ReportWriter:
     budgets: ReportBudgets = field(default_factory=ReportBudgets)
     retry: bool = False
     rewrites: bool = False
-    halt: Halt | None = field(default=None, repr=False)
     patience: int = PATIENCE
 
     def write(self, briefs: Sequence[Brief]) -> Generator[WrittenReports, None, None]:
@@ -105,7 +104,6 @@ class ReportWriter:
             lambda batch: self._write_batch(*batch),
             batches,
             concurrency=self.concurrency,
-            halt=self.halt,
         )
 
     def _write_batch(self, language: str, briefs: Sequence[Brief]) -> WrittenReports:

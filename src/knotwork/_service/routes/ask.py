@@ -12,7 +12,7 @@ from pydantic import Field
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._service.access import Caller, ReadWorkspace, Routes, Server
 from knotwork._service.answer_events import NamedEvent, name_step, stream_events
-from knotwork._service.observability import note_answer, trace
+from knotwork._service.observability import trace
 from knotwork._service.questions import (
     ask,
     ask_events,
@@ -26,12 +26,13 @@ from knotwork._service.responses import (
     wrap,
 )
 from knotwork._service.schemas.answers import (
-    MOST_PASSAGES,
     AskRequest,
     FilterText,
+    Passages,
     RequestModel,
     SearchRequest,
     Text,
+    UsesModel,
 )
 from knotwork._service.server import Service
 from knotwork._service.workspaces import Workspace
@@ -64,8 +65,8 @@ class AgentRequest(RequestModel):
         le=MOST_AGENT_TOKENS,
         description="Maximum of tokens for a language model that plans.",
     )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
-    use_llm: bool = Field(default=True, description="Whether to use a language model.")
+    k: Passages = None
+    use_llm: UsesModel = True
     filters: FilterText | dict[str, Any] | None = Field(
         None, description="Filter for documents and pages, as in …/ask."
     )
@@ -103,7 +104,7 @@ async def search_passages(
     question = check_question(server, key, _ask_request(asked))
 
     def find() -> EvidenceShape:
-        return EvidenceShape.of(search(workspace, question), workspace.base.store)
+        return EvidenceShape.found(search(workspace, question), workspace.base.store)
 
     return wrap(await server.threads_for(question).run(find))
 
@@ -170,25 +171,14 @@ def _agent_events(
     server: Service, workspace: Workspace, asked: AgentRequest, budget: str
 ) -> Iterator[NamedEvent]:
     with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
-        for reply in ask_agent_events(
-            workspace.base,
-            asked.question,
-            kind=asked.kind,
-            tools=list(dict.fromkeys(asked.tools)),
-            steps=asked.steps,
-            tokens=asked.tokens,
-            k=asked.k,
-            use_llm=asked.use_llm,
-            budget=budget,
-            filters=asked.filters,
-        ):
+        options = asked.model_dump() | {"tools": list(dict.fromkeys(asked.tools))}
+        for reply in ask_agent_events(workspace.base, **options, budget=budget):
             if reply.step is not None:
                 yield "step", reply.step
                 continue
             if reply.answer is not None:
-                server.metrics.count_answer(reply.answer)
-                note_answer(span, reply.answer)
+                server.metrics.note_answer(reply.answer, span)
             if reply.evidence is not None:
-                yield "sources", EvidenceShape.of(reply.evidence, workspace.base.store)
+                yield "sources", EvidenceShape.found(reply.evidence, workspace.base.store)
             if reply.answer is not None:
                 yield "done", AnswerShape.of(reply.answer)

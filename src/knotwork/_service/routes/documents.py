@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
 
-from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
+from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.document_graph import read_document_graph
-from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_runner import is_upload, known_entries, uploaded_files
 from knotwork._service.schemas.workspaces import (
     ChunkShape,
@@ -27,7 +25,6 @@ from knotwork._service.schemas.workspaces import (
     Upload,
     UploadedFile,
 )
-from knotwork._service.server import Service
 from knotwork._service.upload_stream import UploadRoute
 from knotwork._service.uploads import (
     ReceivedFile,
@@ -55,11 +52,9 @@ DocumentId = Annotated[str, Path(description="The id of a document.", max_length
 
 @uploads.post("/workspaces/{workspace}/documents", status_code=202)
 def upload_documents(
-    key: Caller,
     server: Server,
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Files; names may include folders.")],
-    idempotency_key: IdempotencyKey = None,
     tier: Annotated[TierName | None, Form()] = None,
     budget: Annotated[str, Form(max_length=40)] = "",
     index: Annotated[
@@ -67,20 +62,6 @@ def upload_documents(
     ] = True,
 ) -> Upload:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
-    received = [ReceivedFile.of(file) for file in files]
-    options = {"tier": tier, "budget": budget, "retry": False} if index else None
-    fields = {"to": "documents", "index": index, **(options or {})}
-    store = partial(_store_upload, server, workspace, received, options)
-    return answer_upload(server, key, workspace, idempotency_key, received, fields, store, Upload)
-
-
-def _store_upload(
-    server: Service,
-    workspace: Workspace,
-    received: list[ReceivedFile],
-    options: dict[str, Any] | None,
-) -> Upload:
-    """Store the valid files, and start a job that indexes them if there are ``options``."""
     settings = workspace.base.settings.index
 
     def store(file: ReceivedFile) -> UploadedFile:
@@ -91,9 +72,10 @@ def _store_upload(
         document_id = Document(uri, "").id
         return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=size)
 
-    stored, refused = store_files(received, store)
+    stored, refused = store_files(files, store)
     job = None
-    if options is not None:
+    if index:
+        options = {"tier": tier, "budget": budget, "retry": False}
         job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
     return Upload(files=stored, refused=refused, job=job)
 
@@ -146,7 +128,7 @@ def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDet
     return DocumentDetails.of(
         found[document],
         id=document,
-        blocks=BlockShape.of(found[document].tree),
+        blocks=tuple(map(BlockShape.of, found[document].tree)),
         sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
         chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
         links=[

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
 
@@ -29,7 +29,6 @@ from knotwork._service.evaluation_store import (
     PlanShape,
     SideShape,
 )
-from knotwork._service.idempotency import IdempotencyKey, answer_upload
 from knotwork._service.job_store import Job, utc_now
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
@@ -89,7 +88,6 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
             'date >= 2023"; the text form of …/ask. Filtered-out gold documents count as missed.',
         ),
     ] = "",
-    idempotency_key: IdempotencyKey = None,
 ) -> EvaluationShape:
     """Upload questions, and start a job that runs them with each retriever."""
     _check_budget(server, key, budget, use_llm=use_llm)
@@ -104,38 +102,27 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
             f"{len(names)} retrievers were given; the limit is {_MOST_RETRIEVERS}.",
             fix="Name fewer.",
         )
-
-    options: dict[str, Any] = {
-        "name": name.strip() or questions.filename or "",
-        "retrievers": names,
-        "k": k,
-        "answers": answers,
-        "use_llm": use_llm,
-        "budget": budget,
-        "filters": filters.strip(),
-    }
-
-    def start() -> EvaluationShape:
-        workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
-        _check_retrievers(workspace, names)
-        cases = _read_questions(workspace, sent)
-        plan = PlanShape(
-            id=secrets.token_hex(8),
-            created=utc_now(),
-            questions=len(cases.cases),
-            unanswerable=len(cases.unanswerable),
-            documents=workspace.base.stats().documents,
-            **options,
-        )
-        evaluation = EvaluationStore(workspace).create(plan, cases)
-        job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
-        return _describe(evaluation, [job])
-
-    sent = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
-    fields = {"to": "evaluations", **options}
-    return answer_upload(
-        server, key, workspace, idempotency_key, sent, fields, start, EvaluationShape
+    workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
+    _check_retrievers(workspace, names)
+    files = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
+    cases = _read_questions(workspace, files)
+    plan = PlanShape(
+        id=secrets.token_hex(8),
+        created=utc_now(),
+        name=name.strip() or questions.filename or "",
+        retrievers=names,
+        k=k,
+        answers=answers,
+        use_llm=use_llm,
+        budget=budget,
+        filters=filters.strip(),
+        questions=len(cases.cases),
+        unanswerable=len(cases.unanswerable),
+        documents=workspace.base.stats().documents,
     )
+    evaluation = EvaluationStore(workspace).create(plan, cases)
+    job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
+    return _describe(evaluation, [job])
 
 
 @router.get("/workspaces/{workspace}/evaluations")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
@@ -96,14 +97,8 @@ def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> SubgraphSh
 
     The error for an unknown name suggests similar names.
     """
-    subgraph = workspace.base.graph.explore(
-        asked.names,
-        direction=asked.direction,
-        depth=asked.depth,
-        fan=asked.fan,
-        limit=asked.limit,
-    )
-    return SubgraphShape.of(subgraph, limit=asked.limit)
+    subgraph = workspace.base.graph.explore(**asked.model_dump())
+    return SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= asked.limit)
 
 
 @router.get("/workspaces/{workspace}/entities")
@@ -135,7 +130,8 @@ def list_names(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> NameList:
     """List the entities with several names, and the names that are kept apart."""
-    return NameList.of(workspace.base.entities.aliases(about), limit=limit)
+    known = workspace.base.entities.aliases(about)
+    return NameList.of(replace(known, things=known.things[:limit], apart=known.apart[:limit]))
 
 
 @router.get("/workspaces/{workspace}/communities")

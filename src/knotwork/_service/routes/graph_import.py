@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections import defaultdict
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import File, Form, UploadFile
 from fastapi import Path as InPath
@@ -16,12 +15,10 @@ from pydantic import BaseModel
 from knotwork._durable_files import move_folder
 from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
-from knotwork._service.access import Caller, ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._service.idempotency import IdempotencyKey, answer_upload
+from knotwork._service.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._service.job_runner import hide_folder
 from knotwork._service.private_files import make_private_folder
 from knotwork._service.schemas.workspaces import JobShape, RefusedFile
-from knotwork._service.server import Service
 from knotwork._service.upload_stream import UploadRoute
 from knotwork._service.uploads import ReceivedFile, check_content, parse_upload_name, store_files
 from knotwork._service.workspaces import INCOMPLETE_PREFIX, Workspace
@@ -59,8 +56,7 @@ GraphName = Annotated[str, InPath(description="The name of an imported graph.", 
 
 
 @uploads.post("/workspaces/{workspace}/graphs", status_code=202)
-def import_graph(  # noqa: PLR0913, PLR0917  one for each field
-    key: Caller,
+def import_graph(
     server: Server,
     workspace: WriteWorkspace,
     files: Annotated[list[UploadFile], File(description="Triples, tables, GraphML or RDF.")],
@@ -76,25 +72,46 @@ def import_graph(  # noqa: PLR0913, PLR0917  one for each field
         bool | None,
         Form(description="Whether to embed passages; default: for graphs up to 2,000 entities."),
     ] = None,
-    idempotency_key: IdempotencyKey = None,
 ) -> GraphUpload:
     """Upload the files of a graph, and start a job that imports it.
 
     It replaces a graph of the same name.
     """
-    received = [ReceivedFile.of(file) for file in files]
-    options = {
-        "name": " ".join(name.replace("/", " ").split()),
+    token = secrets.token_hex(8)
+    folder = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
+    make_private_folder(folder)
+    max_file_mb = workspace.base.settings.index.max_file_mb
+
+    def store(file: ReceivedFile) -> str:
+        stored_name = parse_upload_name(file.name).name  # folders are irrelevant here
+        if (folder / stored_name).exists():
+            raise LoadError(
+                "name", f"`{stored_name}` occurs twice.", fix="Rename one of the files."
+            )
+        check_content(file, max_file_mb=max_file_mb)
+        file.path.rename(folder / stored_name)
+        return stored_name
+
+    try:
+        stored, refused = store_files(files, store)
+        with hide_folder(folder):
+            list_files([folder / stored_name for stored_name in stored], format=format or "")
+        move_folder(folder, workspace.graphs / token)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    name = " ".join(name.replace("/", " ").split()) or Path(stored[0]).stem
+    arguments = {
+        "name": name,
         "format": format or "",
         "columns": [part.strip() for part in columns.split(",") if part.strip()],
         "delimiter": delimiter,
         "vectors": vectors,
+        "folder": token,
+        "files": stored,
     }
-    fields = {"to": "graphs", **options}
-    store = partial(_store_upload, server, workspace, received, options)
-    return answer_upload(
-        server, key, workspace, idempotency_key, received, fields, store, GraphUpload
-    )
+    job = server.jobs.submit(workspace.name, "import_graph", arguments)
+    return GraphUpload(name=name, files=stored, refused=refused, job=JobShape.of(job))
 
 
 @router.get("/workspaces/{workspace}/graphs")
@@ -131,34 +148,3 @@ def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
         if entry.root.startswith(GRAPH_URI):
             found[entry.root.removeprefix(GRAPH_URI)].append(entry)
     return found
-
-
-def _store_upload(
-    server: Service, workspace: Workspace, received: list[ReceivedFile], options: dict[str, Any]
-) -> GraphUpload:
-    """Store the valid files of a graph in a new folder, and start a job that imports them."""
-    token = secrets.token_hex(8)
-    folder = workspace.graphs / f"{INCOMPLETE_PREFIX}{token}"
-    make_private_folder(folder)
-    max_file_mb = workspace.base.settings.index.max_file_mb
-
-    def store(file: ReceivedFile) -> str:
-        name = parse_upload_name(file.name).name  # folders are irrelevant here
-        if (folder / name).exists():
-            raise LoadError("name", f"`{name}` occurs twice.", fix="Rename one of the files.")
-        check_content(file, max_file_mb=max_file_mb)
-        file.path.rename(folder / name)
-        return name
-
-    try:
-        stored, refused = store_files(received, store)
-        with hide_folder(folder):
-            list_files([folder / name for name in stored], format=options["format"])
-        move_folder(folder, workspace.graphs / token)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    name = options["name"] or Path(stored[0]).stem
-    arguments = {**options, "name": name, "folder": token, "files": stored}
-    job = server.jobs.submit(workspace.name, "import_graph", arguments)
-    return GraphUpload(name=name, files=stored, refused=refused, job=JobShape.of(job))

@@ -19,7 +19,7 @@ from knotwork._service.access import (
 from knotwork._service.answer_events import NamedEvent, name_step, stream_events
 from knotwork._service.keys import AccessKey, KeyRole
 from knotwork._service.memories import check_room, known_facts, stored_facts
-from knotwork._service.observability import note_answer, trace
+from knotwork._service.observability import trace
 from knotwork._service.questions import check_question
 from knotwork._service.responses import (
     EVENT_RESPONSES,
@@ -127,17 +127,12 @@ def _chat_events(
             offers=server.offers.of(workspace.name, key),
             stores=stores,
             offers_only=asked.offers_only,
-            retriever=asked.retriever,
-            k=asked.k,
-            filters=asked.filters,
-            mode=asked.mode,
-            use_llm=asked.use_llm,
             budget=request.budget,
+            **asked.model_dump(include={"retriever", "k", "filters", "mode", "use_llm"}),
         ) as conversation:
             for event in conversation.events(asked.message):
                 if event.reply is not None and event.reply.answer is not None:
-                    server.metrics.count_answer(event.reply.answer)
-                    note_answer(span, event.reply.answer)
+                    server.metrics.note_answer(event.reply.answer, span)
                 yield event
 
 
@@ -171,8 +166,7 @@ def add_facts(
         if asked.fact is not None:
             return MemoryUpdateShape.of(_learn(memory, asked.fact))
         with Chat(workspace.base, memory=memory, budget=budget) as conversation:
-            update = conversation.tell(asked.statement or "")
-            return MemoryUpdateShape.of(update, tokens=conversation.tokens_for_memory)
+            return MemoryUpdateShape.of(conversation.tell(asked.statement or ""))
 
 
 def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:

@@ -169,13 +169,8 @@ async def complete_chat(
     question = AskRequest(
         text,
         retriever,
-        options.k,
-        mode=options.mode,
         turns=tuple(earlier_turns(asked.messages)),
-        filters=options.filters,
-        min_score=options.min_score,
-        retrieval_query=options.retrieval_query,
-        query_params=options.query_params,
+        **options.model_dump(exclude={"sources", "memory"}),
     )
     question = check_question(server, key, question)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
-from knotwork._companions import IN_MEMORY_COMPANIONS
-from knotwork._inference.call_cache import CallCache
-from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
+from knotwork._companions import open_to_read
+from knotwork._inference.call_database import CALLS, CallDatabase, CallLedger, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._service.access import (
     Caller,
@@ -22,7 +22,6 @@ from knotwork._service.schemas.workspaces import NewWorkspace, WorkspaceDetails,
 from knotwork._service.workspaces import no_workspace
 from knotwork._shapes.base import fields_of
 from knotwork._stores.base import companions_of
-from knotwork.errors import StoreReadOnly
 
 router = Routes("workspaces")
 
@@ -78,22 +77,14 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
 def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
     """Return the tokens and costs of language models so far, by stage and by model."""
     settings = workspace.base.settings.llm
-    companions = companions_of(workspace.base.store)
-    try:
-        opened = companions if companions.has(CALLS) else IN_MEMORY_COMPANIONS
-        database = CallDatabase(opened.open(CALLS))
-    except StoreReadOnly:
-        database = CallDatabase(IN_MEMORY_COMPANIONS.open(CALLS))
-    cache = CallCache(database)
-    try:
-        ledger = cache.ledger(prices=price_table(settings))
+    calls = CallDatabase(open_to_read(companions_of(workspace.base.store), CALLS))
+    with closing(calls):
+        ledger = CallLedger(calls, prices=price_table(settings))
         return {
             "total": _total(ledger.total()),
             "by_stage": {total.group[0]: _total(total) for total in ledger.totals("stage")},
             "by_model": {total.group[0]: _total(total) for total in ledger.totals("model")},
         }
-    finally:
-        cache.close()
 
 
 def _role_of(key: Caller, server: Server) -> KeyRole:

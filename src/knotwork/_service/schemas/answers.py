@@ -34,32 +34,43 @@ class RequestModel(UnicodeRequest):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchRequest(RequestModel):
-    """Find passages."""
+Retriever = Annotated[
+    Annotated[str, Field(max_length=500)] | None,
+    Field(description="A name from GET /api/v1/retrievers, or a composition of several."),
+]
+Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Maximum of passages.")]
+UsesModel = Annotated[bool, Field(description="Whether to use a language model.")]
 
-    question: Text
-    retriever: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="A name from GET /api/v1/retrievers, or a composition of several."
-    )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
+
+class SearchOptions(BaseModel):
+    """What may be said about a search with its question."""
+
+    k: Passages = None
     filters: FilterText | dict[str, Any] | None = Field(
-        None,
+        default=None,
         description="Filter for documents and pages: a text such as \"author = 'Ann' and date >= "
         '2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. '
         "GET /api/v1/workspaces/{workspace}/fields lists the fields.",
     )
     min_score: float | None = Field(
-        None, description="Minimum score of a passage, on the scale of the retriever."
+        default=None, description="Minimum score of a passage, on the scale of the retriever."
     )
     retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
-        None,
+        default=None,
         description="Read-only Cypher over the passages found. `node` is a chunk and `score` its "
         "score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last "
         "of `results`; chunks in these rows are added to the passages.",
     )
     query_params: dict[str, Any] | None = Field(
-        None, description="Parameters of `retrieval_query`; `$question` is the question."
+        default=None, description="Parameters of `retrieval_query`; `$question` is the question."
     )
+
+
+class SearchRequest(RequestModel, SearchOptions):
+    """Find passages."""
+
+    question: Text
+    retriever: Retriever = None
 
 
 class TurnShape(RequestModel):
@@ -69,15 +80,20 @@ class TurnShape(RequestModel):
     answer: str = Field("", max_length=20_000)
 
 
-class AskRequest(SearchRequest):
-    """Answer a question."""
+class AnswerOptions(RequestModel):
+    """What may be said about an answer with its question."""
 
     mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
-    expand: bool = Field(default=False, description="Also search by keywords from the model.")
-    use_llm: bool = Field(default=True, description="Whether to use a language model.")
+    use_llm: UsesModel = True
     budget: str = Field(
         "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
     )
+
+
+class AskRequest(SearchRequest, AnswerOptions):
+    """Answer a question."""
+
+    expand: bool = Field(default=False, description="Also search by keywords from the model.")
     turns: list[TurnShape] = Field(
         default=[],
         max_length=20,

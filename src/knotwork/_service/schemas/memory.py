@@ -7,9 +7,11 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from knotwork._service.schemas.answers import (
-    MOST_PASSAGES,
+    AnswerOptions,
     FilterText,
+    Passages,
     RequestModel,
+    Retriever,
     Text,
     TurnShape,
 )
@@ -31,7 +33,7 @@ Moment = Annotated[str, Field(max_length=40), AfterValidator(_read_date)]
 """A day, a month or a year, such as 2024-02-01, 2024-02 or 2024."""
 
 
-class ChatMessage(RequestModel):
+class ChatMessage(AnswerOptions):
     """A message of a conversation: a question, a statement of facts, or both."""
 
     message: Text
@@ -41,17 +43,10 @@ class ChatMessage(RequestModel):
         description="Earlier questions of the conversation with their answers, oldest first; a "
         "statement is the answer to an empty question.",
     )
-    retriever: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="A name from GET /api/v1/retrievers, or a composition of several."
-    )
-    k: int | None = Field(None, ge=1, le=MOST_PASSAGES, description="Maximum of passages.")
+    retriever: Retriever = None
+    k: Passages = None
     filters: FilterText | None = Field(
         None, description="Filter for documents and pages, as in …/ask."
-    )
-    mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
-    use_llm: bool = Field(default=True, description="Whether to use a language model.")
-    budget: str = Field(
-        "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
     )
     offers_only: bool = Field(
         default=False,

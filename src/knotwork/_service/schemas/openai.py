@@ -5,11 +5,11 @@ Unknown fields of a request are ignored, because clients send many.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from knotwork._service.schemas.answers import FilterText, UnicodeRequest
+from knotwork._service.schemas.answers import SearchOptions, UnicodeRequest
 from knotwork._shapes.answers import AnswerShape
 
 
@@ -56,22 +56,13 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class KnotworkOptions(BaseModel):
+class KnotworkOptions(SearchOptions):
     """Options specific to Knotwork, under the key `knotwork`."""
 
     sources: Literal["none", "markdown"] = Field(
         default="none", description="Whether to append a list of sources to the text."
     )
     mode: str = Field(default="auto", max_length=40)
-    k: int | None = Field(default=None, ge=1, le=200)
-    filters: FilterText | dict[str, Any] | None = Field(
-        default=None, description="Filter for documents and pages, as in /api/v1/…/ask."
-    )
-    min_score: float | None = None
-    retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
-        default=None, description="Cypher over the passages found, as in /api/v1/…/ask."
-    )
-    query_params: dict[str, Any] | None = None
     memory: bool = Field(
         default=False,
         description="Whether facts that the key has stated in …/chat are searched first, and cited "

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from knotwork._inference.call_limits import PATIENCE, Halt, Patience, work_ordered
+from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.extractor import Extractor
@@ -61,7 +61,6 @@ class ModelExtractor:
         rules: Extractor | None = None,
         memory_tokens: int = MEMORY_TOKENS,
         concurrency: int = 8,
-        halt: Halt | None = None,
     ) -> None:
         self.model = model
         self.method = method or LineMethod()
@@ -72,7 +71,6 @@ class ModelExtractor:
         self.rules = rules or RuleExtractor()
         self.memory_tokens = memory_tokens
         self.concurrency = concurrency
-        self.halt = halt
         prompts = prompts_fingerprint(self.turns.prompts)
         shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts)
         parts = "\n".join((self.model.name, *shaping))
@@ -115,7 +113,7 @@ class ModelExtractor:
         Raises as `extract_chunk`, and ModelUnavailable once ``patience`` chunks in a row had no
         response.
         """
-        work = partial(work_ordered, concurrency=self.concurrency, halt=self.halt)
+        work = partial(work_ordered, concurrency=self.concurrency)
         yield from give_up_without_server(work(self.extract_chunk, jobs), patience=patience)
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:

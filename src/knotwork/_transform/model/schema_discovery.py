@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from knotwork._inference.call_limits import Halt, work_ordered
+from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_blanks
@@ -229,7 +229,6 @@ def propose_schema(
     most_types: int = 12,
     most_relations: int = 20,
     concurrency: int = 8,
-    halt: Halt | None = None,
 ) -> SchemaProposal:
     """Return the schema that a model proposes from a sample of chunks; its counts are of replies.
 
@@ -248,7 +247,7 @@ def propose_schema(
     replies = [ask(groups[0])]
     first = replies[0]
     names = "" if isinstance(first, Unparsable) else _names_in(first)
-    rest = work_ordered(partial(ask, names=names), groups[1:], concurrency=concurrency, halt=halt)
+    rest = work_ordered(partial(ask, names=names), groups[1:], concurrency=concurrency)
     replies += rest
     counts = SchemaCounts(word_key)
     read = 0
