@@ -7,7 +7,7 @@ Retrieval-Augmented Generation", arXiv 2309.01431), made from the user's own que
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knotwork._inference.chat import ChatModel
@@ -22,7 +22,7 @@ from knotwork.evaluation._answer_questions import (
 )
 from knotwork.evaluation._answer_runs import is_named
 from knotwork.evaluation._counterfactuals import ChangedFact, change_fact
-from knotwork.evaluation._judge_requests import JudgeCall, ask_about_answer
+from knotwork.evaluation._judge_requests import ask_judge
 from knotwork.evaluation._judge_statistics import bootstrap_mean
 from knotwork.evaluation._metrics import MeanEstimate
 from knotwork.records import Answer, Chunk, content_id
@@ -217,20 +217,16 @@ def run_trials(
     Raises as the answerer and as `ChatModel.complete`.
     """
     for trial in trials:
-        answer = answerer(trial.question.text, trial.passages)
-        result = read_result(trial, answer)
-        call = judge_call(result, judge)
-        if judge is None or call is None:
-            yield result
-            continue
-        verdict, unreadable = None, False
-        try:
-            (verdict,) = call.send(judge)
-        except Unparsable:
-            unreadable = True
-        yield TrialResult(
-            trial, result.text, result.answered, result.right, result.outcome, verdict, unreadable
-        )
+        result = read_result(trial, answerer(trial.question.text, trial.passages))
+        if judge is not None and result.answered and trial.condition is not Condition.NOISE:
+            task = "refusal" if trial.condition is Condition.WITHOUT_GOLD else "notice"
+            asked, prompts = trial.question.text, prompts_of(judge)
+            call = ask_judge(task, asked, answer=result.text, prompts=prompts)
+            try:
+                result = replace(result, judged=call.send(judge)[0])
+            except Unparsable:
+                result = replace(result, unreadable=True)
+        yield result
 
 
 def read_result(trial: Trial, answer: Answer) -> TrialResult:
@@ -249,15 +245,6 @@ def read_result(trial: Trial, answer: Answer) -> TrialResult:
         else:
             outcome = Outcome.OTHER
     return TrialResult(trial, answer.text, answer.answered, right, outcome)
-
-
-def judge_call(result: TrialResult, judge: ChatModel | None) -> JudgeCall[tuple[bool, ...]] | None:
-    """Return the call that asks a judge about a result, None if it needs none."""
-    if not result.answered or result.trial.condition is Condition.NOISE:
-        return None
-    task = "refusal" if result.trial.condition is Condition.WITHOUT_GOLD else "notice"
-    asked = result.trial.question.text
-    return ask_about_answer(task, asked, result.text, prompts=prompts_of(judge))
 
 
 def measure_robustness(
