@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,15 +19,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from knotwork._durable_files import replace_file
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.foreign_indexes.imported_communities import write_reference
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export.formats import require_parquet, write_parquet_table
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import MissingExtra, StoreBusy
+from knotwork.errors import StoreBusy
 from knotwork.records import (
     ENTITY_EDGES,
     Chunk,
@@ -63,6 +62,7 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
     All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy if
     the index changes during the export, and OSError if the folder is not writable.
     """
+    require_parquet("Export as tables of GraphRAG")
     generation = store.generation()
     tables = _Tables(TableContents(store))
     rows: dict[str, int] = {}
@@ -77,7 +77,8 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
             ("communities", tables.communities()),
             ("community_reports", tables.reports()),
         ):
-            file, rows[name] = write_table(Path(unfinished), name, content)
+            file = Path(unfinished, f"{name}.parquet")
+            rows[name] = write_parquet_table(file, _schema(name), content)
             files.append(file)
         if store.generation() != generation:
             raise StoreBusy(
@@ -425,125 +426,40 @@ def time_of(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
-ROWS_AT_ONCE = 1000
-
-_TEXT, _NUMBER, _REAL = "text", "number", "real"
-_TEXTS, _NUMBERS, _FINDINGS = "texts", "numbers", "findings"
-
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "documents": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "title": _TEXT,
-        "text": _TEXT,
-        "text_unit_ids": _TEXTS,
-        "creation_date": _TEXT,
-        "raw_data": _TEXT,
-    },
-    "text_units": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "text": _TEXT,
-        "n_tokens": _NUMBER,
-        "document_id": _TEXT,
-        "entity_ids": _TEXTS,
-        "relationship_ids": _TEXTS,
-        "covariate_ids": _TEXTS,
-    },
-    "entities": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "title": _TEXT,
-        "type": _TEXT,
-        "description": _TEXT,
-        "text_unit_ids": _TEXTS,
-        "frequency": _NUMBER,
-        "degree": _NUMBER,
-    },
-    "relationships": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "source": _TEXT,
-        "target": _TEXT,
-        "description": _TEXT,
-        "weight": _REAL,
-        "combined_degree": _NUMBER,
-        "text_unit_ids": _TEXTS,
-    },
-    "communities": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "community": _NUMBER,
-        "level": _NUMBER,
-        "parent": _NUMBER,
-        "children": _NUMBERS,
-        "title": _TEXT,
-        "entity_ids": _TEXTS,
-        "relationship_ids": _TEXTS,
-        "text_unit_ids": _TEXTS,
-        "period": _TEXT,
-        "size": _NUMBER,
-    },
-    "community_reports": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "community": _NUMBER,
-        "level": _NUMBER,
-        "parent": _NUMBER,
-        "children": _NUMBERS,
-        "title": _TEXT,
-        "summary": _TEXT,
-        "full_content": _TEXT,
-        "rank": _REAL,
-        "rating_explanation": _TEXT,
-        "findings": _FINDINGS,
-        "full_content_json": _TEXT,
-        "period": _TEXT,
-        "size": _NUMBER,
-    },
+_KINDS = {
+    "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent"
+    " size",
+    "double": "weight rank",
+    "list<string>": "text_unit_ids entity_ids relationship_ids covariate_ids",
+    "list<int64>": "children",
+    "finding": "findings",
 }
-"""The columns of each table with their kinds, in order."""
-
-
-def write_table(output: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Path, int]:
-    """Write a table into a folder; return its file and its number of rows.
-
-    Text that is not valid Unicode is escaped. Raises MissingExtra without the extra `parquet`,
-    OSError if the folder is not writable.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("Export as tables of GraphRAG", "parquet") from error
-    schema = _schema(name)
-    target = output / f"{name}.parquet"
-    written = 0
-    with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
-        for batch in split_batches(rows, ROWS_AT_ONCE):
-            writer.write_table(pa.Table.from_pylist([_storable(r) for r in batch], schema=schema))
-            written += len(batch)
-    return target, written
+"""The columns that are no text, by kind."""
+_COMMUNITY = "id human_readable_id community level parent children title"
+_COLUMNS = {
+    "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
+    "text_units": "id human_readable_id text n_tokens document_id entity_ids relationship_ids"
+    " covariate_ids",
+    "entities": "id human_readable_id title type description text_unit_ids frequency degree",
+    "relationships": "id human_readable_id source target description weight combined_degree"
+    " text_unit_ids",
+    "communities": f"{_COMMUNITY} entity_ids relationship_ids text_unit_ids period size",
+    "community_reports": f"{_COMMUNITY} summary full_content rank rating_explanation findings"
+    " full_content_json period size",
+}
+"""The columns of each table, in order."""
 
 
 def _schema(name: str) -> pa.Schema:
     import pyarrow as pa
 
     finding = pa.struct([("explanation", pa.string()), ("summary", pa.string())])
-    kinds = {
-        _TEXT: pa.string(),
-        _NUMBER: pa.int64(),
-        _REAL: pa.float64(),
-        _TEXTS: pa.list_(pa.string()),
-        _NUMBERS: pa.list_(pa.int64()),
-        _FINDINGS: pa.list_(finding),
+    types = {
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "list<string>": pa.list_(pa.string()),
+        "list<int64>": pa.list_(pa.int64()),
+        "finding": pa.list_(finding),
     }
-    return pa.schema([(column, kinds[kind]) for column, kind in COLUMNS[name].items()])
-
-
-def _storable(value: Any) -> Any:  # noqa: ANN401 - rows, their values, and the items of these
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {key: _storable(item) for key, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list) else value
+    kinds = {column: types[kind] for kind in _KINDS for column in _KINDS[kind].split()}
+    return pa.schema([(c, kinds.get(c, pa.string())) for c in _COLUMNS[name].split()])
