@@ -108,16 +108,8 @@ class ForeignReport:
     rank: float
 
 
-@dataclass(slots=True)
-class Losses:
-    """Counts of items that are not imported, by kind and reason."""
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, kind: str, reason: str, count: int = 1) -> None:
-        """Count dropped items."""
-        if count:
-            self.counts[kind, reason] += count
+Losses = Counter[tuple[str, str]]
+"""Counts of items that are not imported, by kind and reason."""
 
 
 @dataclass(slots=True)
@@ -133,11 +125,11 @@ class ForeignIndex:
     claims: list[ForeignClaim] = field(default_factory=list)
     communities: list[ForeignCommunity] = field(default_factory=list)
     reports: list[ForeignReport] = field(default_factory=list)
-    losses: Losses = field(default_factory=Losses)
+    losses: Losses = field(default_factory=Counter)
 
     def held(self) -> dict[str, int]:
         """Return the number of rows of each kind in the files, including dropped ones."""
-        rows: dict[str, Iterable[object]] = {
+        rows: dict[str, Sequence[object]] = {
             "documents": self.documents,
             "text units": self.units,
             "entities": self.entities,
@@ -146,9 +138,9 @@ class ForeignIndex:
             "communities": self.communities,
             "reports": self.reports,
         }
-        lost = self.losses.counts.items()
+        lost = self.losses.items()
         return {
-            kind: sum(1 for _ in items) + sum(n for (of, _), n in lost if of == kind)
+            kind: len(items) + sum(count for (of, _), count in lost if of == kind)
             for kind, items in rows.items()
         }
 
