@@ -177,7 +177,10 @@ def compare_answers(
         ]
         if both:
             found = compare_paired([a for a, _ in both], [b for _, b in both])
-            compared.append(MetricDifference(*names, figure.name, **asdict(found)))
+            run = MetricDifference(
+                **asdict(found), first=names[0], second=names[1], metric=figure.name
+            )
+            compared.append(run)
     return compared
 
 
