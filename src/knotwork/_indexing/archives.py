@@ -100,18 +100,6 @@ class ArchiveLimits:
         return cls(settings.max_archive_mb, settings.max_archive_files, settings.max_file_mb)
 
 
-class Refusal(NamedTuple):
-    """Why a file in an archive is not read; the arguments of LoadError."""
-
-    reason: str
-    message: str
-    fix: str
-
-    @classmethod
-    def of(cls, error: LoadError) -> Refusal:
-        return cls(error.reason, error.message, error.fix)
-
-
 class Step(NamedTuple):
     """Where a file is in an archive of a ``kind``: its position in the directory of a ZIP file, or
     its offset in an unpacked TAR file; and its size in bytes.
@@ -132,7 +120,7 @@ class ArchiveMember:
     parts: tuple[str, ...]
     steps: tuple[Step, ...]
     version: str
-    refusal: Refusal | None = None
+    refusal: LoadError | None = None
 
     @property
     def size(self) -> int:
@@ -175,7 +163,7 @@ class _Entry(NamedTuple):
     name: str
     step: Step
     version: str
-    refusal: Refusal | None
+    refusal: LoadError | None
     data: bytes = b""
 
 
@@ -221,14 +209,16 @@ class _Listing:
             return [member]
         uri = "/".join((self.uri, *parts))
         if self.level >= DEEPEST:
-            return [replace(member, refusal=_too_deep(uri))]
+            what = f"is in {DEEPEST} archives; archives are read to this depth"
+            fix = "Unpack it, and index its files."
+            return [replace(member, refusal=self._refuse("too_large", entry.name, what, fix))]
         if entry.step.size > self.limits.max_file_mb * MEGABYTE:
             return [member]  # reading it reports the limit
         inner = replace(self, uri=uri, level=self.level + 1)
         try:
             listed = inner.members(kind, io.BytesIO(entry.data), len(entry.data))
         except LoadError as error:
-            return [replace(member, refusal=Refusal.of(error))]
+            return [replace(member, refusal=error)]
         if listed is None:
             return [member]
         return [replace(m, parts=(*parts, *m.parts), steps=(entry.step, *m.steps)) for m in listed]
@@ -353,10 +343,10 @@ class _Listing:
             fix="Such archives are not read: unpack it in a place that is safe, and index that.",
         )
 
-    def _refuse(self, reason: str, name: str, what: str, fix: str) -> Refusal:
-        return Refusal(reason, f"`{self.uri}/{_as_text(name)}` {what}.", fix)
+    def _refuse(self, reason: str, name: str, what: str, fix: str) -> LoadError:
+        return LoadError(reason, f"`{self.uri}/{_as_text(name)}` {what}.", fix=fix)
 
-    def _refuse_special(self, name: str) -> Refusal:
+    def _refuse_special(self, name: str) -> LoadError:
         what = "is a link or a device in an archive, which is not followed"
         return self._refuse("not_a_file", name, what, "Leave it out with `exclude`.")
 
@@ -403,14 +393,6 @@ class _Listing:
             f"`{self.uri}` {what}; the limit is {format_size(self.limits.max_mb * MEGABYTE)}.",
             fix="Raise `index.max_archive_mb`, or unpack it, and index the folder.",
         )
-
-
-def _too_deep(uri: str) -> Refusal:
-    return Refusal(
-        "too_large",
-        f"`{uri}` is in {DEEPEST} archives; archives are read to this depth.",
-        "Unpack it, and index its files.",
-    )
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.archived_files import ArchivedFile, RefusedArchive, archived_files
-from knotwork._indexing.archives import ArchiveLimits, Refusal, archive_kind, enclosing_archive
+from knotwork._indexing.archived_files import ArchivedFile, archived_files, refused_archive
+from knotwork._indexing.archives import ArchiveLimits, archive_kind, enclosing_archive
 from knotwork._indexing.loaders.loader_registry import RemoteFile
 from knotwork.errors import IndexingError, LoadError
 
@@ -131,7 +131,7 @@ def discover(
 
 def place_of(source: SourceFile) -> Path:
     """Return the path of a file of this machine; in an archive, as if that were a folder."""
-    if isinstance(source.path, ArchivedFile | RefusedArchive):
+    if isinstance(source.path, ArchivedFile):
         return source.path.place
     assert isinstance(source.path, Path), "a walk finds files of this machine"
     return source.path
@@ -182,7 +182,7 @@ def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
         if place == path or path in place.parents:
             uri = _uri(path.name, place.relative_to(path).parts)
             yield replace(source, uri=uri, root=str(path))
-        elif isinstance(source.path, RefusedArchive):
+        elif isinstance(source.path, ArchivedFile) and not source.path.is_listed:
             yield source
 
 
@@ -254,7 +254,7 @@ class _Walk:
         try:
             members = archived_files(_absolute(path), itself.uri, self._archives)
         except LoadError as error:
-            return [replace(itself, path=RefusedArchive(_absolute(path), Refusal.of(error)))]
+            return [replace(itself, path=refused_archive(_absolute(path), error))]
         except OSError:
             return [itself]  # loading it reports the reason
         if members is None:

@@ -182,7 +182,8 @@ def _kept(file: SourceFile, kept_in: Path) -> SourceFile:
 
 def _listed_archives(files: Iterable[SourceFile]) -> frozenset[Path]:
     """Return the archives whose files were found."""
-    return frozenset(file.path.archive for file in files if isinstance(file.path, ArchivedFile))
+    archived = (file.path for file in files if isinstance(file.path, ArchivedFile))
+    return frozenset(path.archive for path in archived if path.is_listed)
 
 
 def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:
