@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
@@ -452,21 +452,6 @@ class _GuardedFile:
         """Leave the file open: it belongs to the caller."""
 
 
-class _Decompressor(Protocol):
-    """What `bz2` and `lzma` have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 class _Gzip:
     """A decompressor of gzip with the interface of those of `bz2` and `lzma`."""
 
@@ -489,7 +474,7 @@ class _Gzip:
         return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
 
 
-def _decompressor(kind: str) -> _Decompressor:
+def _decompressor(kind: str) -> _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor:
     if kind == "gz":
         return _Gzip()
     if kind == "bz2":
@@ -531,9 +516,8 @@ class ForwardReader:
     def __init__(self, parts: Iterator[bytes], check: Callable[[int], None]) -> None:
         self._parts = parts
         self._check = check
-        self._buffer = b""
-        self._start = 0  # of the buffer
-        self._position = 0
+        self._held = memoryview(b"")
+        self._position = self._made = 0
         self._before = b""  # the last byte before the position: `tarfile` reads it again
         self.last_block = b""
 
@@ -550,40 +534,33 @@ class ForwardReader:
         if whence != 0 or offset < self._position - len(self._before):
             raise ValueError("a position before what was read")
         if offset < self._position:
-            self._buffer = self._before + self._rest_of_buffer()
-            self._start = self._position = offset
-            self._before = b""
-        else:
-            for _ in self.parts(offset - self._position, exact=False):
-                check_cancelled()
+            self._held = memoryview(self._before + bytes(self._held))
+            self._position, self._before = offset, b""
+        for _ in self.parts(offset - self._position, exact=False):
+            check_cancelled()
         return self._position
 
     def parts(self, size: int, *, exact: bool = True) -> Iterator[bytes]:
         """Yield the next ``size`` bytes. Raises EOFError if they end before, and ``exact``."""
-        left = size
-        while left > 0:
-            held = self._rest_of_buffer()
-            if not held:
-                self._start = self._position
-                self._buffer = held = next(self._parts, b"")
-                if not held:
-                    if exact:
-                        raise EOFError("it is cut off")
+        while size > 0:
+            if not self._held:
+                self._held = memoryview(next(self._parts, b""))
+                self._made += len(self._held)
+                if not self._held and exact:
+                    raise EOFError("it is cut off")
+                if not self._held:
                     return
-                self._check(self._start + len(held))
-            part = held[:left]
+                self._check(self._made)
+            part, self._held = bytes(self._held[:size]), self._held[size:]
             self._position += len(part)
             self._before = part[-1:]
-            left -= len(part)
+            size -= len(part)
             yield part
 
     def rest(self) -> Iterator[bytes]:
         """Yield all that follows."""
         while part := b"".join(self.parts(_PART_BYTES, exact=False)):
             yield part
-
-    def _rest_of_buffer(self) -> bytes:
-        return self._buffer[self._position - self._start :]
 
     def close(self) -> None:
         """Do nothing: the file below belongs to the caller."""

@@ -29,10 +29,8 @@ from knotwork._text.token_counts import count_tokens
 from knotwork.errors import StoreBusy
 from knotwork.records import (
     ENTITY_EDGES,
-    Chunk,
     Community,
     CommunityReport,
-    Document,
     EdgeType,
     Entity,
     Finding,
@@ -64,18 +62,18 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
     """
     require_parquet("Export as tables of GraphRAG")
     generation = store.generation()
-    tables = _Tables(TableContents(store))
+    tables = _Tables(store)
     rows: dict[str, int] = {}
     files: list[Path] = []
     output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output, prefix=".knotwork-") as unfinished:
         for name, content in (
-            ("documents", tables.documents()),
-            ("text_units", tables.text_units()),
-            ("entities", tables.entities()),
-            ("relationships", tables.relationships()),
-            ("communities", tables.communities()),
-            ("community_reports", tables.reports()),
+            ("documents", tables.document_rows()),
+            ("text_units", tables.text_unit_rows()),
+            ("entities", tables.entity_rows()),
+            ("relationships", tables.relationship_rows()),
+            ("communities", tables.community_rows()),
+            ("community_reports", tables.report_rows()),
         ):
             file = Path(unfinished, f"{name}.parquet")
             rows[name] = write_parquet_table(file, _schema(name), content)
@@ -87,153 +85,6 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
             )
         files = [file.replace(output / file.name) for file in files]
     return TablesReport(rows, tuple(files))
-
-
-class _Tables:
-    """Yields the rows of all tables of an index."""
-
-    def __init__(self, held: TableContents) -> None:
-        self._held = held
-
-    def documents(self) -> Iterator[ExportRow]:
-        for number, key in enumerate(self._held.document_ids):
-            document = self._held.store.documents.documents([key])[key]
-            entry = self._held.entries.get(key)
-            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
-            yield {
-                "id": _sha512(key, document.text),
-                "human_readable_id": number,
-                "title": document.title or document.uri,
-                "text": document.text,
-                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.leaves[key]],
-                "creation_date": created.strftime("%Y-%m-%d %H:%M:%S %z") if created else "",
-                "raw_data": None,
-            }
-
-    def text_units(self) -> Iterator[ExportRow]:
-        related: defaultdict[str, list[str]] = defaultdict(list)
-        for edge in self._held.edges:
-            for chunk_id in edge.chunk_ids:
-                related[chunk_id].append(edge.id)
-        for document_id in self._held.document_ids:
-            document = self._held.store.documents.documents([document_id])[document_id]
-            chunks = self._held.store.documents.chunks(self._held.leaves[document_id])
-            mentions = self._held.store.graph.mentions(self._held.leaves[document_id])
-            for key in self._held.leaves[document_id]:
-                named = (mention.entity_id for mention in mentions.get(key, ()))
-                yield {
-                    "id": self._unit_id(key),
-                    "human_readable_id": self._held.units[key],
-                    "text": _unit_text(document, chunks[key]),
-                    "n_tokens": count_tokens(chunks[key].text),
-                    "document_id": _sha512(document_id, document.text),
-                    "entity_ids": [make_uuid("entity", entity) for entity in named],
-                    "relationship_ids": related.get(key, []),
-                    "covariate_ids": [],
-                }
-
-    def entities(self) -> Iterator[ExportRow]:
-        descriptions = self._held.descriptions()
-        for number, (key, entity) in enumerate(self._held.entities.items()):
-            yield {
-                "id": make_uuid("entity", key),
-                "human_readable_id": number,
-                "title": self._held.titles[key],
-                "type": entity.type,
-                "description": descriptions.get(key, ""),
-                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.mentions[key]],
-                "frequency": len(self._held.mentions[key]),
-                "degree": self._held.degrees.get(key, 0),
-            }
-
-    def relationships(self) -> Iterator[ExportRow]:
-        for start in range(0, len(self._held.edges), _BATCH):
-            batch = self._held.edges[start : start + _BATCH]
-            descriptions = self._held.relation_descriptions(batch)
-            for edge in batch:
-                source, target = self._held.titles[edge.source], self._held.titles[edge.target]
-                text = join_sentences(descriptions.get(edge.id, ()))
-                degrees = [self._held.degrees.get(end, 0) for end in (edge.source, edge.target)]
-                yield {
-                    "id": edge.id,
-                    "human_readable_id": edge.number,
-                    "source": source,
-                    "target": target,
-                    "description": describe_relation(source, edge.relation, target, text),
-                    "weight": float(edge.weight),
-                    "combined_degree": sum(degrees),
-                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
-                }
-
-    def communities(self) -> Iterator[ExportRow]:
-        within = self._held.edges_within()
-        for key, (number, community) in self._held.communities.items():
-            edges = within[key]
-            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
-            chunks.update(chunk for chunk in community.chunk_ids if chunk in self._held.units)
-            members = [member.entity_id for member in community.members]
-            yield {
-                "id": make_uuid("community", key),
-                **self._place(number, community),
-                "title": f"Community {number}",
-                "entity_ids": [make_uuid("entity", i) for i in members if i in self._held.entities],
-                "relationship_ids": [edge.id for edge in edges],
-                "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
-                "period": self._held.period,
-                "size": community.size,
-            }
-
-    def reports(self) -> Iterator[ExportRow]:
-        communities = self._held.store.capabilities.communities
-        if communities is None:
-            return
-        found = communities.reports(list(self._held.communities))
-        for key, (number, community) in self._held.communities.items():
-            if key not in found:
-                continue
-            report = found[key]
-            findings = [self._finding(finding) for finding in report.findings]
-            yield {
-                "id": make_uuid("report", key).replace("-", ""),
-                **self._place(number, community),
-                "title": report.title,
-                "summary": report.summary,
-                "full_content": _full_content(report, findings),
-                "rank": report.rating,
-                "rating_explanation": "",
-                "findings": findings,
-                "full_content_json": _full_json(report, findings),
-                "period": self._held.period,
-                "size": community.size,
-            }
-
-    def _place(self, number: int, community: Community) -> ExportRow:
-        """Return the columns with the position of a community in the hierarchy."""
-        numbered = self._held.communities
-        parent = numbered.get(community.parent_id or "")
-        return {
-            "human_readable_id": number,
-            "community": number,
-            "level": community.level,
-            "parent": parent[0] if parent else _NO_PARENT,
-            "children": [n for n, child in numbered.values() if child.parent_id == community.id],
-        }
-
-    def _finding(self, finding: Finding) -> dict[str, str]:
-        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
-        summary, _, explanation = finding.text.partition("\n")
-        cited = {
-            self._held.units[s.chunk_id] for s in finding.supports if s.chunk_id in self._held.units
-        }
-        reference = write_reference(sorted(cited))
-        return {"explanation": f"{explanation or summary}{reference}", "summary": summary}
-
-    def _unit_id(self, chunk_id: str) -> str:
-        return _sha512("text unit", chunk_id)
-
-
-def _unit_text(document: Document, chunk: Chunk) -> str:
-    return document.text[chunk.span.start : chunk.span.end]
 
 
 def _full_content(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
@@ -275,8 +126,8 @@ class RelationshipRow:
     chunk_ids: tuple[str, ...]
 
 
-class TableContents:
-    """The numbered content of an index: documents by uri, text units in reading order."""
+class _Tables:
+    """The rows of all tables of an index: documents by uri, text units in reading order."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -414,6 +265,140 @@ class TableContents:
             for key in of[edge.source] & of[edge.target]:
                 within[key].append(edge)
         return within
+
+    def document_rows(self) -> Iterator[ExportRow]:
+        for number, key in enumerate(self.document_ids):
+            document = self.store.documents.documents([key])[key]
+            entry = self.entries.get(key)
+            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
+            yield {
+                "id": _sha512(key, document.text),
+                "human_readable_id": number,
+                "title": document.title or document.uri,
+                "text": document.text,
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self.leaves[key]],
+                "creation_date": created.strftime("%Y-%m-%d %H:%M:%S %z") if created else "",
+                "raw_data": None,
+            }
+
+    def text_unit_rows(self) -> Iterator[ExportRow]:
+        related: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in self.edges:
+            for chunk_id in edge.chunk_ids:
+                related[chunk_id].append(edge.id)
+        for document_id in self.document_ids:
+            document = self.store.documents.documents([document_id])[document_id]
+            chunks = self.store.documents.chunks(self.leaves[document_id])
+            mentions = self.store.graph.mentions(self.leaves[document_id])
+            for key in self.leaves[document_id]:
+                named = (mention.entity_id for mention in mentions.get(key, ()))
+                yield {
+                    "id": self._unit_id(key),
+                    "human_readable_id": self.units[key],
+                    "text": document.text[slice(*chunks[key].span)],
+                    "n_tokens": count_tokens(chunks[key].text),
+                    "document_id": _sha512(document_id, document.text),
+                    "entity_ids": [make_uuid("entity", entity) for entity in named],
+                    "relationship_ids": related.get(key, []),
+                    "covariate_ids": [],
+                }
+
+    def entity_rows(self) -> Iterator[ExportRow]:
+        descriptions = self.descriptions()
+        for number, (key, entity) in enumerate(self.entities.items()):
+            yield {
+                "id": make_uuid("entity", key),
+                "human_readable_id": number,
+                "title": self.titles[key],
+                "type": entity.type,
+                "description": descriptions.get(key, ""),
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self.mentions[key]],
+                "frequency": len(self.mentions[key]),
+                "degree": self.degrees.get(key, 0),
+            }
+
+    def relationship_rows(self) -> Iterator[ExportRow]:
+        for start in range(0, len(self.edges), _BATCH):
+            batch = self.edges[start : start + _BATCH]
+            descriptions = self.relation_descriptions(batch)
+            for edge in batch:
+                source, target = self.titles[edge.source], self.titles[edge.target]
+                text = join_sentences(descriptions.get(edge.id, ()))
+                degrees = [self.degrees.get(end, 0) for end in (edge.source, edge.target)]
+                yield {
+                    "id": edge.id,
+                    "human_readable_id": edge.number,
+                    "source": source,
+                    "target": target,
+                    "description": describe_relation(source, edge.relation, target, text),
+                    "weight": float(edge.weight),
+                    "combined_degree": sum(degrees),
+                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
+                }
+
+    def community_rows(self) -> Iterator[ExportRow]:
+        within = self.edges_within()
+        for key, (number, community) in self.communities.items():
+            edges = within[key]
+            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
+            chunks.update(chunk for chunk in community.chunk_ids if chunk in self.units)
+            members = [member.entity_id for member in community.members]
+            yield {
+                "id": make_uuid("community", key),
+                **self._place(number, community),
+                "title": f"Community {number}",
+                "entity_ids": [make_uuid("entity", i) for i in members if i in self.entities],
+                "relationship_ids": [edge.id for edge in edges],
+                "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
+                "period": self.period,
+                "size": community.size,
+            }
+
+    def report_rows(self) -> Iterator[ExportRow]:
+        communities = self.store.capabilities.communities
+        if communities is None:
+            return
+        found = communities.reports(list(self.communities))
+        for key, (number, community) in self.communities.items():
+            if key not in found:
+                continue
+            report = found[key]
+            findings = [self._finding(finding) for finding in report.findings]
+            yield {
+                "id": make_uuid("report", key).replace("-", ""),
+                **self._place(number, community),
+                "title": report.title,
+                "summary": report.summary,
+                "full_content": _full_content(report, findings),
+                "rank": report.rating,
+                "rating_explanation": "",
+                "findings": findings,
+                "full_content_json": _full_json(report, findings),
+                "period": self.period,
+                "size": community.size,
+            }
+
+    def _place(self, number: int, community: Community) -> ExportRow:
+        """Return the columns with the position of a community in the hierarchy."""
+        numbered = self.communities
+        parent = numbered.get(community.parent_id or "")
+        return {
+            "human_readable_id": number,
+            "community": number,
+            "level": community.level,
+            "parent": parent[0] if parent else _NO_PARENT,
+            "children": [n for n, child in numbered.values() if child.parent_id == community.id],
+        }
+
+    def _finding(self, finding: Finding) -> dict[str, str]:
+        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
+        summary, _, explanation = finding.text.partition("\n")
+        cited = {self.units[s.chunk_id] for s in finding.supports if s.chunk_id in self.units}
+        reference = write_reference(sorted(cited))
+        return {"explanation": f"{explanation or summary}{reference}", "summary": summary}
+
+    def _unit_id(self, chunk_id: str) -> str:
+        return _sha512("text unit", chunk_id)
 
 
 def make_uuid(*parts: str) -> str:
