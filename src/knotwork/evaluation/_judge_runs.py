@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from knotwork._config import Settings
@@ -185,12 +184,7 @@ class JudgeRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._models.close()
 
     def estimate(self, count: Counter | None = None) -> RunEstimate:
