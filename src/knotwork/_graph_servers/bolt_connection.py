@@ -20,8 +20,8 @@ from knotwork._graph_servers.server_address import ServerAddress
 from knotwork.errors import (
     GraphServerError,
     GraphServerUnavailable,
-    MissingExtra,
     QueryTimeout,
+    required,
 )
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ class BoltConnection:
     """
 
     def __init__(self, address: ServerAddress, *, timeout_s: float = 30.0) -> None:
-        try:
+        with required("A graph database over Bolt", "bolt"):
             import neo4j  # noqa: F401 - its absence is reported now and not with the first use
-        except ImportError as error:
-            raise MissingExtra("A graph database over Bolt", "bolt") from error
         self.address = address
         self._timeout_s = timeout_s
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -33,7 +33,7 @@ from knotwork._indexing.discovery import (
 )
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import too_large_error
-from knotwork.errors import IndexingError, LoadError, MissingExtra
+from knotwork.errors import IndexingError, LoadError, required
 from knotwork.records import content_id
 
 EXTRA = "remote"
@@ -237,10 +237,8 @@ def _nanoseconds(time: object) -> int:
 
 def _open_files(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the key of the object or folder there."""
-    try:
+    with required(f"Reading `{url}`", EXTRA):
         from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise MissingExtra(f"Reading `{url}`", EXTRA) from error
     try:
         files, key = url_to_fs(url)  # of one connection for each process
     except Exception as error:

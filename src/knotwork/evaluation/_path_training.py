@@ -20,7 +20,7 @@ from knotwork._retrieval.paths.path_question import base_form, read_lexicon, rel
 from knotwork._retrieval.paths.path_ranking import find_candidates
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
-from knotwork.errors import ConfigError, MissingExtra, RetrievalError
+from knotwork.errors import ConfigError, RetrievalError, required
 from knotwork.evaluation._datasets import place_of, read_objects
 from knotwork.records import Label, Node, entity_id
 
@@ -332,10 +332,8 @@ def fit_ranker(
     Every question has the same weight. Raises MissingExtra without LightGBM, RetrievalError if no
     question has a right pattern.
     """
-    try:
+    with required("Training a path ranker", "rank"):
         import lightgbm
-    except ImportError as error:
-        raise MissingExtra("Training a path ranker", "rank") from error
     usable = [one for one in examples if one.labels.any()]
     if not usable:
         raise RetrievalError(

@@ -19,7 +19,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError, MissingExtra
+from knotwork.errors import ConfigError, required
 
 if TYPE_CHECKING:
     from knotwork.evaluation._datasets import Dataset
@@ -304,10 +304,8 @@ def draw_means(run: EvaluationRun, target: Path) -> None:
 
     Raises MissingExtra without the extra `plot`, OSError if the file cannot be written.
     """
-    try:
+    with required("A plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("A plot", "plot") from error
     means = {name: outcome.means() for name, outcome in run.runs.items()}
     metrics = list(next(iter(means.values())))
     figure = Figure(figsize=(9, 4.5), layout="constrained")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knotwork.errors import IndexingError, MissingExtra
+from knotwork.errors import IndexingError, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,9 @@ def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]
 
     Raises MissingExtra without the extra `parquet`, IndexingError if the file cannot be read.
     """
-    try:
+    with required("Reading Parquet files", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("Reading Parquet files", "parquet") from error
     try:
         with pq.ParquetFile(path) as file:
             there = set(file.schema_arrow.names)

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Span
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -137,10 +137,8 @@ class WordPieceTokenizer:
     """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        try:
+        with required("A model with a WordPiece vocabulary", "local"):
             from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-        except ImportError as error:
-            raise MissingExtra("A model with a WordPiece vocabulary", "local") from error
         self._tokenizer = Tokenizer(models.WordPiece(dict(vocabulary), unk_token="[UNK]"))  # noqa: S106
         self._tokenizer.normalizer = normalizers.BertNormalizer()
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

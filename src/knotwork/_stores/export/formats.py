@@ -30,7 +30,7 @@ from knotwork._stores.export.reader import (
 )
 from knotwork._text.printable import escape_unsafe
 from knotwork._text.spreadsheet_cells import neutralize_cell
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Edge, Label
 
 if TYPE_CHECKING:
@@ -278,10 +278,8 @@ def _write_rows(
 
 def require_parquet(feature: str) -> None:
     """Raise MissingExtra without the extra `parquet`."""
-    try:
+    with required(feature, "parquet"):
         import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(feature, "parquet") from error
 
 
 def write_parquet_table(target: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]]) -> int:
