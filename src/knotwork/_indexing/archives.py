@@ -336,15 +336,15 @@ class _Listing:
         elif len(named) > _LONGEST_NAME:
             reason = f"has more than {_LONGEST_NAME:,} characters"
         else:
-            return tuple(_as_text(part) for part in parts)
+            return tuple(as_text(part) for part in parts)
         raise LoadError(
             "broken",
-            f"`{self.uri}` has a file named {_as_text(name)[:100]!r}, which {reason}.",
+            f"`{self.uri}` has a file named {as_text(name)[:100]!r}, which {reason}.",
             fix="Such archives are not read: unpack it in a place that is safe, and index that.",
         )
 
     def _refuse(self, reason: str, name: str, what: str, fix: str) -> LoadError:
-        return LoadError(reason, f"`{self.uri}/{_as_text(name)}` {what}.", fix=fix)
+        return LoadError(reason, f"`{self.uri}/{as_text(name)}` {what}.", fix=fix)
 
     def _refuse_special(self, name: str) -> LoadError:
         what = "is a link or a device in an archive, which is not followed"
@@ -416,10 +416,10 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
     return info.filename
 
 
-def _as_text(name: str) -> str:
-    """Return a name that can be stored; bytes that are not UTF-8 are replaced.
+def as_text(name: str) -> str:
+    """Return the name of a file that can be stored; bytes that are not UTF-8 are replaced.
 
-    `tarfile` stands for such bytes by lone surrogates.
+    Python stands for such bytes by lone surrogates.
     """
     try:
         data = name.encode("utf-8", "surrogateescape")

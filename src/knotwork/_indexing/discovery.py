@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.archived_files import ArchivedFile, archived_files, refused_archive
-from knotwork._indexing.archives import ArchiveLimits, archive_kind, enclosing_archive
+from knotwork._indexing.archives import ArchiveLimits, archive_kind, as_text, enclosing_archive
 from knotwork._indexing.loaders.loader_registry import RemoteFile
 from knotwork.errors import IndexingError, LoadError
 
@@ -227,7 +227,7 @@ class _Walk:
         rules = (*_ignore_rules(folder, entries), *folder.rules)
         found: list[_Folder | SourceFile] = []
         for entry in entries:
-            name = _as_text(entry.name)
+            name = as_text(entry.name)
             parts = (*folder.parts, name)
             path = folder.path / entry.name
             is_folder = _is_folder(entry)
@@ -320,15 +320,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _uri(name: str, parts: Sequence[str]) -> str:
-    return _as_text("/".join([name, *parts] if name else parts))
-
-
-def _as_text(name: str) -> str:
-    """Return the name of a file so that it can be stored and compared with patterns.
-
-    Bytes that are invalid in the encoding of the file system are replaced.
-    """
-    return os.fsencode(name).decode("utf-8", "replace")
+    return as_text("/".join([name, *parts] if name else parts))
 
 
 def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:

@@ -22,6 +22,7 @@ from urllib.request import url2pathname
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import checked, run_apart
+from knotwork._indexing.archives import as_text
 from knotwork._indexing.discovery import (
     IGNORE_FILES,
     UNKNOWN_TIME_NS,
@@ -186,7 +187,7 @@ def discover_objects(
         )
     included = GitIgnoreSpec.from_lines(include) if include else None
     excluded = GitIgnoreSpec.from_lines(exclude)
-    parts_of = {tuple(_as_text(name).split("/")): key for name, key in found.items()}
+    parts_of = {tuple(as_text(name).split("/")): key for name, key in found.items()}
     rules = _ignore_rules(files, parts_of, listed)
     chosen = [
         _source("/".join((name_of(root), *parts)), root, key, listed[key])
@@ -305,11 +306,6 @@ def _above(
     """Yield the rules of the folders above a place, the deepest first."""
     for depth in range(len(parts) - 1, -1, -1):
         yield from rules.get(parts[:depth], ())
-
-
-def _as_text(name: str) -> str:
-    """Return the name of an object so that it can be stored."""
-    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _reason(error: Exception) -> str:

@@ -36,24 +36,14 @@ SHOWN_CASES = ("wrong", "changed", "all")
 
 _FILE_OPTIONS = {
     "compare": "Name retrievers to compare with --retrievers.",
-    "budget": "",
-    "show": "",
-    "filters": "",
-    "with_judge": "",
-    "with_conditions": "",
-    "labels": "",
-    "estimate": "",
-    "retry": "",
-    "to_label": "",
+    **dict.fromkeys(("budget", "show", "filters", "with_judge", "with_conditions"), ""),
+    **dict.fromkeys(("labels", "estimate", "retry", "to_label"), ""),
 }
 """Options for a file of questions, with the fix if a folder is given."""
 
-_FOLDER_OPTIONS = {
-    "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
-    "every": "Compare answers with: --compare retrieval.retriever=NAME",
-    "hide_titles": "",
-    "plot": "",
-}
+_FOLDER_OPTIONS = dict.fromkeys(
+    ("retrievers", "every"), "Compare answers with: --compare retrieval.retriever=NAME"
+) | dict.fromkeys(("hide_titles", "plot"), "")
 """Options for a folder, with the fix if a file is given."""
 
 
