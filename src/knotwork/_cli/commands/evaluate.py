@@ -196,7 +196,7 @@ def run_retriever_evaluation(
     from platformdirs import user_cache_path
 
     from knotwork._cli.progress import choose_counter, choose_view
-    from knotwork._indexing.communities import CommunityOptions
+    from knotwork._indexing.communities.detection import CommunityOptions
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
     from knotwork._inference import open_embedder
     from knotwork._inference.model_registry import open_reranker
