@@ -16,9 +16,13 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders import load_document, load_file, supported_suffixes
 from knotwork._indexing.loaders.loader import FORMATS, format_size
-from knotwork._indexing.loaders.loader_registry import LOADERS
+from knotwork._indexing.loaders.loader_registry import (
+    LOADERS,
+    load_document,
+    load_file,
+    supported_suffixes,
+)
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind

@@ -8,10 +8,9 @@ from tests.inference.chat_answers import say
 from tests.inference.model_server import reply, serve
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import Halt, RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
-from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
+from knotwork._inference.model_registry import MODEL_ROLES, ChatModels, chat_model_spec
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
 
 REQUEST = ChatRequest((Message("user", "Who?"),))

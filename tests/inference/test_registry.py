@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from knotwork._config import EmbeddingSettings, SecretRef
-from knotwork._inference import open_embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._inference.openai_embeddings import OpenAIEmbedder
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.testing._embedders import HashingEmbedder

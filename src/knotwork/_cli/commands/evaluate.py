@@ -198,8 +198,7 @@ def run_retriever_evaluation(
     from knotwork._cli.progress import choose_counter, choose_view
     from knotwork._indexing.communities.detection import CommunityOptions
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-    from knotwork._inference import open_embedder
-    from knotwork._inference.model_registry import open_reranker
+    from knotwork._inference.model_registry import open_embedder, open_reranker
     from knotwork._inference.role_models import RoleModels
     from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
