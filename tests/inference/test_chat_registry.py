@@ -64,7 +64,7 @@ def test_unknown_names_say_which_are_valid(monkeypatch):
 
 def test_opening_a_model_loads_no_library_and_asks_no_server():
     code = (
-        "import sys; from knotwork._inference import ChatModels;"
+        "import sys; from knotwork._inference.model_registry import ChatModels;"
         "from knotwork._config import LlmSettings;"
         "m = ChatModels(LlmSettings(model='openai:x', base_url='http://127.0.0.1:9/v1')).open();"
         "assert m.name == 'openai:x';"

@@ -20,7 +20,7 @@ REQUEST = ChatRequest((Message("user", "Name a city in France."),), max_output_t
 ASK_AND_WAIT = """
 import sys
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
+from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.chat import ChatRequest, Message
 model = ChatModels(LlmSettings(model="gguf:" + sys.argv[1], context_window=512)).open()
 model.complete(ChatRequest((Message("user", "Hello"),), max_output_tokens=2))
