@@ -19,7 +19,7 @@ from knotwork.agents import Chat, ask_agent
 from knotwork.demo import open_sample
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.evaluation import JudgeCase, judge
-from knotwork.evaluation._judge_requests import ask_about_answer
+from knotwork.evaluation._judge_requests import ask_judge
 from knotwork.records import Query
 from knotwork.testing import ScriptedChatModel
 from knotwork.testing._embedders import HashingEmbedder
@@ -141,7 +141,7 @@ def test_a_judge_asks_with_them(folder):
     brain = word_judge()
     model, inner = own_model(folder, lambda request: brain.complete(request).text)
     judge(model, [case], embedder=HashingEmbedder(8))
-    ask_about_answer("refusal", "Who?", "Nobody.", prompts=model.prompts).send(model)
+    ask_judge("refusal", "Who?", answer="Nobody.", prompts=model.prompts).send(model)
     assert all(MARK in "".join(m.content for m in r.messages) for r in inner.requests)
     assert len(inner.requests) == 7
 

@@ -120,7 +120,7 @@ def test_workers_use_it(example, index):
     program = (
         "from functools import partial\n"
         "from pathlib import Path\n"
-        "from knotwork._indexing.loaders import load_file\n"
+        "from knotwork._indexing.loaders.loader_registry import load_file\n"
         "from knotwork._indexing.preparation import Recipe, WorkerPreparer\n"
         "from knotwork._indexing.prepared import Candidate\n"
         "from knotwork._indexing.reading_limits import ReadingLimits\n"

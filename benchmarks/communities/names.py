@@ -23,9 +23,10 @@ from stability import lowest, read_documents
 import knotwork
 from knotwork._graph.communities import modularity, numbered
 from knotwork._graph.hierarchy import DivisionOptions
-from knotwork._indexing.communities import CommunityOptions, detection
+from knotwork._indexing.communities import detection
 from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
+    CommunityOptions,
     Network,
     detect_communities,
     read_network,

@@ -23,13 +23,15 @@ import numpy as np
 import knotwork
 from knotwork._graph.communities import modularity, numbered
 from knotwork._graph.hierarchy import DivisionOptions, match_groups
-from knotwork._indexing.communities import CommunityOptions, refresh_communities, refresh_reports
 from knotwork._indexing.communities.detection import (
+    CommunityOptions,
     Network,
     detect_communities,
     read_network,
+    refresh_communities,
     stored_communities,
 )
+from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._stores.base import Store
 from knotwork.records import Community, Document
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from graphs import Triple, open_graph, read_questions, read_triples
 
-from knotwork._inference import open_embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.paths.boosted_trees import parse_trees
 from knotwork._retrieval.paths.path_ranking import SHIPPED_MODEL
 from knotwork._retrieval.paths.path_retriever import PathsRetriever, Stages

@@ -26,8 +26,8 @@ from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork._inference import open_embedder
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_builder import build_retriever

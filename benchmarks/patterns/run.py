@@ -27,9 +27,10 @@ from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
 
 from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
-from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.communities.detection import refresh_communities
+from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._indexing.embedding import Embedding
-from knotwork._inference import open_embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store

@@ -23,8 +23,8 @@ from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
 from knotwork._graph.pagerank import personalized_pagerank
-from knotwork._inference import open_embedder
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.entity.graph_walks import near_seeds
 from knotwork._retrieval.evidence_builder import rank

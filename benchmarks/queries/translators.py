@@ -26,8 +26,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from knotwork._inference import open_embedder
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.queries.cypher_target import CypherGraph
 from knotwork._retrieval.queries.cypher_templates import (
     MatchingTranslator,

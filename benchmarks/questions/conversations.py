@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 from sets import SETS
 
 from knotwork._config import load_settings
-from knotwork._inference import open_embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.base import Store

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader_registry import load_document
 
 A4_INCHES = (8.27, 11.69)
 MARGIN_INCHES = 1.0

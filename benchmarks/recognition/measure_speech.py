@@ -31,7 +31,7 @@ from benchmarks.recognition.spoken import (
 )
 from tests.indexing.sound_files import sound_file
 
-from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.loaders.sound import SAMPLE_RATE
 
 

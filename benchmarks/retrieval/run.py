@@ -31,8 +31,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sets import SETS, BenchmarkSet
 from tables import fill_tables
 
-from knotwork._inference import open_embedder
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store

@@ -22,8 +22,8 @@ from summary import percent, points, show_p
 from tables import fill_marks, table
 from variants import Facts, Variant, build_variant
 
-from knotwork._inference import open_embedder
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor import Extractor

@@ -23,7 +23,8 @@ import numpy as np
 from remixed import DIMENSION, ask, build, unit
 from search import KnownVectors, run_apart, timed_calls
 
-from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.communities.detection import refresh_communities
+from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS

@@ -25,9 +25,9 @@ from typing import Any
 import knotwork
 from knotwork._config import Settings
 from knotwork._indexing.changes import Tier
-from knotwork._inference import open_embedder
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._text.token_counts import count_tokens
 from knotwork.evaluation._datasets import Dataset, load_dataset
 from knotwork.evaluation._metrics import compare_paired

@@ -48,7 +48,8 @@ of the command line and the ``http_status`` of the service are attributes of eac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 __all__ = [
@@ -177,6 +178,15 @@ class MissingExtra(ConfigError):
             fix=f"Install it with: pip install 'knotwork[{extra}]'",
         )
         self.extra = extra
+
+
+@contextmanager
+def required(feature: str, extra: str) -> Iterator[None]:
+    """Raise MissingExtra if an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(feature, extra) from error
 
 
 class StoreError(KnotworkError):

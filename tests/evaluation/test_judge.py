@@ -26,7 +26,7 @@ from knotwork.evaluation._judge import (
     plan_judging,
 )
 from knotwork.evaluation._judge_labels import case_as_record
-from knotwork.evaluation._judge_requests import ask_about_answer
+from knotwork.evaluation._judge_requests import ask_judge
 from knotwork.testing import ScriptedChatModel
 
 CASE = JudgeCase(
@@ -179,7 +179,7 @@ def test_usual_ways_to_write_verdicts_are_read(reply):
     ("reply", "verdict"), [("Yes.", True), ("1 | no", False), ("否", False), ("yes\nno", None)]
 )
 def test_a_single_verdict_needs_no_label(reply, verdict):
-    call = ask_about_answer("refusal", "Who?", "Nobody knows.")
+    call = ask_judge("refusal", "Who?", answer="Nobody knows.")
     model = scripted_judge({"refusal": reply})
     if verdict is None:
         with pytest.raises(Unparsable):

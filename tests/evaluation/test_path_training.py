@@ -11,7 +11,6 @@ from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.evaluation._path_training import (
     PathQuestion,
-    PathTrainingSettings,
     collect_examples,
     fit_ranker,
     make_path_questions,
@@ -21,7 +20,7 @@ from knotwork.evaluation._path_training import (
 )
 from knotwork.records import entity_id
 
-SMALL = PathTrainingSettings(trees=12, least_in_leaf=5)
+SMALL = {"trees": 12, "least_in_leaf": 5}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def test_questions_about_a_chinese_graph_are_chinese():
 def test_training_reports_what_it_did_and_its_model_ranks(films, tmp_path):
     pytest.importorskip("lightgbm")
     questions = make_path_questions(films, count=40)
-    report = train_ranker(films, questions, settings=SMALL)
+    report = train_ranker(films, questions, **SMALL)
     assert report.questions == len(questions)
     assert 0 < report.held_back < report.usable
     assert 0.0 <= report.right_at_1 <= report.right_at_3 <= 1.0
@@ -57,7 +56,7 @@ def test_training_reports_what_it_did_and_its_model_ranks(films, tmp_path):
     path = tmp_path / "paths.model"
     path.write_text(report.model)
     assert PathsRetriever(store=films, options=PathsRetriever.Options(trees=path))
-    assert report.model == train_ranker(films, questions, settings=SMALL).model
+    assert report.model == train_ranker(films, questions, **SMALL).model
 
 
 def test_questions_without_a_path_cannot_train(films):

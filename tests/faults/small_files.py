@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import knotwork
-from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork.testing._loader_contract import check_blocks
 
 

@@ -19,7 +19,7 @@ from tests.indexing.office_files import make_docx
 import knotwork
 from knotwork._indexing.archives import ArchiveLimits, ForwardReader, list_archive
 from knotwork._indexing.discovery import discover
-from knotwork._indexing.loaders import load_file
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork.errors import IndexingError, LoadError
 
 pytestmark = pytest.mark.slow

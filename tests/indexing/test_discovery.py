@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS, discover
-from knotwork._indexing.loaders import load_file
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork.errors import IndexingError, LoadError
 
 

@@ -17,11 +17,11 @@ from tests.indexing.office_files import make_docx, simple_docx
 import knotwork
 from knotwork._config import IndexSettings
 from knotwork._indexing import worker_pool
-from knotwork._indexing.loaders import load_document
 from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
     LOADERS,
     ReadElsewhere,
+    load_document,
     may_be_light,
 )
 from knotwork._indexing.preparation import Recipe, WorkerPreparer
@@ -328,7 +328,7 @@ def registered(monkeypatch):
 
 
 def prepared(path, uri):
-    from knotwork._indexing.loaders import load_file
+    from knotwork._indexing.loaders.loader_registry import load_file
 
     preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits())
     try:

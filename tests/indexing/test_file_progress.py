@@ -8,7 +8,8 @@ from tests.indexing.office_files import draw_page, make_picture
 
 from knotwork._indexing import file_progress
 from knotwork._indexing.file_progress import listening, report_share
-from knotwork._indexing.loaders import load_document, recognition
+from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.worker_pool import WorkerPool
 

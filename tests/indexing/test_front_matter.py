@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._indexing.loaders import load_document
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.splitters import SPLITTERS, make_splitter
 from knotwork._text.visible import visible_text
 

@@ -23,14 +23,14 @@ from tests.indexing.office_files import (
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import Source, audio, speech
+from knotwork._indexing.loaders import audio, speech
 from knotwork._indexing.loaders.audio import AudioLoader
 from knotwork._indexing.loaders.calendars import CalendarLoader
 from knotwork._indexing.loaders.docx import WordLoader
 from knotwork._indexing.loaders.epub import EpubLoader
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.json_records import JsonLoader
-from knotwork._indexing.loaders.loader import FORMATS
+from knotwork._indexing.loaders.loader import FORMATS, Source
 from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.markup import MarkupLoader

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from knotwork._indexing.loaders import load_document, supported_suffixes
-from knotwork._indexing.loaders.loader_registry import LOADERS, _make_plugin_loaders
+from knotwork._indexing.loaders.loader_registry import (
+    LOADERS,
+    _make_plugin_loaders,
+    load_document,
+    supported_suffixes,
+)
 from knotwork._registry import Entry
 from knotwork._service.uploads import ReceivedFile, check_content
 from knotwork.errors import LoadError

@@ -16,9 +16,13 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders import load_document, load_file, supported_suffixes
 from knotwork._indexing.loaders.loader import FORMATS, format_size
-from knotwork._indexing.loaders.loader_registry import LOADERS
+from knotwork._indexing.loaders.loader_registry import (
+    LOADERS,
+    load_document,
+    load_file,
+    supported_suffixes,
+)
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
@@ -47,7 +51,7 @@ def test_every_format_is_read():
 def test_a_file_imports_the_loader_of_its_format_alone():
     code = (
         "import sys\n"
-        "from knotwork._indexing.loaders import load_document\n"
+        "from knotwork._indexing.loaders.loader_registry import load_document\n"
         "load_document(b'The pump.', uri='a.txt')\n"
         "print([m for m in sys.modules if m.startswith('knotwork._indexing.loaders.')])\n"
         "print('parsers:', {'lxml', 'markdown_it', 'docx', 'openpyxl'} & set(sys.modules))\n"

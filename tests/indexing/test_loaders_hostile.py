@@ -20,7 +20,8 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders import load_document, loader
+from knotwork._indexing.loaders import loader
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
 from knotwork.records import Document

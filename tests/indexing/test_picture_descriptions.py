@@ -17,8 +17,8 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
-from knotwork._indexing.loaders import load_file, load_undescribed, recognition
-from knotwork._indexing.loaders.loader_registry import describe
+from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader_registry import describe, load_file, load_undescribed
 from knotwork._indexing.picture_describer import read_description
 from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate

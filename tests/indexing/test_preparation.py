@@ -15,7 +15,7 @@ from tests.indexing.pipeline_fakes import make_text
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork._indexing.loaders import load_file
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.preparation import (
     WORTH_BYTES,
     Recipe,

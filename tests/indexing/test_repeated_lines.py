@@ -12,8 +12,9 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._config import IndexSettings
 from knotwork._indexing.commits import remove_sources
-from knotwork._indexing.loaders import Content, load_document
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
+from knotwork._indexing.loaders.loader import Content
+from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.sources import select_entries, select_files, store_roots
 from knotwork._stores.urls import open_store

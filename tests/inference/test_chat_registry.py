@@ -9,10 +9,9 @@ from tests.inference.model_server import reply, serve
 
 from knotwork._cancellation import Cancellation, Cancelled, in_context
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
-from knotwork._inference.model_registry import MODEL_ROLES, chat_model_spec
+from knotwork._inference.model_registry import MODEL_ROLES, ChatModels, chat_model_spec
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable, UnknownName
 
 REQUEST = ChatRequest((Message("user", "Who?"),))
@@ -66,7 +65,7 @@ def test_unknown_names_say_which_are_valid(monkeypatch):
 
 def test_opening_a_model_loads_no_library_and_asks_no_server():
     code = (
-        "import sys; from knotwork._inference import ChatModels;"
+        "import sys; from knotwork._inference.model_registry import ChatModels;"
         "from knotwork._config import LlmSettings;"
         "m = ChatModels(LlmSettings(model='openai:x', base_url='http://127.0.0.1:9/v1')).open();"
         "assert m.name == 'openai:x';"

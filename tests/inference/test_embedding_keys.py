@@ -1,4 +1,4 @@
-from knotwork._inference import PassageText, embedding_key
+from knotwork._inference.embedder import PassageText, embedding_key
 from knotwork.records import Span
 
 

@@ -10,11 +10,10 @@ from tests.inference.model_server import Reply, reply, serve
 from knotwork._config import LlmSettings, SecretRef, SettingTable
 from knotwork._diagnosis.model_trials import list_models
 from knotwork._diagnosis.models import check_chat_models
-from knotwork._inference import ChatModels
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
-from knotwork._inference.model_registry import role_settings
+from knotwork._inference.model_registry import ChatModels, role_settings
 from knotwork._inference.role_models import RoleModels
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, ModelUnavailable

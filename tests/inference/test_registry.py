@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from knotwork._config import EmbeddingSettings, SecretRef
-from knotwork._inference import open_embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._inference.openai_embeddings import OpenAIEmbedder
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.testing._embedders import HashingEmbedder
@@ -47,7 +47,7 @@ def test_a_missing_extra_is_named(monkeypatch):
 def test_opening_the_local_model_loads_no_library():
     pytest.importorskip("sentence_transformers")
     code = (
-        "import sys; from knotwork._inference import open_embedder;"
+        "import sys; from knotwork._inference.model_registry import open_embedder;"
         "e = open_embedder('local:all-MiniLM-L6-v2');"
         "assert e.name == 'local:all-MiniLM-L6-v2';"
         "assert not {'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)"

@@ -12,10 +12,9 @@ from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable, load_settings
 from knotwork._diagnosis.installation import check_secrets
 from knotwork._diagnosis.models import check_chat_models
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
-from knotwork._inference.model_registry import calls_at_once, price_table, role_settings
+from knotwork._inference.model_registry import ChatModels, calls_at_once, price_table, role_settings
 from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.role_models import ModelRun

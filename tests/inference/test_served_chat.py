@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.model_registry import ChatModels
 from knotwork.testing._chat_contract import ChatModelContract, ask, read_stream
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 

@@ -10,9 +10,9 @@ from tests.inference.chat_answers import say
 from tests.inference.model_server import serve
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import RateLimiter, StatedLimits, read_duration
 from knotwork._inference.chat import ChatRequest, Message
+from knotwork._inference.model_registry import ChatModels
 
 NOON = datetime(2026, 1, 27, 12, tzinfo=UTC)
 

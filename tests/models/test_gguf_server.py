@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
 from knotwork._inference.local_models.gguf_server import GgufServer
+from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, ModelError
 
@@ -20,7 +20,7 @@ REQUEST = ChatRequest((Message("user", "Name a city in France."),), max_output_t
 ASK_AND_WAIT = """
 import sys
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels
+from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.chat import ChatRequest, Message
 model = ChatModels(LlmSettings(model="gguf:" + sys.argv[1], context_window=512)).open()
 model.complete(ChatRequest((Message("user", "Hello"),), max_output_tokens=2))

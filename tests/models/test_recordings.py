@@ -53,7 +53,7 @@ def test_spoken_answers_are_found_and_cited_with_their_times(talks, speeches):
 
 @pytest.fixture(scope="module")
 def load(whisper_model):
-    from knotwork._indexing.loaders import load_document
+    from knotwork._indexing.loaders.loader_registry import load_document
 
     def loaded(samples):
         data = sound_file(samples, ".flac")

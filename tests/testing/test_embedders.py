@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._inference import PassageText
+from knotwork._inference.embedder import PassageText
 from knotwork.records import Span
 from knotwork.testing._embedder_contract import EmbedderContract
 from knotwork.testing._embedders import HashingEmbedder

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.testing.broken_parts import UNSENDABLE, broken, caught
 
-from knotwork._indexing.loaders import Content, Source
+from knotwork._indexing.loaders.loader import Content, Source
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork.errors import LoadError
 from knotwork.records import (

@@ -6,7 +6,7 @@ A model may judge them (`--judge`), and conditions may be tried (`--robustness`)
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,8 +110,7 @@ def evaluate_file(
     if shown == "changed" and not compared:
         raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
-    texts = [question.text for question in questions]
-    opened = _open_all(session, texts, sides, after)
+    opened = _open_all(session, [question.text for question in questions], sides, after)
     for _, base in opened:
         base.filtered_store(filters)  # raises for an invalid filter before the first question
     runs: list[AnswerRun] = []
@@ -181,7 +180,13 @@ def _ask_all(
     with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
         note_empty_index(session.terminal, opened)
         missing = missing_documents(opened, questions)
-        _note_missing(session.terminal, missing, store)
+        unknown = [
+            f"Line {question.line}: no document `{join_lines(uri)}` in {store}."
+            for uri, question in missing.items()
+        ]
+        if len(unknown) > _SHOWN_NAMES:  # their names may be misspelt
+            unknown[_SHOWN_NAMES:] = [f"… and {len(unknown) - _SHOWN_NAMES:,} more documents."]
+        session.terminal.notes(unknown, style="yellow")
         for item in ask_questions(opened, questions, filters=filters, budget=budget):
             answers.append(item)
             counter.count(f"Asking ({name})", len(answers), len(questions))
@@ -190,16 +195,6 @@ def _ask_all(
         noted = count_of(sum(bool(item.answer.notes) for item in answers), "answer")
         session.terminal.note(f"{noted} with a note ({name}), as: {notes[0]}", style="yellow")
     return AnswerRun(name, store, tuple(answers), measure_answers(answers), tuple(missing))
-
-
-def _note_missing(terminal: Terminal, missing: Mapping[str, AnswerQuestion], store: str) -> None:
-    """Warn about gold documents that are not in the index. Their names may be misspelt."""
-    for name, question in list(missing.items())[:_SHOWN_NAMES]:
-        terminal.note(
-            f"Line {question.line}: no document `{join_lines(name)}` in {store}.", style="yellow"
-        )
-    if len(missing) > _SHOWN_NAMES:
-        terminal.note(f"… and {len(missing) - _SHOWN_NAMES:,} more documents.", style="yellow")
 
 
 def print_runs(
@@ -387,7 +382,6 @@ def _judge(
 
 
 def _describe_judging(found: JudgedRun | RunEstimate | None) -> dict[str, Any]:
-    """Return what was judged, or what that would cost, as JSON."""
     if isinstance(found, JudgedRun):
         return describe_judged_run(found)
     return {} if found is None else {"estimate": describe_estimate(found)}

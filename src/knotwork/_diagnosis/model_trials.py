@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from knotwork._config import LlmSettings
-from knotwork._inference import ChatModels, ChatRequest, ModelRole
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
+    ChatRequest,
     Message,
     TokenUsage,
     estimate_input_tokens,
 )
 from knotwork._inference.context_windows import read_listed_window
-from knotwork._inference.model_registry import roles_by_model
+from knotwork._inference.model_registry import ChatModels, ModelRole, roles_by_model
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._synthesis.answer_writer import make_answer_request
 from knotwork._synthesis.messages import no_answer

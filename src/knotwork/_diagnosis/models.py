@@ -19,23 +19,19 @@ from knotwork._indexing.picture_describer import (
     UNDESCRIBED_FIX,
     find_blindness,
 )
-from knotwork._inference import (
-    ChatModels,
-    ChatRequest,
-    Message,
-    ModelRole,
-    PassageText,
-    open_embedder,
-)
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatModel, ChatReply, is_mostly_thinking
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, is_mostly_thinking
+from knotwork._inference.embedder import PassageText
 from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_EMBEDDER,
     NO_READER,
+    ChatModels,
+    ModelRole,
     explain_choice,
     follows_index,
+    open_embedder,
     open_reader,
     roles_by_model,
 )

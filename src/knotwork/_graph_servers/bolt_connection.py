@@ -20,8 +20,8 @@ from knotwork._graph_servers.server_address import ServerAddress
 from knotwork.errors import (
     GraphServerError,
     GraphServerUnavailable,
-    MissingExtra,
     QueryTimeout,
+    required,
 )
 
 if TYPE_CHECKING:
@@ -71,10 +71,8 @@ class BoltConnection:
     """
 
     def __init__(self, address: ServerAddress) -> None:
-        try:
+        with required("A graph database over Bolt", "bolt"):
             import neo4j  # noqa: F401 - its absence is reported now and not with the first use
-        except ImportError as error:
-            raise MissingExtra("A graph database over Bolt", "bolt") from error
         self.address = address
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

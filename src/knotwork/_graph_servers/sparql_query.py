@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from knotwork.errors import MissingExtra, QueryRefused, QuerySyntaxError
+from knotwork.errors import QueryRefused, QuerySyntaxError, required
 
 MOST_CHARACTERS = 50_000
 SELECT, ASK, CONSTRUCT, DESCRIBE = FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
@@ -74,10 +74,8 @@ def check_sparql(text: str) -> CheckedSparql:
 
 
 def _parse(text: str) -> None:
-    try:
+    with required("A SPARQL source", "rdf"):
         from pyoxigraph import Store
-    except ImportError as error:
-        raise MissingExtra("A SPARQL source", "rdf") from error
     whole = f"{text}\n{_END}"
     try:
         Store().query(whole)

@@ -21,7 +21,6 @@ from knotwork._indexing.archives import (
     COMPRESSIONS,
     ArchiveLimits,
     ArchiveMember,
-    Refusal,
     Step,
     list_archive,
     unpacked,
@@ -46,6 +45,11 @@ class ArchivedFile:
     kept_in: str = ""
 
     @property
+    def is_listed(self) -> bool:
+        """False for the archive itself, if it cannot be listed."""
+        return bool(self.member.parts)
+
+    @property
     def place(self) -> Path:
         """The path that the file would have if the archive were a folder."""
         return self.archive.joinpath(*self.member.parts)
@@ -53,8 +57,7 @@ class ArchivedFile:
     def read(self, *, uri: str, max_file_mb: float) -> bytes:
         """Return the bytes of the file. Raises LoadError, as `load_file` does."""
         if self.member.refusal is not None:
-            reason, message, fix = self.member.refusal
-            raise LoadError(reason, message, fix=fix)
+            raise self.member.refusal
         if self.member.size > max_file_mb * MEGABYTE:
             raise too_large_error(uri, self.member.size, max_file_mb)
         try:
@@ -157,19 +160,6 @@ def archived_files(path: Path, uri: str, limits: ArchiveLimits) -> list[Archived
     return None if members is None else [ArchivedFile(path, stamp, m) for m in members]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedArchive:
-    """An archive that cannot be listed; reading it raises the reason."""
-
-    archive: Path
-    refusal: Refusal
-
-    @property
-    def place(self) -> Path:
-        """The path of the archive."""
-        return self.archive
-
-    def read(self, *, uri: str, max_file_mb: float) -> bytes:  # noqa: ARG002 - of the protocol
-        """Raise LoadError."""
-        reason, message, fix = self.refusal
-        raise LoadError(reason, message, fix=fix)
+def refused_archive(path: Path, error: LoadError) -> ArchivedFile:
+    """Return an archive that cannot be listed, as a file whose reading raises the reason."""
+    return ArchivedFile(path, (0, 0), ArchiveMember((), (), "", error))

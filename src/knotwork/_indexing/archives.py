@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
@@ -100,18 +100,6 @@ class ArchiveLimits:
         return cls(settings.max_archive_mb, settings.max_archive_files, settings.max_file_mb)
 
 
-class Refusal(NamedTuple):
-    """Why a file in an archive is not read; the arguments of LoadError."""
-
-    reason: str
-    message: str
-    fix: str
-
-    @classmethod
-    def of(cls, error: LoadError) -> Refusal:
-        return cls(error.reason, error.message, error.fix)
-
-
 class Step(NamedTuple):
     """Where a file is in an archive of a ``kind``: its position in the directory of a ZIP file, or
     its offset in an unpacked TAR file; and its size in bytes.
@@ -132,7 +120,7 @@ class ArchiveMember:
     parts: tuple[str, ...]
     steps: tuple[Step, ...]
     version: str
-    refusal: Refusal | None = None
+    refusal: LoadError | None = None
 
     @property
     def size(self) -> int:
@@ -175,7 +163,7 @@ class _Entry(NamedTuple):
     name: str
     step: Step
     version: str
-    refusal: Refusal | None
+    refusal: LoadError | None
     data: bytes = b""
 
 
@@ -221,14 +209,16 @@ class _Listing:
             return [member]
         uri = "/".join((self.uri, *parts))
         if self.level >= DEEPEST:
-            return [replace(member, refusal=_too_deep(uri))]
+            what = f"is in {DEEPEST} archives; archives are read to this depth"
+            fix = "Unpack it, and index its files."
+            return [replace(member, refusal=self._refuse("too_large", entry.name, what, fix))]
         if entry.step.size > self.limits.max_file_mb * MEGABYTE:
             return [member]  # reading it reports the limit
         inner = replace(self, uri=uri, level=self.level + 1)
         try:
             listed = inner.members(kind, io.BytesIO(entry.data), len(entry.data))
         except LoadError as error:
-            return [replace(member, refusal=Refusal.of(error))]
+            return [replace(member, refusal=error)]
         if listed is None:
             return [member]
         return [replace(m, parts=(*parts, *m.parts), steps=(entry.step, *m.steps)) for m in listed]
@@ -346,17 +336,17 @@ class _Listing:
         elif len(named) > _LONGEST_NAME:
             reason = f"has more than {_LONGEST_NAME:,} characters"
         else:
-            return tuple(_as_text(part) for part in parts)
+            return tuple(as_text(part) for part in parts)
         raise LoadError(
             "broken",
-            f"`{self.uri}` has a file named {_as_text(name)[:100]!r}, which {reason}.",
+            f"`{self.uri}` has a file named {as_text(name)[:100]!r}, which {reason}.",
             fix="Such archives are not read: unpack it in a place that is safe, and index that.",
         )
 
-    def _refuse(self, reason: str, name: str, what: str, fix: str) -> Refusal:
-        return Refusal(reason, f"`{self.uri}/{_as_text(name)}` {what}.", fix)
+    def _refuse(self, reason: str, name: str, what: str, fix: str) -> LoadError:
+        return LoadError(reason, f"`{self.uri}/{as_text(name)}` {what}.", fix=fix)
 
-    def _refuse_special(self, name: str) -> Refusal:
+    def _refuse_special(self, name: str) -> LoadError:
         what = "is a link or a device in an archive, which is not followed"
         return self._refuse("not_a_file", name, what, "Leave it out with `exclude`.")
 
@@ -405,14 +395,6 @@ class _Listing:
         )
 
 
-def _too_deep(uri: str) -> Refusal:
-    return Refusal(
-        "too_large",
-        f"`{uri}` is in {DEEPEST} archives; archives are read to this depth.",
-        "Unpack it, and index its files.",
-    )
-
-
 def _zip_name(info: zipfile.ZipInfo) -> str:
     """Return the name of a file in a ZIP file; programs write UTF-8 or GB 18030 without saying so.
 
@@ -434,10 +416,10 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
     return info.filename
 
 
-def _as_text(name: str) -> str:
-    """Return a name that can be stored; bytes that are not UTF-8 are replaced.
+def as_text(name: str) -> str:
+    """Return the name of a file that can be stored; bytes that are not UTF-8 are replaced.
 
-    `tarfile` stands for such bytes by lone surrogates.
+    Python stands for such bytes by lone surrogates.
     """
     try:
         data = name.encode("utf-8", "surrogateescape")
@@ -470,21 +452,6 @@ class _GuardedFile:
         """Leave the file open: it belongs to the caller."""
 
 
-class _Decompressor(Protocol):
-    """What `bz2` and `lzma` have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 class _Gzip:
     """A decompressor of gzip with the interface of those of `bz2` and `lzma`."""
 
@@ -507,7 +474,7 @@ class _Gzip:
         return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
 
 
-def _decompressor(kind: str) -> _Decompressor:
+def _decompressor(kind: str) -> _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor:
     if kind == "gz":
         return _Gzip()
     if kind == "bz2":
@@ -549,9 +516,8 @@ class ForwardReader:
     def __init__(self, parts: Iterator[bytes], check: Callable[[int], None]) -> None:
         self._parts = parts
         self._check = check
-        self._buffer = b""
-        self._start = 0  # of the buffer
-        self._position = 0
+        self._held = memoryview(b"")
+        self._position = self._made = 0
         self._before = b""  # the last byte before the position: `tarfile` reads it again
         self.last_block = b""
 
@@ -568,40 +534,33 @@ class ForwardReader:
         if whence != 0 or offset < self._position - len(self._before):
             raise ValueError("a position before what was read")
         if offset < self._position:
-            self._buffer = self._before + self._rest_of_buffer()
-            self._start = self._position = offset
-            self._before = b""
-        else:
-            for _ in self.parts(offset - self._position, exact=False):
-                check_cancelled()
+            self._held = memoryview(self._before + bytes(self._held))
+            self._position, self._before = offset, b""
+        for _ in self.parts(offset - self._position, exact=False):
+            check_cancelled()
         return self._position
 
     def parts(self, size: int, *, exact: bool = True) -> Iterator[bytes]:
         """Yield the next ``size`` bytes. Raises EOFError if they end before, and ``exact``."""
-        left = size
-        while left > 0:
-            held = self._rest_of_buffer()
-            if not held:
-                self._start = self._position
-                self._buffer = held = next(self._parts, b"")
-                if not held:
-                    if exact:
-                        raise EOFError("it is cut off")
+        while size > 0:
+            if not self._held:
+                self._held = memoryview(next(self._parts, b""))
+                self._made += len(self._held)
+                if not self._held and exact:
+                    raise EOFError("it is cut off")
+                if not self._held:
                     return
-                self._check(self._start + len(held))
-            part = held[:left]
+                self._check(self._made)
+            part, self._held = bytes(self._held[:size]), self._held[size:]
             self._position += len(part)
             self._before = part[-1:]
-            left -= len(part)
+            size -= len(part)
             yield part
 
     def rest(self) -> Iterator[bytes]:
         """Yield all that follows."""
         while part := b"".join(self.parts(_PART_BYTES, exact=False)):
             yield part
-
-    def _rest_of_buffer(self) -> bytes:
-        return self._buffer[self._position - self._start :]
 
     def close(self) -> None:
         """Do nothing: the file below belongs to the caller."""

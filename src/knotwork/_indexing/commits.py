@@ -41,7 +41,7 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._indexing.file_reading import read_files
 from knotwork._indexing.kept_vectors import drop_kept_vectors, find_kept_vectors, keep_vectors
-from knotwork._indexing.loaders import load_file
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.resolution.resolver import RULES_META

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.archived_files import ArchivedFile, RefusedArchive, archived_files
-from knotwork._indexing.archives import ArchiveLimits, Refusal, archive_kind, enclosing_archive
+from knotwork._indexing.archived_files import ArchivedFile, archived_files, refused_archive
+from knotwork._indexing.archives import ArchiveLimits, archive_kind, as_text, enclosing_archive
 from knotwork._indexing.loaders.loader_registry import RemoteFile
 from knotwork.errors import IndexingError, LoadError
 
@@ -131,7 +131,7 @@ def discover(
 
 def place_of(source: SourceFile) -> Path:
     """Return the path of a file of this machine; in an archive, as if that were a folder."""
-    if isinstance(source.path, ArchivedFile | RefusedArchive):
+    if isinstance(source.path, ArchivedFile):
         return source.path.place
     assert isinstance(source.path, Path), "a walk finds files of this machine"
     return source.path
@@ -182,7 +182,7 @@ def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
         if place == path or path in place.parents:
             uri = _uri(path.name, place.relative_to(path).parts)
             yield replace(source, uri=uri, root=str(path))
-        elif isinstance(source.path, RefusedArchive):
+        elif isinstance(source.path, ArchivedFile) and not source.path.is_listed:
             yield source
 
 
@@ -227,7 +227,7 @@ class _Walk:
         rules = (*_ignore_rules(folder, entries), *folder.rules)
         found: list[_Folder | SourceFile] = []
         for entry in entries:
-            name = _as_text(entry.name)
+            name = as_text(entry.name)
             parts = (*folder.parts, name)
             path = folder.path / entry.name
             is_folder = _is_folder(entry)
@@ -254,7 +254,7 @@ class _Walk:
         try:
             members = archived_files(_absolute(path), itself.uri, self._archives)
         except LoadError as error:
-            return [replace(itself, path=RefusedArchive(_absolute(path), Refusal.of(error)))]
+            return [replace(itself, path=refused_archive(_absolute(path), error))]
         except OSError:
             return [itself]  # loading it reports the reason
         if members is None:
@@ -320,15 +320,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _uri(name: str, parts: Sequence[str]) -> str:
-    return _as_text("/".join([name, *parts] if name else parts))
-
-
-def _as_text(name: str) -> str:
-    """Return the name of a file so that it can be stored and compared with patterns.
-
-    Bytes that are invalid in the encoding of the file system are replaced.
-    """
-    return os.fsencode(name).decode("utf-8", "replace")
+    return as_text("/".join([name, *parts] if name else parts))
 
 
 def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:

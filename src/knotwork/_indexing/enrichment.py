@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from knotwork._indexing.changes import Tier
-from knotwork._indexing.communities import ReportChanges
 from knotwork._indexing.communities.detection import CommunityOptions
-from knotwork._indexing.communities.index_reports import is_current, update_in_steps
+from knotwork._indexing.communities.index_reports import ReportChanges, is_current, update_in_steps
 from knotwork._indexing.communities.report_writer import TASK as REPORT_TASK
 from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._indexing.description_vectors import embed_descriptions

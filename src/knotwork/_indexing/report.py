@@ -13,7 +13,7 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities import ReportChanges
+    from knotwork._indexing.communities.index_reports import ReportChanges
     from knotwork._indexing.entity_descriptions import DescriptionChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
     from knotwork._transform.strict_schema import LeftOut

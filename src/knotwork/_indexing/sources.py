@@ -51,10 +51,15 @@ from knotwork._indexing.discovery import (
     source_file,
 )
 from knotwork._indexing.file_reading import read_files
-from knotwork._indexing.loaders import load_edge_keys, load_file, load_undescribed
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork._indexing.loaders.loader_registry import RemoteFile, may_be_light
+from knotwork._indexing.loaders.loader_registry import (
+    RemoteFile,
+    load_edge_keys,
+    load_file,
+    load_undescribed,
+    may_be_light,
+)
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.reading_limits import PROCESS_FAILURES, ReadingLimits
 from knotwork._indexing.stored_objects import (
@@ -182,7 +187,8 @@ def _kept(file: SourceFile, kept_in: Path) -> SourceFile:
 
 def _listed_archives(files: Iterable[SourceFile]) -> frozenset[Path]:
     """Return the archives whose files were found."""
-    return frozenset(file.path.archive for file in files if isinstance(file.path, ArchivedFile))
+    archived = (file.path for file in files if isinstance(file.path, ArchivedFile))
+    return frozenset(path.archive for path in archived if path.is_listed)
 
 
 def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:

@@ -22,6 +22,7 @@ from urllib.request import url2pathname
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import checked, run_apart
+from knotwork._indexing.archives import as_text
 from knotwork._indexing.discovery import (
     IGNORE_FILES,
     UNKNOWN_TIME_NS,
@@ -33,7 +34,7 @@ from knotwork._indexing.discovery import (
 )
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import too_large_error
-from knotwork.errors import IndexingError, LoadError, MissingExtra
+from knotwork.errors import IndexingError, LoadError, required
 from knotwork.records import content_id
 
 EXTRA = "remote"
@@ -186,7 +187,7 @@ def discover_objects(
         )
     included = GitIgnoreSpec.from_lines(include) if include else None
     excluded = GitIgnoreSpec.from_lines(exclude)
-    parts_of = {tuple(_as_text(name).split("/")): key for name, key in found.items()}
+    parts_of = {tuple(as_text(name).split("/")): key for name, key in found.items()}
     rules = _ignore_rules(files, parts_of, listed)
     chosen = [
         _source("/".join((name_of(root), *parts)), root, key, listed[key])
@@ -237,10 +238,8 @@ def _nanoseconds(time: object) -> int:
 
 def _open_files(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the key of the object or folder there."""
-    try:
+    with required(f"Reading `{url}`", EXTRA):
         from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise MissingExtra(f"Reading `{url}`", EXTRA) from error
     try:
         files, key = url_to_fs(url)  # of one connection for each process
     except Exception as error:
@@ -307,11 +306,6 @@ def _above(
     """Yield the rules of the folders above a place, the deepest first."""
     for depth in range(len(parts) - 1, -1, -1):
         yield from rules.get(parts[:depth], ())
-
-
-def _as_text(name: str) -> str:
-    """Return the name of an object so that it can be stored."""
-    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _reason(error: Exception) -> str:

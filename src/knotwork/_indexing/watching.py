@@ -18,7 +18,7 @@ from knotwork._indexing.discovery import IGNORE_FILES, skips_file, skips_folder
 from knotwork._indexing.sources import absolute_path, is_inside
 from knotwork._indexing.stored_objects import is_url, local_path
 from knotwork._stores.base import Store
-from knotwork.errors import IndexingError, MissingExtra
+from knotwork.errors import IndexingError, required
 
 QUIET_S = 1.0
 """Time without an event after which changes are due."""
@@ -100,10 +100,8 @@ class Watch:
 
 def require_extra() -> None:
     """Raise MissingExtra if the library of the extra `watch` is not installed."""
-    try:
+    with required("Watching folders", "watch"):
         import watchfiles  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("Watching folders", "watch") from error
 
 
 def check_not_emptied(store: Store, path: str, filled_as: Sequence[int] | None) -> None:

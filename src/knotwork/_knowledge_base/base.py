@@ -49,7 +49,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._indexing.foreign_indexes import ImportReport
+    from knotwork._indexing.foreign_indexes.index_importer import ImportReport
     from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
@@ -530,7 +530,7 @@ class KnowledgeBase:
         until they are deleted. Raises IndexingError if the folder has no readable index,
         UnknownName for an unknown layout, MissingExtra without the library that reads it.
         """
-        from knotwork._indexing.foreign_indexes import import_index
+        from knotwork._indexing.foreign_indexes.index_importer import import_index
 
         embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
         return import_index(self.store, Path(path), format=layout, name=name, embedding=embedding)

@@ -13,7 +13,7 @@ from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import StoreReadOnly
 
 if TYPE_CHECKING:
-    from knotwork._indexing.communities import CommunityOptions
+    from knotwork._indexing.communities.detection import CommunityOptions
     from knotwork._indexing.communities.index_reports import Topic
 
 
@@ -96,6 +96,6 @@ class Communities:
         return {i: named[i] for ids in members for i in [i for i in ids if i in named][:most]}
 
     def _options(self) -> CommunityOptions:
-        from knotwork._indexing.communities import CommunityOptions
+        from knotwork._indexing.communities.detection import CommunityOptions
 
         return CommunityOptions.of(self._settings.communities)

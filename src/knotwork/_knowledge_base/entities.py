@@ -10,8 +10,12 @@ from knotwork.errors import ConfigError
 from knotwork.records import Verdict
 
 if TYPE_CHECKING:
-    from knotwork._indexing.resolution import ResolutionChanges
-    from knotwork._indexing.resolution.resolver import NamedDecision, NamedHomonym, SameNames
+    from knotwork._indexing.resolution.resolver import (
+        NamedDecision,
+        NamedHomonym,
+        ResolutionChanges,
+        SameNames,
+    )
 
 
 class Entities:
@@ -48,7 +52,7 @@ class Entities:
         No language model is called: indexing does that if one is set. Raises MissingCapability
         if the store cannot hold merged entities or homonyms.
         """
-        from knotwork._indexing.resolution import resolve_entities
+        from knotwork._indexing.resolution.resolver import resolve_entities
 
         return resolve_entities(self._store)
 
@@ -58,7 +62,7 @@ class Entities:
         The decision is stored but ``refused`` while other decisions keep apart what it would merge.
         Raises ConfigError if both names mean the same entity.
         """
-        from knotwork._indexing.resolution import decide
+        from knotwork._indexing.resolution.resolver import decide
 
         first, second = self._two(one, other)
         decide(self._store, first, second, Verdict.SAME)
@@ -70,7 +74,7 @@ class Entities:
         Overrides rules, models and `merge`, which also reverts it. Raises ConfigError if
         both names mean the same entity.
         """
-        from knotwork._indexing.resolution import undo
+        from knotwork._indexing.resolution.resolver import undo
 
         first, second = self._two(one, other)
         undo(self._store, first, second)

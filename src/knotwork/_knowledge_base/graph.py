@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from knotwork._graph.editable_graph import Graph
     from knotwork._graph_servers.mirror import MirrorReport, MirrorStep
     from knotwork._graph_servers.served_graphs import GraphConnection, ServedGraphs
-    from knotwork._indexing.graph_import import GraphImportReport, GraphImportStep, ImportOptions
+    from knotwork._indexing.graph_import.formats import ImportOptions
+    from knotwork._indexing.graph_import.graph_importer import GraphImportReport, GraphImportStep
     from knotwork._retrieval.entity_lookup import Dossier
 
 
@@ -276,7 +277,7 @@ class KnowledgeGraph:
         imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
         while another process writes, ModelError if the embedder fails.
         """
-        from knotwork._indexing.graph_import import ImportOptions
+        from knotwork._indexing.graph_import.formats import ImportOptions
 
         return last_report(self._import(graph, name=name, options=ImportOptions(vectors=vectors)))
 
@@ -297,7 +298,7 @@ class KnowledgeGraph:
         has vectors of another embedder, StoreBusy while another process writes, ModelError if the
         embedder fails.
         """
-        from knotwork._indexing.graph_import import ImportOptions
+        from knotwork._indexing.graph_import.formats import ImportOptions
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         files = [Path(path).expanduser() for path in named]
@@ -312,7 +313,7 @@ class KnowledgeGraph:
         name: str,
         options: ImportOptions,
     ) -> Iterator[GraphImportStep]:
-        from knotwork._indexing.graph_import import import_graph_steps
+        from knotwork._indexing.graph_import.graph_importer import import_graph_steps
 
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -16,13 +16,11 @@ __all__ = ["make_app", "require_extra"]
 
 def require_extra() -> None:
     """Raise MissingExtra if the libraries of the extra `serve` are not installed."""
-    try:
+    with required("The HTTP server", "serve"):
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("The HTTP server", "serve") from error
 
 
 def make_app(config: ServerConfig) -> FastAPI:

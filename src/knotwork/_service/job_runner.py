@@ -44,7 +44,7 @@ from knotwork.errors import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._indexing.graph_import import GraphImportReport
+    from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork._indexing.runs import IndexOptions
 
 

@@ -19,7 +19,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Answer
 
 if TYPE_CHECKING:
@@ -112,8 +112,6 @@ def trace(operation: str, workspace: str, retriever: str | None) -> Iterator[Spa
 
 def require_telemetry() -> None:
     """Raise MissingExtra if the libraries that export traces are not installed."""
-    try:
+    with required("Sending traces", "telemetry"):
         import opentelemetry.exporter.otlp.proto.http
         import opentelemetry.sdk  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("Sending traces", "telemetry") from error

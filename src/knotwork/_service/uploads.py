@@ -14,7 +14,6 @@ from fastapi import UploadFile
 from knotwork._config import IndexSettings
 from knotwork._durable_files import move_file
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
-from knotwork._indexing.loaders import find_plugin_loader
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     MEGABYTE,
@@ -24,6 +23,7 @@ from knotwork._indexing.loaders.loader import (
     check_archive,
     format_size,
 )
+from knotwork._indexing.loaders.loader_registry import find_plugin_loader
 from knotwork._service.private_files import make_private_folder
 from knotwork._service.schemas.workspaces import RefusedFile
 from knotwork._service.upload_stream import ReceivedUpload

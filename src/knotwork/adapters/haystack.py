@@ -7,12 +7,10 @@ from typing import Any
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_knowledge_base
 from knotwork.adapters._metadata import hits_with_metadata, to_rows_metadata
-from knotwork.errors import FilterError, MissingExtra
+from knotwork.errors import FilterError, required
 
-try:
+with required("The adapter for Haystack", "haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
-except ImportError as error:
-    raise MissingExtra("The adapter for Haystack", "haystack") from error
 
 __all__ = ["KnotworkRetriever"]
 

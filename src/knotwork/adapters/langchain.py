@@ -11,17 +11,15 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.filters import FilterSpec
 from knotwork._synthesis.ask_request import AskOptions
 from knotwork.adapters._metadata import hits_with_metadata, rows_over_hits, short_quote
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Answer, PropertyValue
 
-try:
+with required("The adapter for LangChain", "langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.prompts import PromptTemplate
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import BaseTool, StructuredTool, create_retriever_tool
-except ImportError as error:
-    raise MissingExtra("The adapter for LangChain", "langchain") from error
 
 __all__ = ["KnotworkRetriever", "build_ask_tool", "build_search_tool"]
 

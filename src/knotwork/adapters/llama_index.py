@@ -16,10 +16,10 @@ from knotwork.adapters._metadata import (
     rows_over_hits,
     to_rows_metadata,
 )
-from knotwork.errors import FilterError, MissingExtra
+from knotwork.errors import FilterError, required
 from knotwork.records import Answer, PropertyValue
 
-try:
+with required("The adapter for LlamaIndex", "llama-index"):
     from llama_index.core.base.response.schema import Response
     from llama_index.core.query_engine import CustomQueryEngine
     from llama_index.core.retrievers import BaseRetriever
@@ -30,8 +30,6 @@ try:
         MetadataFilter,
         MetadataFilters,
     )
-except ImportError as error:
-    raise MissingExtra("The adapter for LlamaIndex", "llama-index") from error
 
 __all__ = ["KnotworkQueryEngine", "KnotworkRetriever"]
 

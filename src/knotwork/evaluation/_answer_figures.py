@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any
 
+from knotwork._shapes.base import fields_of
 from knotwork.evaluation._answer_questions import AnswerQuestion
-from knotwork.evaluation._answer_runs import JudgedAnswer
+from knotwork.evaluation._answer_runs import AnswerJudgement, JudgedAnswer
 from knotwork.evaluation._metrics import (
     MeanEstimate,
     MetricDifference,
@@ -36,67 +37,41 @@ class Figure:
     is_share: bool = True
 
 
-def _if_answerable(value: Callable[[JudgedAnswer], bool]) -> Callable[[JudgedAnswer], list[float]]:
-    """Return a function for `Figure.values`: 0 or 1 for an answerable question, else nothing."""
-    return lambda item: [float(value(item))] if item.question.is_answerable else []
+def _value(value: float | None, *, applies: bool = True) -> list[float]:
+    return [float(value)] if applies and value is not None else []
 
 
-def _cited(item: JudgedAnswer) -> list[float]:
-    cites_gold = item.judgement.cites_gold
-    return [] if cites_gold is None else [float(cites_gold)]
-
-
-def _words(item: JudgedAnswer) -> list[float]:
-    is_printed = item.question.is_answerable and item.judgement.answered
-    return [item.judgement.words] if is_printed else []
-
-
-def _short(item: JudgedAnswer) -> list[float]:
-    judgement = item.judgement
-    return [float(judgement.short_right is not None)] if judgement.answered else []
-
-
-def _short_right(item: JudgedAnswer) -> list[float]:
-    is_right = item.judgement.short_right
-    return [] if is_right is None else [float(is_right)]
-
-
-def _refused_rightly(item: JudgedAnswer) -> list[float]:
-    return [] if item.question.is_answerable else [float(not item.judgement.answered)]
+def _if_answerable(
+    value: Callable[[AnswerJudgement], float],
+) -> Callable[[JudgedAnswer], list[float]]:
+    return lambda item: _value(value(item.judgement), applies=item.question.is_answerable)
 
 
 FIGURES = (
-    Figure("right", "right", "Right", _if_answerable(lambda item: item.judgement.right)),
-    Figure(
-        "right_first",
-        "first",
-        "Right in the first sentence",
-        _if_answerable(lambda item: item.judgement.right_first),
-    ),
-    Figure(
-        "found",
-        "found",
-        "Answer in the passages found",
-        _if_answerable(lambda item: item.judgement.found),
-    ),
-    Figure("cited", "cited", "Cites a gold document", _cited),
-    Figure(
-        "noise",
-        "noise",
-        "Sentences that are noise",
-        lambda item: [float(noise) for noise in item.judgement.noise],
-    ),
-    Figure("words", "words", "Words in an answer", _words, is_share=False),
-    Figure("short", "short", "Gives a short answer", _short),
-    Figure("short_right", "short ok", "Right short answers", _short_right),
-    Figure("refused_rightly", "refused", "Refused rightly", _refused_rightly),
-    Figure(
-        "refused_wrongly",
-        "wrongly",
-        "Refused wrongly",
-        _if_answerable(lambda item: not item.judgement.answered),
-    ),
-)
+    Figure("right", "right", "Right", _if_answerable(lambda found: found.right)),
+    Figure("right_first", "first", "Right in the first sentence",
+           _if_answerable(lambda found: found.right_first)),
+    Figure("found", "found", "Answer in the passages found",
+           _if_answerable(lambda found: found.found)),
+    Figure("cited", "cited", "Cites a gold document",
+           lambda item: _value(item.judgement.cites_gold)),
+    Figure("noise", "noise", "Sentences that are noise",
+           lambda item: list(map(float, item.judgement.noise))),
+    Figure("words", "words", "Words in an answer",
+           lambda item: _value(item.judgement.words, applies=item.question.is_answerable
+                               and item.judgement.answered),
+           is_share=False),
+    Figure("short", "short", "Gives a short answer",
+           lambda item: _value(item.judgement.short_right is not None,
+                               applies=item.judgement.answered)),
+    Figure("short_right", "short ok", "Right short answers",
+           lambda item: _value(item.judgement.short_right)),
+    Figure("refused_rightly", "refused", "Refused rightly",
+           lambda item: _value(not item.judgement.answered,
+                               applies=not item.question.is_answerable)),
+    Figure("refused_wrongly", "wrongly", "Refused wrongly",
+           _if_answerable(lambda found: not found.answered)),
+)  # fmt: skip
 """All figures of answers. `docs/evaluation.md` defines them."""
 
 
@@ -202,11 +177,10 @@ def compare_answers(
         ]
         if both:
             found = compare_paired([a for a, _ in both], [b for _, b in both])
-            compared.append(
-                MetricDifference(
-                    *names, figure.name, found.difference, found.wins, found.losses, found.p_value
-                )
+            run = MetricDifference(
+                **asdict(found), first=names[0], second=names[1], metric=figure.name
             )
+            compared.append(run)
     return compared
 
 
@@ -287,25 +261,20 @@ def _describe_group(group: GroupFigures) -> dict[str, Any]:
 
 
 def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
-    judgement = item.judgement
+    judgement, answer = item.judgement, item.answer
     return {
         "correct": item.is_correct,
-        "right": judgement.right,
-        "right_first": judgement.right_first,
-        "found": judgement.found,
+        **fields_of(judgement, "right", "right_first", "found", "answered", "short_right", "words"),
         "cited": judgement.cites_gold,
-        "answered": judgement.answered,
-        "answer": item.answer.text,
-        "short": item.answer.short,
-        "short_right": judgement.short_right,
-        "documents": [citation.document for citation in item.answer.citations],
         "noise": list(judgement.noise),
-        "words": judgement.words,
-        "confidence": rounded(item.answer.confidence),
+        "answer": answer.text,
+        "short": answer.short,
+        "documents": [citation.document for citation in answer.citations],
+        "confidence": rounded(answer.confidence),
         "ms": round(1000 * item.seconds, 3),
         "cpu_ms": round(1000 * item.cpu_s, 3),
         "tokens": item.tokens,
-        "notes": list(item.answer.notes),
+        "notes": list(answer.notes),
     }
 
 

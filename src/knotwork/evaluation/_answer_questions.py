@@ -20,7 +20,7 @@ from typing import Any
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork.errors import ConfigError
-from knotwork.evaluation._datasets import place_of, read_objects
+from knotwork.evaluation._datasets import listed_in, place_of, read_objects, refuse_repeated_ids
 
 _UNSPACED = re.compile(f"[{HAN_AND_KANA}]")
 _INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
@@ -131,8 +131,8 @@ def _from_json(lines: Iterable[str], name: str) -> Iterator[AnswerQuestion]:
 
 
 def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
-    evidence = [_evidence(item, where) for item in _listed(record, "evidence", where)]
-    groups = _listed(record, "gold_groups", where) or [_listed(record, "gold_pids", where)]
+    evidence = [_evidence(item, where) for item in listed_in(record, "evidence", where)]
+    groups = listed_in(record, "gold_groups", where) or [listed_in(record, "gold_pids", where)]
     documents = [
         *texts_of(record.get("documents") or [], "documents", where),
         *(document for document, _ in evidence if document),
@@ -259,13 +259,6 @@ def _text(record: dict[str, Any], name: str, where: str) -> str:
     return value
 
 
-def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
-    value = record.get(name) or []
-    if not isinstance(value, list):
-        raise ConfigError(f"{where} has no list under `{name}`.")
-    return value
-
-
 def texts_of(value: object, name: str, where: str) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
@@ -284,15 +277,3 @@ def _refuse_without_answer(question: AnswerQuestion, where: str) -> AnswerQuesti
             fix="Add the answer, or remove them if the documents do not answer the question.",
         )
     return question
-
-
-def refuse_repeated_ids(ids: Iterable[tuple[str, int]], name: str, *, kind: str) -> None:
-    """Raise ConfigError if two records of a file have one id; ``ids`` come with their lines."""
-    known: dict[str, int] = {}
-    for own, line in ids:
-        if own in known:
-            raise ConfigError(
-                f"{place_of(name, line)} repeats the id `{own}` of line {known[own]}.",
-                fix=f"Give each {kind} a unique id, or omit the ids.",
-            )
-        known[own] = line

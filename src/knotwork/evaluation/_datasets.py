@@ -126,6 +126,18 @@ def read_objects(
         yield number, record
 
 
+def refuse_repeated_ids(ids: Iterable[tuple[str, int]], name: str, *, kind: str) -> None:
+    """Raise ConfigError if two records of a file have one id; ``ids`` come with their lines."""
+    known: dict[str, int] = {}
+    for own, line in ids:
+        if own in known:
+            raise ConfigError(
+                f"{place_of(name, line)} repeats the id `{own}` of line {known[own]}.",
+                fix=f"Give each {kind} a unique id, or omit the ids.",
+            )
+        known[own] = line
+
+
 def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document:
     text = _field(record, "text", where)
     title = "" if hide_titles else str(record.get("title") or "")
@@ -133,8 +145,8 @@ def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document
 
 
 def _case(record: dict[str, Any], where: str) -> EvaluationCase:
-    named = [[pid] for pid in _listed(record, "gold_pids", where)]
-    groups = [_names(group, where) for group in _listed(record, "gold_groups", where) or named]
+    named = [[pid] for pid in listed_in(record, "gold_pids", where)]
+    groups = [_names(group, where) for group in listed_in(record, "gold_groups", where) or named]
     return EvaluationCase(
         id=str(record.get("qid", where)),
         question=_field(record, "question", where),
@@ -145,7 +157,8 @@ def _case(record: dict[str, Any], where: str) -> EvaluationCase:
     )
 
 
-def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
+def listed_in(record: dict[str, Any], name: str, where: str) -> list[Any]:
+    """Return a list of a record, [] without one. Raises ConfigError for another value."""
     value = record.get(name) or []
     if not isinstance(value, list):
         raise ConfigError(f"{where} has no list under `{name}`.")
@@ -154,7 +167,7 @@ def _listed(record: dict[str, Any], name: str, where: str) -> list[Any]:
 
 def _alternatives(record: dict[str, Any], where: str) -> tuple[str, ...]:
     """Return the alternative answers. A list with a single required part is accepted too."""
-    given = _listed(record, "answers", where)
+    given = listed_in(record, "answers", where)
     if len(given) == 1 and isinstance(given[0], list):
         given = given[0]
     if any(isinstance(item, list) for item in given):

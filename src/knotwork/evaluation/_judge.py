@@ -9,13 +9,14 @@ counted, and its case has no value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import cached_property
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 
-from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.embedder import Embedder
@@ -24,13 +25,9 @@ from knotwork._text.sentences import split_sentences
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.evaluation._answer_questions import AnswerParts
 from knotwork.evaluation._judge_requests import (
-    JudgeCall,
-    ask_correctness,
-    ask_questions_of,
-    ask_recall,
-    ask_statements,
-    ask_support,
-    ask_usefulness,
+    CachedRepliesOnly,
+    NotCached,
+    ask_judge,
     cut_passages,
     show_parts,
 )
@@ -44,20 +41,20 @@ from knotwork.evaluation._judge_statistics import (
 )
 from knotwork.evaluation._metrics import MeanEstimate
 
-T = TypeVar("T")
-
 FAITHFULNESS = "faithfulness"
 ANSWER_RELEVANCE = "answer_relevance"
 CONTEXT_PRECISION = "context_precision"
 CONTEXT_RECALL = "context_recall"
 ANSWER_CORRECTNESS = "answer_correctness"
-JUDGED_METRICS = (
-    FAITHFULNESS,
-    ANSWER_RELEVANCE,
-    CONTEXT_PRECISION,
-    CONTEXT_RECALL,
-    ANSWER_CORRECTNESS,
-)
+_TASKS = {
+    FAITHFULNESS: "support",
+    ANSWER_RELEVANCE: "questions",
+    CONTEXT_PRECISION: "passages",
+    CONTEXT_RECALL: "recall",
+    ANSWER_CORRECTNESS: "correctness",
+}
+"""The task of each metric; docs/evaluation.md defines their values."""
+JUDGED_METRICS = tuple(_TASKS)
 
 CONTEXT_TOKENS = 4_000
 """Tokens of passages that one prompt has at most."""
@@ -251,12 +248,10 @@ def plan_judging(
 
     The sentences of an answer stand for its statements until these are known.
     """
-    planned: list[ChatRequest] = []
+    planning = CachedRepliesOnly(model)
     for case in cases:
-        one = _CaseJudge(model, case, embedder, context_tokens)
-        requests = (call.request for call in one.plan(metrics))
-        planned += [request for request in requests if needs_call(model, request)]
-    return planned
+        _CaseJudge(planning, case, embedder, context_tokens).judge(metrics)
+    return planning.requests
 
 
 class _CaseJudge:
@@ -266,52 +261,19 @@ class _CaseJudge:
         self, model: ChatModel, case: JudgeCase, embedder: Embedder | None, context_tokens: int
     ) -> None:
         self._model = model
-        self._prompts = prompts_of(model)
+        self._is_plan = isinstance(model, CachedRepliesOnly)
         self._case = case
         self._embedder = embedder
         self._passages = cut_passages(case.passages, budget_tokens=context_tokens)
-        self._statements: tuple[str, ...] | None = None
-        self._is_split = False
         self._unreadable: list[tuple[str, str]] = []
 
     def judge(self, metrics: Collection[str]) -> JudgedCase:
-        ways: dict[str, Callable[[], JudgedValue]] = {
-            FAITHFULNESS: self._judge_faithfulness,
-            ANSWER_RELEVANCE: self._judge_relevance,
-            CONTEXT_PRECISION: self._judge_precision,
-            CONTEXT_RECALL: self._judge_recall,
-            ANSWER_CORRECTNESS: self._judge_correctness,
-        }
         values = {
-            name: self._missing(name) or ways[name]() for name in JUDGED_METRICS if name in metrics
+            name: self._missing(name) or self._judge(name)
+            for name in JUDGED_METRICS
+            if name in metrics
         }
         return JudgedCase(self._case, values, tuple(self._unreadable), len(self._passages))
-
-    def plan(self, metrics: Collection[str]) -> Iterator[JudgeCall[tuple[str, ...]] | _Verdicts]:
-        """Yield the calls that `judge` would make, as far as they are known."""
-        case = self._case
-        wanted = [n for n in JUDGED_METRICS if n in metrics and self._missing(n) is None]
-        statements: tuple[str, ...] = ()
-        if {FAITHFULNESS, ANSWER_CORRECTNESS} & set(wanted):
-            call = ask_statements(case.question, case.text, prompts=self._prompts)
-            if needs_call(self._model, call.request):
-                yield call
-                spans = split_sentences(case.text)
-                statements = tuple(case.text[span.start : span.end] for span in spans)
-            else:
-                statements = self._split() or ()
-        if ANSWER_RELEVANCE in wanted:
-            yield ask_questions_of(case.question, case.text, prompts=self._prompts)
-        if FAITHFULNESS in wanted and statements:
-            yield ask_support(case.question, statements, self._passages, prompts=self._prompts)
-        if CONTEXT_PRECISION in wanted:
-            yield ask_usefulness(
-                case.question, case.expected, self._passages, prompts=self._prompts
-            )
-        if CONTEXT_RECALL in wanted:
-            yield ask_recall(case.question, case.expected, self._passages, prompts=self._prompts)
-        if ANSWER_CORRECTNESS in wanted and statements:
-            yield ask_correctness(case.question, statements, case.expected, prompts=self._prompts)
 
     def _missing(self, metric: str) -> JudgedValue | None:
         """Return the value that a metric has without a call, if any."""
@@ -330,100 +292,70 @@ class _CaseJudge:
             return JudgedValue(0.0 if is_wrong else None, NO_ANSWER)
         return None
 
-    def _judge_faithfulness(self) -> JudgedValue:
-        """Share of the statements that the passages support: ``|V| / |S|`` of RAGAS."""
-        statements = self._split()
-        if not statements:
-            return JudgedValue(None, UNREADABLE if statements is None else NO_STATEMENT)
-        verdicts = self._send(
-            ask_support(self._case.question, statements, self._passages, prompts=self._prompts)
-        )
-        if verdicts is None:
+    def _judge(self, metric: str) -> JudgedValue:
+        case = self._case
+        reads_statements = metric in (FAITHFULNESS, ANSWER_CORRECTNESS)
+        statements = self._statements if reads_statements else ()
+        if statements is None:
             return JudgedValue(None, UNREADABLE)
-        pairs = tuple(zip(statements, verdicts, strict=True))
-        return JudgedValue(sum(verdicts) / len(verdicts), verdicts=pairs)
-
-    def _judge_relevance(self) -> JudgedValue:
-        """Mean cosine of the question and the questions generated from the answer, as in RAGAS.
-
-        It is 0 for an evasive answer, and clipped to [0, 1].
-        """
-        generated = self._send(
-            ask_questions_of(self._case.question, self._case.text, prompts=self._prompts)
-        )
-        if generated is None:
+        if reads_statements and not statements:
+            return JudgedValue(None if metric == FAITHFULNESS else 0.0, NO_STATEMENT)
+        found = self._send(_TASKS[metric], statements)
+        if found is None or self._is_plan:
             return JudgedValue(None, UNREADABLE)
+        if metric == ANSWER_RELEVANCE:
+            return self._relevance(found)
+        items: Sequence[str]
+        if metric == CONTEXT_PRECISION:
+            items, value = self._passages, average_precision(found)
+        elif metric == ANSWER_CORRECTNESS:
+            items = (*statements, *show_parts(case.expected))
+            value = _correctness(found[: len(statements)], found[len(statements) :])
+        else:
+            items = statements or show_parts(case.expected)
+            value = fmean(found)
+        return JudgedValue(value, verdicts=tuple(zip(items, found, strict=True)))
+
+    def _relevance(self, generated: Sequence[str]) -> JudgedValue:
+        """Return the mean cosine of the question and those generated from the answer."""
         if not generated:
             return JudgedValue(0.0, "the answer is evasive")
         assert self._embedder is not None  # `_missing` has handled this
         rows = np.asarray(self._embedder.embed([self._case.question, *generated]), np.float64)
         mean = float((rows[1:] @ rows[0]).mean())
-        pairs = tuple((text, True) for text in generated)
-        return JudgedValue(min(max(mean, 0.0), 1.0), verdicts=pairs)
+        return JudgedValue(min(max(mean, 0.0), 1.0), verdicts=tuple((q, True) for q in generated))
 
-    def _judge_precision(self) -> JudgedValue:
-        """Mean over the useful passages of the precision at their ranks; 0 if none is useful."""
+    @cached_property
+    def _statements(self) -> Sequence[str] | None:
+        """The statements of the answer, None if the reply cannot be read."""
+        return self._send("statements")
+
+    def _send(self, task: str, statements: Sequence[str] = ()) -> tuple[Any, ...] | None:
         case = self._case
-        useful = self._send(
-            ask_usefulness(case.question, case.expected, self._passages, prompts=self._prompts)
+        call = ask_judge(
+            task,
+            case.question,
+            answer=case.text,
+            statements=statements,
+            passages=self._passages,
+            expected=case.expected,
+            prompts=prompts_of(self._model),
         )
-        if useful is None:
-            return JudgedValue(None, UNREADABLE)
-        pairs = tuple(zip(self._passages, useful, strict=True))
-        return JudgedValue(average_precision(useful), verdicts=pairs)
-
-    def _judge_recall(self) -> JudgedValue:
-        """Share of the parts of the expected answer that the passages state."""
-        case = self._case
-        found = self._send(
-            ask_recall(case.question, case.expected, self._passages, prompts=self._prompts)
-        )
-        if found is None:
-            return JudgedValue(None, UNREADABLE)
-        pairs = tuple(zip(show_parts(case.expected), found, strict=True))
-        return JudgedValue(sum(found) / len(found), verdicts=pairs)
-
-    def _judge_correctness(self) -> JudgedValue:
-        """F1 of statements and expected parts: ``TP / (TP + (FP + FN) / 2)``.
-
-        TP are statements that the expected answer supports, FP the others, FN the expected parts
-        that no statement gives. This is the factual part of the figure in the library of RAGAS.
-        """
-        case, statements = self._case, self._split()
-        if statements is None:
-            return JudgedValue(None, UNREADABLE)
-        if not statements:
-            return JudgedValue(0.0, NO_STATEMENT)
-        verdicts = self._send(
-            ask_correctness(case.question, statements, case.expected, prompts=self._prompts)
-        )
-        if verdicts is None:
-            return JudgedValue(None, UNREADABLE)
-        items = (*statements, *show_parts(case.expected))
-        right = sum(verdicts[: len(statements)])
-        wrong = len(statements) - right
-        missed = sum(not given for given in verdicts[len(statements) :])
-        value = right / (right + (wrong + missed) / 2) if right else 0.0
-        return JudgedValue(value, verdicts=tuple(zip(items, verdicts, strict=True)))
-
-    def _split(self) -> tuple[str, ...] | None:
-        """Return the statements of the answer, None if the reply cannot be read."""
-        if not self._is_split:
-            self._is_split = True
-            self._statements = self._send(
-                ask_statements(self._case.question, self._case.text, prompts=self._prompts)
-            )
-        return self._statements
-
-    def _send(self, call: JudgeCall[T]) -> T | None:
         try:
             return call.send(self._model)
+        except NotCached:
+            spans = split_sentences(case.text)
+            return tuple(case.text[span.start : span.end] for span in spans)
         except Unparsable as error:
             self._unreadable.append((call.request.stage, error.reason))
             return None
 
 
-_Verdicts = JudgeCall[tuple[bool, ...]]
+def _correctness(statements: Sequence[bool], parts: Sequence[bool]) -> float:
+    """Return F1: statements that are right are TP, others FP, and parts not given FN."""
+    right = sum(statements)
+    wrong, missed = len(statements) - right, len(parts) - sum(parts)
+    return right / (right + (wrong + missed) / 2) if right else 0.0
 
 
 def average_precision(useful: Sequence[bool]) -> float:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.evaluation._answer_questions import parts_of, read_text, refuse_repeated_ids, texts_of
-from knotwork.evaluation._datasets import place_of, read_objects
+from knotwork.evaluation._answer_questions import parts_of, read_text, texts_of
+from knotwork.evaluation._datasets import place_of, read_objects, refuse_repeated_ids
 from knotwork.evaluation._judge import JUDGED_METRICS, JudgeCase
 
 _EXAMPLE = (

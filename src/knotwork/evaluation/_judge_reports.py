@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotwork._shapes.base import fields_of
 from knotwork.evaluation._answer_figures import rounded
-from knotwork.evaluation._judge import (
-    JudgeAgreement,
-    JudgedCase,
-    JudgedMetric,
-    JudgeReport,
-)
+from knotwork.evaluation._judge import JudgeAgreement, JudgedCase, JudgeReport
 from knotwork.evaluation._judge_runs import JudgedRun, RobustnessReport
 from knotwork.evaluation._judge_statistics import PoweredMean
 from knotwork.evaluation._metrics import MeanEstimate
@@ -21,24 +17,22 @@ def describe_judged_run(run: JudgedRun) -> dict[str, Any]:
     """Return the reports of a run, with a row for each question and each trial."""
     described: dict[str, Any] = {}
     if run.judged is not None:
-        described["judge"] = describe_judge_report(run.judged)
+        described["judge"] = _describe_judge(run.judged)
     if run.robustness is not None:
         described["robustness"] = _describe_robustness(run.robustness)
-    described["usage"] = {
-        "calls": run.usage.calls,
-        "reused": run.usage.reused,
-        "input_tokens": run.usage.input_tokens,
-        "output_tokens": run.usage.output_tokens,
-        "money": None if run.money is None else f"{run.money:f}",
-    }
+    usage = fields_of(run.usage, "calls", "reused", "input_tokens", "output_tokens")
+    described["usage"] = usage | {"money": None if run.money is None else f"{run.money:f}"}
     return described
 
 
-def describe_judge_report(report: JudgeReport) -> dict[str, Any]:
-    """Return the totals, the agreement with labels, and a row for each case."""
+def _describe_judge(report: JudgeReport) -> dict[str, Any]:
     return {
         "model": report.judge,
-        "metrics": {name: _describe_metric(found) for name, found in report.metrics.items()},
+        "metrics": {
+            name: _describe_mean(found.estimate)
+            | fields_of(found, "scored", "unreadable", "inapplicable")
+            for name, found in report.metrics.items()
+        },
         "unreadable_replies": dict(report.unreadable_replies),
         "agreement": {name: _describe_agreement(found) for name, found in report.agreement.items()},
         "cases": [_describe_case(item) for item in report.cases],
@@ -46,40 +40,25 @@ def describe_judge_report(report: JudgeReport) -> dict[str, Any]:
     }
 
 
-def _describe_metric(metric: JudgedMetric) -> dict[str, Any]:
-    return {
-        **_describe_estimate(metric.estimate),
-        "scored": metric.scored,
-        "unreadable": metric.unreadable,
-        "inapplicable": metric.inapplicable,
-    }
-
-
-def _describe_estimate(estimate: MeanEstimate | PoweredMean | None) -> dict[str, Any]:
+def _describe_mean(estimate: MeanEstimate | None) -> dict[str, Any]:
     if estimate is None:
         return {"mean": None, "interval": None}
+    shift = {"shift": rounded(estimate.shift)} if isinstance(estimate, PoweredMean) else {}
     interval = [rounded(estimate.low), rounded(estimate.high)]
-    return {"mean": rounded(estimate.mean), "interval": interval}
+    return {"mean": rounded(estimate.mean), "interval": interval, **shift}
 
 
 def _describe_agreement(agreement: JudgeAgreement) -> dict[str, Any]:
-    corrected = agreement.corrected
-    return {
-        "compared": agreement.compared,
-        "unreadable": agreement.unreadable,
-        "inapplicable": agreement.inapplicable,
+    return fields_of(agreement) | {
         "accuracy": rounded(agreement.accuracy),
         "kappa": rounded(agreement.kappa),
-        "corrected": None
-        if corrected is None
-        else {**_describe_estimate(corrected), "shift": rounded(corrected.shift)},
+        "corrected": agreement.corrected and _describe_mean(agreement.corrected),
     }
 
 
 def _describe_case(item: JudgedCase) -> dict[str, Any]:
     return {
-        "id": item.case.id,
-        "question": item.case.question,
+        **fields_of(item.case, "id", "question"),
         "answer": item.case.text,
         "labels": dict(item.case.labels),
         "passages": len(item.case.passages),
@@ -88,9 +67,7 @@ def _describe_case(item: JudgedCase) -> dict[str, Any]:
             name: {
                 "value": rounded(found.value),
                 "reason": found.reason,
-                "verdicts": [
-                    {"item": text, "verdict": verdict} for text, verdict in found.verdicts
-                ],
+                "verdicts": [{"item": text, "verdict": given} for text, given in found.verdicts],
             }
             for name, found in item.values.items()
         },
@@ -100,15 +77,10 @@ def _describe_case(item: JudgedCase) -> dict[str, Any]:
 
 def _describe_robustness(report: RobustnessReport) -> dict[str, Any]:
     return {
-        "questions": report.questions,
-        "skipped": report.skipped,
+        **fields_of(report, "questions", "skipped"),
         "figures": {
-            figure.name: {
-                **_describe_estimate(figure.estimate),
-                "trials": figure.trials,
-                "unreadable": figure.unreadable,
-                "needs_judge": figure.needs_judge,
-            }
+            figure.name: _describe_mean(figure.estimate)
+            | fields_of(figure, "trials", "unreadable", "needs_judge")
             for figure in report.figures
         },
         "trials": [_describe_trial(result) for result in report.results],
@@ -116,22 +88,12 @@ def _describe_robustness(report: RobustnessReport) -> dict[str, Any]:
 
 
 def _describe_trial(result: TrialResult) -> dict[str, Any]:
-    trial = result.trial
-    fact = trial.fact
+    trial, fact = result.trial, result.trial.fact
     return {
-        "id": trial.question.id,
+        **fields_of(trial.question, "id"),
         "question": trial.question.text,
-        "condition": trial.condition.value,
-        "ratio": trial.ratio,
-        "gold": trial.gold,
-        "noise": trial.noise,
-        "changed": None
-        if fact is None
-        else {"original": list(fact.original), "changed": list(fact.changed)},
+        **fields_of(trial, "condition", "ratio", "gold", "noise"),
+        "changed": fact and {"original": list(fact.original), "changed": list(fact.changed)},
         "answer": result.text,
-        "answered": result.answered,
-        "right": result.right,
-        "outcome": None if result.outcome is None else result.outcome.value,
-        "judged": result.judged,
-        "unreadable": result.unreadable,
+        **fields_of(result, "answered", "right", "outcome", "judged", "unreadable"),
     }

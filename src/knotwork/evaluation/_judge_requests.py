@@ -7,11 +7,12 @@ that they cannot close. A reply counts only if it has exactly one verdict on eve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
+from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -19,7 +20,7 @@ from knotwork._inference.chat import (
     complete_checked,
     require_whole,
 )
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
@@ -51,103 +52,104 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeCall(Generic[T]):
-    """A request to a judge, and the parser of the reply."""
+class JudgeCall:
+    """A request to a judge, and the parser of the reply: statements, questions or verdicts."""
 
     request: ChatRequest
-    parse: Callable[[ChatReply], T]
+    parse: Callable[[ChatReply], tuple[Any, ...]]
 
-    def send(self, model: ChatModel) -> T:
+    def send(self, model: ChatModel) -> tuple[Any, ...]:
         """Return the parsed reply. Raises Unparsable, and as `ChatModel.complete`."""
         return complete_checked(model, self.request, self.parse)
 
 
-def ask_statements(
-    question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
-) -> JudgeCall[tuple[str, ...]]:
-    """Return the call that splits an answer into statements."""
-    blanks = {"question": on_one_line(question), "answer": _shown_answer(answer)}
-    return _call("statements", question, blanks, STATEMENTS_TOKENS, read_statements, prompts)
+_JUDGED_ITEMS: Mapping[str, Sequence[str]] = {
+    "support": ("points",),
+    "passages": ("context",),
+    "recall": ("expected",),
+    "correctness": ("points", "expected"),
+}
+"""What each task asks a verdict on; others ask a single one on the answer."""
 
 
-def ask_support(
+def ask_judge(
+    task: str,
     question: str,
-    statements: Sequence[str],
-    passages: Sequence[str],
     *,
+    answer: str = "",
+    statements: Sequence[str] = (),
+    passages: Sequence[str] = (),
+    expected: AnswerParts = (),
     prompts: OwnPrompts = BUILT_IN,
-) -> JudgeCall[tuple[bool, ...]]:
-    """Return the call that checks statements against passages."""
-    blanks = {"context": _numbered(passages), "points": _numbered(statements)}
-    return _verdicts("support", question, blanks, _labels(statements), prompts)
+) -> JudgeCall:
+    """Return the call of a task.
 
-
-def ask_questions_of(
-    question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
-) -> JudgeCall[tuple[str, ...]]:
-    """Return the call that generates the questions of an answer; () for an evasive answer."""
-    blanks = {"count": str(GENERATED_QUESTIONS), "answer": _shown_answer(answer)}
-    return _call("questions", question, blanks, QUESTIONS_TOKENS, read_questions, prompts)
-
-
-def ask_usefulness(
-    question: str,
-    expected: AnswerParts,
-    passages: Sequence[str],
-    *,
-    prompts: OwnPrompts = BUILT_IN,
-) -> JudgeCall[tuple[bool, ...]]:
-    """Return the call that asks which passages were useful for the expected answer."""
-    blanks = {
-        "question": on_one_line(question),
-        "expected": _numbered(show_parts(expected)),
-        "context": _numbered(passages),
-    }
-    return _verdicts("passages", question, blanks, _labels(passages), prompts)
-
-
-def ask_recall(
-    question: str,
-    expected: AnswerParts,
-    passages: Sequence[str],
-    *,
-    prompts: OwnPrompts = BUILT_IN,
-) -> JudgeCall[tuple[bool, ...]]:
-    """Return the call that asks which parts of the expected answer the passages state."""
-    blanks = {
-        "question": on_one_line(question),
-        "context": _numbered(passages),
-        "expected": _numbered(show_parts(expected)),
-    }
-    return _verdicts("recall", question, blanks, _labels(expected), prompts)
-
-
-def ask_correctness(
-    question: str,
-    statements: Sequence[str],
-    expected: AnswerParts,
-    *,
-    prompts: OwnPrompts = BUILT_IN,
-) -> JudgeCall[tuple[bool, ...]]:
-    """Return the call that compares the statements of an answer with the expected parts.
-
-    Its verdicts are those on the statements, then those on the parts.
+    "statements" splits an answer into statements, "questions" generates its questions. The others
+    return verdicts: "support" of the passages for the statements, "passages" that were useful,
+    "recall" of the expected parts, "correctness" of the statements and then of the parts, and
+    "refusal" or "notice" of the answer as a whole.
     """
+    shown = {"points": statements, "context": passages, "expected": show_parts(expected)}
+    marks = {"points": "A", "expected": "E"} if task == "correctness" else {}
+    labels = {
+        name: [f"{marks.get(name, '')}{number}" for number in range(1, len(items) + 1)]
+        for name, items in shown.items()
+    }
     blanks = {
         "question": on_one_line(question),
-        "points": _numbered(statements, "A"),
-        "expected": _numbered(show_parts(expected), "E"),
+        "answer": on_one_line(CITATION_MARK.sub("", answer)),
+        "count": str(GENERATED_QUESTIONS),
+        **{
+            name: "\n".join(
+                f"{label}. {on_one_line(text)}"
+                for label, text in zip(labels[name], items, strict=True)
+            )
+            for name, items in shown.items()
+        },
     }
-    labels = (*_labels(statements, "A"), *_labels(expected, "E"))
-    return _verdicts("correctness", question, blanks, labels, prompts)
+    parse: Callable[[ChatReply], tuple[Any, ...]]
+    if task == "statements":
+        parse, tokens = read_statements, STATEMENTS_TOKENS
+    elif task == "questions":
+        parse, tokens = read_questions, QUESTIONS_TOKENS
+    else:
+        asked = [label for name in _JUDGED_ITEMS.get(task, ()) for label in labels[name]] or ["1"]
+        parse, tokens = partial(read_verdicts, labels=asked), VERDICT_TOKENS * (len(asked) + 2)
+    name = f"judge-{task}"
+    messages = fill_prompt(ROOM, name, reading_of(question).language, blanks, prompts)
+    return JudgeCall(ChatRequest(messages, max_output_tokens=tokens, stage=name), parse)
 
 
-def ask_about_answer(
-    task: str, question: str, answer: str, *, prompts: OwnPrompts = BUILT_IN
-) -> JudgeCall[tuple[bool, ...]]:
-    """Return the call with one verdict on an answer: task "refusal" or "notice"."""
-    blanks = {"question": on_one_line(question), "answer": _shown_answer(answer)}
-    return _verdicts(task, question, blanks, ("1",), prompts)
+class NotCached(Unparsable):
+    """A request has no cached reply, and no call is made for an estimate."""
+
+
+class CachedRepliesOnly:
+    """A chat model that has only the replies of a cache, and keeps the other ``requests``."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.name = model.name
+        self.prompts = prompts_of(model)
+        self.requests: list[ChatRequest] = []
+        self._model = model
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the cached reply. Raises NotCached without one."""
+        return self._cached(request).complete(request)
+
+    def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
+        """Return what ``parse`` makes of the cached reply; raises as `complete` does."""
+        return complete_checked(self._cached(request), request, parse)
+
+    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
+        """Yield the cached reply; raises as `complete` does."""
+        yield from self._cached(request).stream(request)
+
+    def _cached(self, request: ChatRequest) -> ChatModel:
+        if needs_call(self._model, request):
+            self.requests.append(request)
+            raise NotCached("No call is made for an estimate.")
+        return self._model
 
 
 def show_parts(expected: AnswerParts) -> list[str]:
@@ -232,40 +234,3 @@ def _read_items(reply: ChatReply, nothing: frozenset[str]) -> tuple[str, ...]:
     if not found:
         raise Unparsable("The reply has no numbered line.")
     return tuple(found)
-
-
-def _verdicts(
-    task: str,
-    question: str,
-    blanks: Mapping[str, str],
-    labels: Sequence[str],
-    prompts: OwnPrompts,
-) -> JudgeCall[tuple[bool, ...]]:
-    parse = partial(read_verdicts, labels=tuple(labels))
-    return _call(task, question, blanks, VERDICT_TOKENS * (len(labels) + 2), parse, prompts)
-
-
-def _call(
-    task: str,
-    question: str,
-    blanks: Mapping[str, str],
-    output_tokens: int,
-    parse: Callable[[ChatReply], T],
-    prompts: OwnPrompts,
-) -> JudgeCall[T]:
-    name = f"judge-{task}"
-    messages = fill_prompt(ROOM, name, reading_of(question).language, blanks, prompts)
-    return JudgeCall(ChatRequest(messages, max_output_tokens=output_tokens, stage=name), parse)
-
-
-def _shown_answer(answer: str) -> str:
-    return on_one_line(CITATION_MARK.sub("", answer))
-
-
-def _labels(items: Sequence[object], prefix: str = "") -> tuple[str, ...]:
-    return tuple(f"{prefix}{number}" for number in range(1, len(items) + 1))
-
-
-def _numbered(items: Sequence[str], prefix: str = "") -> str:
-    labels = _labels(items, prefix)
-    return "\n".join(f"{n}. {on_one_line(text)}" for n, text in zip(labels, items, strict=True))

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from types import TracebackType
+from functools import partial
 from typing import Self
 
 from knotwork._config import Settings
-from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
@@ -21,8 +21,9 @@ from knotwork._inference.prompt_folder import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
+from knotwork._stores.urls import open_store
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ConfigError
+from knotwork.errors import ConfigError, Unparsable
 from knotwork.evaluation._answer_runs import JudgedAnswer
 from knotwork.evaluation._judge import (
     JudgeCase,
@@ -32,18 +33,23 @@ from knotwork.evaluation._judge import (
     plan_judging,
     report_on,
 )
-from knotwork.evaluation._passage_answers import Counter, PassageAnswerer, foresee_trials
+from knotwork.evaluation._judge_requests import CachedRepliesOnly, NotCached
 from knotwork.evaluation._robustness import (
+    Answerer,
+    GivenPassage,
     QuestionPassages,
     RobustnessFigure,
     Trial,
     TrialResult,
     find_passages,
-    judge_call,
     make_trials,
     measure_robustness,
     run_trials,
 )
+from knotwork.records import Answer, Document
+
+Counter = Callable[[str, int, int], object]
+"""Shows progress: what is done, the number done, and the number in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,39 @@ def require_judge(settings: Settings) -> None:
         )
 
 
+@contextmanager
+def _passage_answerer(base: KnowledgeBase, model: ChatModel | None) -> Iterator[Answerer]:
+    """Open what answers from given passages alone, as an index would that has no others.
+
+    Settings and models are those of ``base``. ``model`` writes the answers. Without one, or if its
+    reply cites no passage, sentences are quoted. Raises as `KnowledgeBase.ask` without `fallback`.
+    """
+    with KnowledgeBase(
+        open_store("memory:", create=True),
+        base.settings,
+        embedder=base.models.embedder,
+        reranker=base.models.reranker,
+        chat_model=model,
+    ) as own:
+
+        def answer(question: str, passages: Sequence[GivenPassage]) -> Answer:
+            documents = [
+                Document(f"passage-{number}", passage.text, title=passage.title)
+                for number, passage in enumerate(passages, start=1)
+            ]
+            own.index_documents(documents, remove_others=True, tier="none")
+            k = max(base.settings.retrieval.k, len(passages))
+            ask = partial(own.ask, question, mode="basic", k=k, fallback=False)
+            try:
+                return ask(use_llm=model is not None)
+            except NotCached:
+                return replace(ask(use_llm=False), answered=True)
+            except Unparsable:
+                return ask(use_llm=False)
+
+        yield answer
+
+
 class JudgeRun:
     """Judges the answers of one knowledge base; close it afterwards.
 
@@ -145,12 +184,7 @@ class JudgeRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._models.close()
 
     def estimate(self, count: Counter | None = None) -> RunEstimate:
@@ -159,22 +193,18 @@ class JudgeRun:
         It is an upper bound of the output. Replies that are cached cost nothing. ``count`` is that
         of `run`.
         """
-        if self._judge is None and self._answerer is None:
-            return estimate_run([], [], prices=self._models.prices)
-        trials = self._trials()
-        foreseen = foresee_trials(self._base, trials, self._answerer, count=count)
+        judge = None if self._judge is None else CachedRepliesOnly(self._judge)
+        answerer = None if self._answerer is None else CachedRepliesOnly(self._answerer)
         planned = []
-        if self._judge is not None:
+        if self._judge is not None and judge is not None:
             cases = (*self._cases, *self._options.labelled)
-            requests = plan_judging(self._judge, cases, embedder=self._embedder)
-            for trial, result in zip(trials, foreseen.results, strict=True):
-                call = judge_call(result or self._stand_in(trial), self._judge)
-                if call is not None and needs_call(self._judge, call.request):
-                    requests.append(call.request)
-            planned += plan_calls(self._judge.name, requests, count_tokens=count_tokens)
-        if self._answerer is not None:
-            name = self._answerer.name
-            planned += plan_calls(name, foreseen.requests, count_tokens=count_tokens)
+            judge.requests += plan_judging(self._judge, cases, embedder=self._embedder)
+        if judge is not None or answerer is not None:
+            for _ in self._run_trials(answerer, judge, count or (lambda *_: None), "Estimating"):
+                pass
+        for model in (judge, answerer):
+            if model is not None:
+                planned += plan_calls(model.name, model.requests, count_tokens=count_tokens)
         return estimate_run([], planned, prices=self._models.prices)
 
     def run(self, count: Counter) -> JudgedRun:
@@ -203,21 +233,21 @@ class JudgeRun:
         return report_on(own, labelled, judge=self._judge.name)
 
     def _run_conditions(self, count: Counter) -> RobustnessReport:
-        trials = self._trials()
-        results: list[TrialResult] = []
-        with PassageAnswerer(self._base, self._answerer) as answerer:
-            for result in run_trials(trials, answerer, judge=self._judge):
-                results.append(result)
-                count("Trying conditions", len(results), len(trials))
+        results = list(self._run_trials(self._answerer, self._judge, count, "Trying conditions"))
         answerable = sum(question.is_answerable for question in self._questions)
         figures = measure_robustness(results, judged=self._judge is not None)
         known = len(self._found or ())
         return RobustnessReport(tuple(figures), tuple(results), known, answerable - known)
 
-    def _stand_in(self, trial: Trial) -> TrialResult:
-        """Return the result of a trial as if the answer were the one from the whole index."""
-        text = next(c.text for c in self._cases if c.question == trial.question.text)
-        return TrialResult(trial, text, answered=True, right=False)
+    def _run_trials(
+        self, model: ChatModel | None, judge: ChatModel | None, count: Counter, what: str
+    ) -> Iterator[TrialResult]:
+        trials = self._trials()
+        with _passage_answerer(self._base, model) as answerer:
+            results = run_trials(trials, answerer, judge=judge)
+            for done, result in enumerate(results, start=1):
+                count(what, done, len(trials))
+                yield result
 
     def _trials(self) -> list[Trial]:
         if not self._options.with_conditions:

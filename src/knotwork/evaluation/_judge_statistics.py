@@ -65,15 +65,12 @@ def cohen_kappa(labels: Sequence[bool], verdicts: Sequence[bool]) -> float | Non
 
 
 @dataclass(frozen=True, slots=True)
-class PoweredMean:
+class PoweredMean(MeanEstimate):
     """A prediction-powered mean with its 95 % interval.
 
     ``shift`` was added to the judge's mean over the cases without labels.
     """
 
-    mean: float
-    low: float
-    high: float
     shift: float
 
 

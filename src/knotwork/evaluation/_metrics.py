@@ -185,16 +185,9 @@ def _draw_sums(moved: NDArray[np.float64], chance: np.random.Generator) -> NDArr
 
 
 @dataclass(frozen=True, slots=True)
-class MetricDifference:
-    """Two runs compared on one metric over the same questions.
-
-    ``difference`` is the mean of ``first`` minus that of ``second``.
-    """
+class MetricDifference(PairedComparison):
+    """A comparison of the run ``first`` with ``second`` on one metric over the same questions."""
 
     first: str
     second: str
     metric: str
-    difference: float
-    wins: int
-    losses: int
-    p_value: float

@@ -5,7 +5,6 @@ The questions are read from a file, or generated from the relations in a graph.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from knotwork._retrieval.paths.path_question import base_form, read_lexicon, rel
 from knotwork._retrieval.paths.path_ranking import find_candidates
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
-from knotwork.errors import ConfigError, MissingExtra, RetrievalError
+from knotwork.errors import ConfigError, RetrievalError, required
+from knotwork.evaluation._datasets import place_of, read_objects
 from knotwork.records import Label, Node, entity_id
 
 MAX_QUESTION_HOPS = 3
@@ -111,19 +111,16 @@ def read_path_questions(path: Path) -> list[PathQuestion]:
     Raises ConfigError, with the line, for an invalid record.
     """
     questions = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
+    fix = 'Each line is {"question": "...", "answers": ["...", ...]}.'
+    lines = path.read_text("utf-8").splitlines()
+    for number, record in read_objects(lines, name=str(path), fix=fix):
         try:
-            record = json.loads(line)
             answers = record["answers"] if "answers" in record else record["answer"]
             found = frozenset(entity_id(normal_form(str(name))) for name in answers)
             questions.append(PathQuestion(str(record["question"]), found))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise ConfigError(
-                f"{path}, line {number} is not a question: {error}.",
-                fix='Each line is {"question": "...", "answers": ["...", ...]}.',
-            ) from error
+        except (KeyError, TypeError) as error:
+            where = place_of(path, number)
+            raise ConfigError(f"{where} is not a question: {error}.", fix=fix) from error
     return questions
 
 
@@ -292,17 +289,21 @@ class PathExamples:
         return self.overlaps >= bar
 
 
-@dataclass(frozen=True, slots=True)
-class PathTrainingSettings:
-    """Parameters of LightGBM: few and small trees, since questions come from few sources."""
-
-    trees: int = 150
-    leaves: int = 7
-    rate: float = 0.06
-    least_in_leaf: int = 40
-    l2: float = 5.0
-    share: float = 0.8
-    seed: int = 7
+_PARAMETERS = {
+    "objective": "binary",
+    "num_leaves": 7,
+    "learning_rate": 0.06,
+    "lambda_l2": 5.0,
+    "feature_fraction": 0.8,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "seed": 7,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+"""Parameters of LightGBM: few and small trees, since questions come from few sources."""
 
 
 def collect_examples(store: Store, questions: Iterable[PathQuestion]) -> Iterator[PathExamples]:
@@ -324,18 +325,15 @@ def overlap(found: frozenset[str], wanted: frozenset[str]) -> float:
 
 
 def fit_ranker(
-    examples: Sequence[PathExamples], settings: PathTrainingSettings | None = None
+    examples: Sequence[PathExamples], *, trees: int = 150, least_in_leaf: int = 40
 ) -> str:
     """Fit trees that separate right patterns from wrong ones, and return LightGBM's model text.
 
     Every question has the same weight. Raises MissingExtra without LightGBM, RetrievalError if no
     question has a right pattern.
     """
-    try:
+    with required("Training a path ranker", "rank"):
         import lightgbm
-    except ImportError as error:
-        raise MissingExtra("Training a path ranker", "rank") from error
-    chosen = settings or PathTrainingSettings()
     usable = [one for one in examples if one.labels.any()]
     if not usable:
         raise RetrievalError(
@@ -349,24 +347,9 @@ def fit_ranker(
         weight=np.concatenate(weights),
         feature_name=list(FEATURES),
     )
-    parameters = {
-        "objective": "binary",
-        "num_leaves": chosen.leaves,
-        "learning_rate": chosen.rate,
-        "min_child_samples": chosen.least_in_leaf,
-        "lambda_l2": chosen.l2,
-        "feature_fraction": chosen.share,
-        "bagging_fraction": chosen.share,
-        "bagging_freq": 1,
-        "seed": chosen.seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        "verbose": -1,
-    }
-    model = lightgbm.train(parameters, data, chosen.trees)
-    trees, mark, _ = str(model.model_to_string()).partition("end of trees")
-    return f"{trees}{mark}\n"
+    model = lightgbm.train(_PARAMETERS | {"min_child_samples": least_in_leaf}, data, trees)
+    text, mark, _ = str(model.model_to_string()).partition("end of trees")
+    return f"{text}{mark}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,19 +371,18 @@ class PathTrainingReport:
 
 
 def train_ranker(
-    store: Store,
-    questions: Sequence[PathQuestion],
-    *,
-    settings: PathTrainingSettings | None = None,
-    seed: int = 0,
+    store: Store, questions: Sequence[PathQuestion], *, seed: int = 0, **fitting: int
 ) -> PathTrainingReport:
-    """Train a ranker on questions about a store. A fifth of them is held back for the report."""
+    """Train a ranker on questions about a store. A fifth of them is held back for the report.
+
+    ``fitting`` are options of `fit_ranker`.
+    """
     examples = list(collect_examples(store, questions))
     order = np.random.default_rng(seed).permutation(len(examples)).tolist()
     held = [examples[i] for i in order[::_HELD_BACK]]
     rest = [examples[i] for place, i in enumerate(order) if place % _HELD_BACK]
-    trial = parse_trees(fit_ranker(rest, settings))
-    model = fit_ranker(examples, settings)
+    trial = parse_trees(fit_ranker(rest, **fitting))
+    model = fit_ranker(examples, **fitting)
     trees = parse_trees(model)
     gains = dict(zip(trees.features, trees.gains, strict=True))
     total = sum(gains.values()) or 1.0

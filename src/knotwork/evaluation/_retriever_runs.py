@@ -31,7 +31,7 @@ from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import MissingCapability, RetrievalError, UnknownName
 from knotwork.evaluation._datasets import Dataset, EvaluationCase
-from knotwork.evaluation._metrics import METRICS, MetricDifference, PairedComparison, compare_paired
+from knotwork.evaluation._metrics import METRICS, MetricDifference, compare_paired
 from knotwork.records import Evidence, Query, content_id
 
 RANKED_DEPTH = 50
@@ -95,10 +95,6 @@ class EvaluationRun:
     runs: dict[str, RetrieverRun] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
-    def compare(self, first: str, second: str, metric: str) -> PairedComparison:
-        """Compare two retrievers on one metric, question by question."""
-        return compare_paired(self.runs[first].values[metric], self.runs[second].values[metric])
-
 
 def index_dataset(
     dataset: Dataset,
@@ -152,7 +148,6 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
     done = 0
     for name in names:
         meter = UsageMeter()
-        spending = _Spending(meter, prices or PriceTable())
         model = models.open("keyword", meter=meter, budget=budget) if models is not None else None
         try:
             retriever = build_retriever(
@@ -165,13 +160,17 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
             total -= len(dataset.cases)
             continue
         outcome = run.runs.setdefault(name, RetrieverRun(name))
-        uris = _Uris(store)
+        uris: dict[str, str] = {}
+        before: tuple[int, Decimal | None] = (0, Decimal(0))
         for case in dataset.cases:
             started = time.perf_counter()
             evidence = retriever.retrieve(Query(case.question, k=depth))
-            ranked = uris.of(evidence)
+            ranked = _ranked_uris(evidence, store, uris)
             seconds = time.perf_counter() - started
-            tokens, money = spending.since_last()
+            spent, paid = meter.total().tokens, meter.money(prices or PriceTable())
+            tokens = spent - before[0]
+            money = None if paid is None or before[1] is None else paid - before[1]
+            before = spent, paid
             values = {metric: measure(ranked, case.gold) for metric, measure in METRICS.items()}
             done += 1
             asked = AskedCase(
@@ -181,37 +180,12 @@ def evaluate_retrievers(  # noqa: PLR0913  one for each option
             yield asked
 
 
-class _Spending:
-    """The tokens and money that a language model uses between two calls."""
-
-    def __init__(self, meter: UsageMeter, prices: PriceTable) -> None:
-        self._meter = meter
-        self._prices = prices
-        self._before: tuple[int, Decimal | None] = (0, Decimal(0))
-
-    def since_last(self) -> tuple[int, Decimal | None]:
-        """Return the tokens and the money used since the last call."""
-        tokens, money = self._meter.total().tokens, self._meter.money(self._prices)
-        tokens_before, money_before = self._before
-        self._before = (tokens, money)
-        if money is None or money_before is None:
-            return tokens - tokens_before, None
-        return tokens - tokens_before, money - money_before
-
-
-class _Uris:
-    """Turns hits into the uris of their documents, each once, best first."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, str] = {}
-
-    def of(self, evidence: Evidence) -> list[str]:
-        ids = [hit.chunk.document_id for hit in evidence.hits]
-        missing = [identifier for identifier in ids if identifier not in self._known]
-        for identifier, document in self._store.documents.documents(missing).items():
-            self._known[identifier] = document.uri
-        return list(dict.fromkeys(self._known[identifier] for identifier in ids))
+def _ranked_uris(evidence: Evidence, store: Store, known: dict[str, str]) -> list[str]:
+    """Return the uris of the documents of the hits, each once; new ones are added to ``known``."""
+    ids = [hit.chunk.document_id for hit in evidence.hits]
+    found = store.documents.documents([key for key in ids if key not in known])
+    known.update((key, document.uri) for key, document in found.items())
+    return list(dict.fromkeys(known[key] for key in ids))
 
 
 COMPARED_METRICS = ("recall@5", "all_gold@5")
@@ -224,12 +198,16 @@ def compare_retrievers(
     """Compare the first retriever with each of the others on the given metrics, or on all."""
     if not run.runs:
         return []
-    first, *others = run.runs
-    wanted = metrics or list(run.runs[first].values)
+    first, *others = run.runs.values()
     return [
-        MetricDifference(first, other, metric, **asdict(run.compare(first, other, metric)))
+        MetricDifference(
+            **asdict(compare_paired(first.values[metric], other.values[metric])),
+            first=first.retriever,
+            second=other.retriever,
+            metric=metric,
+        )
         for other in others
-        for metric in wanted
+        for metric in metrics or first.values
     ]
 
 

@@ -6,8 +6,8 @@ Retrieval-Augmented Generation", arXiv 2309.01431), made from the user's own que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knotwork._inference.chat import ChatModel
@@ -22,7 +22,7 @@ from knotwork.evaluation._answer_questions import (
 )
 from knotwork.evaluation._answer_runs import is_named
 from knotwork.evaluation._counterfactuals import ChangedFact, change_fact
-from knotwork.evaluation._judge_requests import JudgeCall, ask_about_answer
+from knotwork.evaluation._judge_requests import ask_judge
 from knotwork.evaluation._judge_statistics import bootstrap_mean
 from knotwork.evaluation._metrics import MeanEstimate
 from knotwork.records import Answer, Chunk, content_id
@@ -139,6 +139,7 @@ def find_passages(
     answer, else is the best that is found. Noise is what a search finds in other documents that
     states no part of the answer. Raises as `KnowledgeBase.search`.
     """
+    documents = knowledge_base.store.documents
     entries = [entry for entry in knowledge_base.documents() if entry.document_id]
     for question in questions:
         if not question.is_answerable or not question.documents:
@@ -148,33 +149,24 @@ def find_passages(
             for entry in entries
             if any(is_named(entry.uri, name) for name in question.documents)
         ]
-        if gold_ids:
-            yield _find_passages(knowledge_base, question, gold_ids, filters)
-
-
-def _find_passages(
-    knowledge_base: KnowledgeBase,
-    question: AnswerQuestion,
-    gold_ids: Sequence[str],
-    filters: Sequence[str],
-) -> QuestionPassages:
-    hits = knowledge_base.search(question.text, k=_SEARCHED, filters=filters).hits
-    found = [hit.chunk for hit in hits]
-    ranks = {chunk.id: rank for rank, chunk in enumerate(found)}
-    documents = knowledge_base.store.documents
-    gold: list[GivenPassage] = []
-    for chunk_ids in documents.chunk_ids_of(gold_ids).values():
-        chunks = [c for c in documents.chunks(chunk_ids).values() if not c.is_parent]
-        if chunks:
-            best = max(chunks, key=lambda c: (*_worth(question, c), -ranks.get(c.id, _SEARCHED)))
-            gold.append(_given(best))
-    noise = [
-        _given(chunk)
-        for chunk in found
-        if chunk.document_id not in gold_ids
-        and not any(states(chunk.searched_text, part) for part in question.answers)
-    ]
-    return QuestionPassages(question, tuple(gold), tuple(dict.fromkeys(noise))[:MOST_NOISE])
+        if not gold_ids:
+            continue
+        hits = knowledge_base.search(question.text, k=_SEARCHED, filters=filters).hits
+        found = [hit.chunk for hit in hits]
+        ranks = {chunk.id: -rank for rank, chunk in enumerate(found)}
+        gold: list[GivenPassage] = []
+        for chunk_ids in documents.chunk_ids_of(gold_ids).values():
+            chunks = [c for c in documents.chunks(chunk_ids).values() if not c.is_parent]
+            if chunks:
+                worth = {c.id: (*_worth(question, c), ranks.get(c.id, -_SEARCHED)) for c in chunks}
+                gold.append(_given(max(chunks, key=lambda c: worth[c.id])))
+        noise = [
+            _given(chunk)
+            for chunk in found
+            if chunk.document_id not in gold_ids
+            and not any(states(chunk.searched_text, part) for part in question.answers)
+        ]
+        yield QuestionPassages(question, tuple(gold), tuple(dict.fromkeys(noise))[:MOST_NOISE])
 
 
 def make_trials(
@@ -217,20 +209,16 @@ def run_trials(
     Raises as the answerer and as `ChatModel.complete`.
     """
     for trial in trials:
-        answer = answerer(trial.question.text, trial.passages)
-        result = read_result(trial, answer)
-        call = judge_call(result, judge)
-        if judge is None or call is None:
-            yield result
-            continue
-        verdict, unreadable = None, False
-        try:
-            (verdict,) = call.send(judge)
-        except Unparsable:
-            unreadable = True
-        yield TrialResult(
-            trial, result.text, result.answered, result.right, result.outcome, verdict, unreadable
-        )
+        result = read_result(trial, answerer(trial.question.text, trial.passages))
+        if judge is not None and result.answered and trial.condition is not Condition.NOISE:
+            task = "refusal" if trial.condition is Condition.WITHOUT_GOLD else "notice"
+            asked, prompts = trial.question.text, prompts_of(judge)
+            call = ask_judge(task, asked, answer=result.text, prompts=prompts)
+            try:
+                result = replace(result, judged=call.send(judge)[0])
+            except Unparsable:
+                result = replace(result, unreadable=True)
+        yield result
 
 
 def read_result(trial: Trial, answer: Answer) -> TrialResult:
@@ -251,66 +239,55 @@ def read_result(trial: Trial, answer: Answer) -> TrialResult:
     return TrialResult(trial, answer.text, answer.answered, right, outcome)
 
 
-def judge_call(result: TrialResult, judge: ChatModel | None) -> JudgeCall[tuple[bool, ...]] | None:
-    """Return the call that asks a judge about a result, None if it needs none."""
-    if not result.answered or result.trial.condition is Condition.NOISE:
-        return None
-    task = "refusal" if result.trial.condition is Condition.WITHOUT_GOLD else "notice"
-    asked = result.trial.question.text
-    return ask_about_answer(task, asked, result.text, prompts=prompts_of(judge))
-
-
 def measure_robustness(
     results: Sequence[TrialResult], *, judged: bool, seed: int = 0
 ) -> list[RobustnessFigure]:
     """Return all figures; those that need a judge only if the results were ``judged``."""
-    figures: list[RobustnessFigure] = []
+    return [
+        RobustnessFigure(
+            name,
+            label,
+            needs_judge,
+            len(known := [float(value) for value in values if value is not None]),
+            bootstrap_mean(known, seed=seed),
+            len(values) - len(known),
+        )
+        for name, label, needs_judge, values in _figures(results)
+        if judged or not needs_judge
+    ]
 
-    def add(
-        name: str,
-        label: str,
-        values: Sequence[bool | None],
-        *,
-        needs_judge: bool = False,
-    ) -> None:
-        known = [float(value) for value in values if value is not None]
-        unreadable = len(values) - len(known)
-        estimate = bootstrap_mean(known, seed=seed)
-        figures.append(RobustnessFigure(name, label, needs_judge, len(known), estimate, unreadable))
 
-    noise = [r for r in results if r.trial.condition is Condition.NOISE]
-    ratios = sorted({r.trial.ratio for r in noise})
-    for ratio in ratios:
-        of_ratio = [r for r in noise if r.trial.ratio == ratio]
-        add(f"noise_{ratio:g}", f"Right with {ratio:.0%} noise", [r.right for r in of_ratio])
-    for ratio in ratios:
-        several = [r for r in noise if r.trial.ratio == ratio and r.trial.gold > 1]
-        label = f"Right from several documents, {ratio:.0%} noise"
-        add(f"integration_{ratio:g}", label, [r.right for r in several])
-    alone = [r for r in results if r.trial.condition is Condition.WITHOUT_GOLD]
-    add("rejection", "Refused without gold passages", [not r.answered for r in alone])
-    if judged:
-        in_words = [_refuses(r) for r in alone]
-        label = "Refused, or refuses in words"
-        add("rejection_judged", label, in_words, needs_judge=True)
-    for condition, place in (
-        (Condition.COUNTERFACTUAL, "a changed fact"),
-        (Condition.CONFLICT, "both versions"),
+def _figures(results: Sequence[TrialResult]) -> Iterator[tuple[str, str, bool, list[bool | None]]]:
+    """Yield the name and label of each figure, whether a judge is needed, and the values."""
+    of = {c: [r for r in results if r.trial.condition is c] for c in Condition}
+    noise, alone = of[Condition.NOISE], of[Condition.WITHOUT_GOLD]
+    ratios = sorted({result.trial.ratio for result in noise})
+    for name, label, least in (
+        ("noise", "Right with", 0),
+        ("integration", "Right from several documents,", 2),
     ):
-        own = [r for r in results if r.trial.condition is condition]
-        for outcome in Outcome:
-            values = [r.outcome is outcome for r in own]
-            add(f"{condition}_{outcome}", f"With {place}: {_OUTCOMES[outcome]}", values)
-        if judged:
-            noticed = [None if r.unreadable else bool(r.judged) for r in own]
-            add(f"{condition}_noticed", f"With {place}: notices", noticed, needs_judge=True)
-            right = [r.outcome is Outcome.ORIGINAL for r in own if r.judged]
-            label = f"With {place}: original fact, of those that notice"
-            add(f"{condition}_corrected", label, right, needs_judge=True)
-    return figures
+        for ratio in ratios:
+            right = [r.right for r in noise if r.trial.ratio == ratio and r.trial.gold >= least]
+            yield f"{name}_{ratio:g}", f"{label} {ratio:.0%} noise", False, [*right]
+    refused = [not r.answered for r in alone]
+    yield "rejection", "Refused without gold passages", False, [*refused]
+    in_words = [True if not r.answered else _verdict(r) for r in alone]
+    yield "rejection_judged", "Refused, or refuses in words", True, in_words
+    for condition, place in (
+        (Condition.COUNTERFACTUAL, "With a changed fact:"),
+        (Condition.CONFLICT, "With both versions:"),
+    ):
+        own = of[condition]
+        for outcome, label in _OUTCOMES.items():
+            found = [r.outcome is outcome for r in own]
+            yield f"{condition}_{outcome}", f"{place} {label}", False, [*found]
+        yield f"{condition}_noticed", f"{place} notices", True, [_verdict(r) for r in own]
+        right = [r.outcome is Outcome.ORIGINAL for r in own if r.judged]
+        label = f"{place} original fact, of those that notice"
+        yield f"{condition}_corrected", label, True, [*right]
 
 
-_OUTCOMES: Mapping[Outcome, str] = {
+_OUTCOMES = {
     Outcome.ORIGINAL: "gives the original fact",
     Outcome.CHANGED: "follows the changed fact",
     Outcome.BOTH: "gives both",
@@ -319,9 +296,7 @@ _OUTCOMES: Mapping[Outcome, str] = {
 }
 
 
-def _refuses(result: TrialResult) -> bool | None:
-    if not result.answered:
-        return True
+def _verdict(result: TrialResult) -> bool | None:
     return None if result.unreadable else bool(result.judged)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.mcp_server._permissions import Permissions
 
 if TYPE_CHECKING:
@@ -37,7 +37,5 @@ def build_server(
 
 def check_sdk() -> None:
     """Raise MissingExtra if the MCP SDK is not installed."""
-    try:
+    with required("The MCP server", "mcp"):
         import mcp.server.mcpserver  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("The MCP server", "mcp") from error

@@ -5,8 +5,7 @@ from tests.indexing.communities.worlds import all_documents
 
 import knotwork
 from knotwork._config import CommunitySettings
-from knotwork._indexing.communities import CommunityOptions
-from knotwork._indexing.communities.detection import USUAL_SIZE
+from knotwork._indexing.communities.detection import USUAL_SIZE, CommunityOptions
 from knotwork.errors import UnknownName
 
 pytestmark = pytest.mark.slow

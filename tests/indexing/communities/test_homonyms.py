@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
-from knotwork._indexing.communities import refresh_communities
-from knotwork._indexing.communities.detection import make_network, read_network, stored_communities
+from knotwork._indexing.communities.detection import (
+    make_network,
+    read_network,
+    refresh_communities,
+    stored_communities,
+)
 from knotwork._text.names import normal_form
 from knotwork.records import Document, Homonym, entity_id
 

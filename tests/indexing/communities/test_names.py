@@ -5,15 +5,16 @@ import pytest
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index
 
 from knotwork._graph.hierarchy import DivisionOptions
-from knotwork._indexing.communities import ReportWriter, refresh_communities
 from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
     detect_communities,
     make_network,
     read_network,
+    refresh_communities,
     stored_communities,
 )
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
+from knotwork._indexing.communities.report_writer import ReportWriter
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
 from knotwork.testing._brains import RuleBrain

@@ -11,11 +11,12 @@ from tests.indexing.communities.worlds import TOPICS, all_documents, make_index,
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._graph.hierarchy import DivisionOptions
-from knotwork._indexing.communities import CommunityOptions, refresh_communities
 from knotwork._indexing.communities.detection import (
+    CommunityOptions,
     detect_communities,
     make_network,
     read_network,
+    refresh_communities,
     stored_communities,
 )
 from knotwork.errors import MissingCapability, UnknownName

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from tests.indexing.communities.written import BUDGETS, brain, indexed, reports_of, sources, writer
 
-from knotwork._indexing.communities import (
+from knotwork._indexing.communities.detection import stored_communities
+from knotwork._indexing.communities.index_reports import (
+    bring_up_to_date,
+    is_current,
     refresh_reports,
     write_reports,
 )
-from knotwork._indexing.communities.detection import stored_communities
-from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import EXTRACTIVE_SOURCE

@@ -11,17 +11,17 @@ from tests.indexing.communities.worlds import (
     topic_documents,
 )
 
-from knotwork._indexing.communities import (
+from knotwork._indexing.communities.detection import (
     CommunityOptions,
     refresh_communities,
-    refresh_reports,
+    stored_communities,
 )
-from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.communities.extractive_reports import (
     ReportSentence,
     central_names,
     key_phrases,
 )
+from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._text.prose import flat_text, is_prose
 from knotwork._text.statements import choose_sentences
 from knotwork.records import Document, Entity, Span, Support

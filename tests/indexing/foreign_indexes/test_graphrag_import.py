@@ -21,7 +21,7 @@ from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edge
 from knotwork._indexing.commits import remove_sources
 from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.foreign_indexes import import_index, import_steps
+from knotwork._indexing.foreign_indexes.index_importer import import_index, import_steps
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from knotwork._indexing.graph_import import FORMATS, ImportOptions
-from knotwork._indexing.graph_import.formats import EntityRow, ReadFault, RelationRow
+from knotwork._indexing.graph_import.formats import (
+    FORMATS,
+    EntityRow,
+    ImportOptions,
+    ReadFault,
+    RelationRow,
+)
 from knotwork.records import ALIAS_RELATION
 
 

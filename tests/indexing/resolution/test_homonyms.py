@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.indexing.resolution.worlds import add, idof, judge_by, make_index, resolved
 
-from knotwork._indexing.resolution import resolve_entities
+from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._text.names import normal_form
 from knotwork.records import Mention, Relation
 from knotwork.records._graph import ALIAS_RELATION

@@ -15,7 +15,8 @@ from tests.indexing.resolution.worlds import (
     shown_pairs,
 )
 
-from knotwork._indexing.resolution import Judge, decide, resolve_entities, undo
+from knotwork._indexing.resolution.judge import Judge
+from knotwork._indexing.resolution.resolver import decide, resolve_entities, undo
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Verdict

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import knotwork
-from knotwork._indexing.resolution import Judge, resolve_entities
+from knotwork._indexing.resolution.judge import Judge
+from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
 from knotwork.testing._chat_models import ScriptedChatModel

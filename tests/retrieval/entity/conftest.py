@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork._indexing.communities import refresh_communities, refresh_reports
+from knotwork._indexing.communities.detection import refresh_communities
+from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._stores.urls import open_store
 from knotwork.records import (
@@ -73,7 +74,7 @@ def facts(fresh_store):
 @pytest.fixture(scope="session", params=["memory", "embedded"])
 def grouped(request, tmp_path_factory):
     """The small index with communities of at most six entities, and their reports."""
-    from knotwork._indexing.communities import CommunityOptions
+    from knotwork._indexing.communities.detection import CommunityOptions
 
     url = "memory:"
     if request.param == "embedded":

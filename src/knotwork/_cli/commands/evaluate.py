@@ -19,7 +19,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError, MissingExtra
+from knotwork.errors import ConfigError, required
 
 if TYPE_CHECKING:
     from knotwork.evaluation._datasets import Dataset
@@ -36,24 +36,14 @@ SHOWN_CASES = ("wrong", "changed", "all")
 
 _FILE_OPTIONS = {
     "compare": "Name retrievers to compare with --retrievers.",
-    "budget": "",
-    "show": "",
-    "filters": "",
-    "with_judge": "",
-    "with_conditions": "",
-    "labels": "",
-    "estimate": "",
-    "retry": "",
-    "to_label": "",
+    **dict.fromkeys(("budget", "show", "filters", "with_judge", "with_conditions"), ""),
+    **dict.fromkeys(("labels", "estimate", "retry", "to_label"), ""),
 }
 """Options for a file of questions, with the fix if a folder is given."""
 
-_FOLDER_OPTIONS = {
-    "retrievers": "Compare answers with: --compare retrieval.retriever=NAME",
-    "every": "Compare answers with: --compare retrieval.retriever=NAME",
-    "hide_titles": "",
-    "plot": "",
-}
+_FOLDER_OPTIONS = dict.fromkeys(
+    ("retrievers", "every"), "Compare answers with: --compare retrieval.retriever=NAME"
+) | dict.fromkeys(("hide_titles", "plot"), "")
 """Options for a folder, with the fix if a file is given."""
 
 
@@ -206,10 +196,9 @@ def run_retriever_evaluation(
     from platformdirs import user_cache_path
 
     from knotwork._cli.progress import choose_counter, choose_view
-    from knotwork._indexing.communities import CommunityOptions
+    from knotwork._indexing.communities.detection import CommunityOptions
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-    from knotwork._inference import open_embedder
-    from knotwork._inference.model_registry import open_reranker
+    from knotwork._inference.model_registry import open_embedder, open_reranker
     from knotwork._inference.role_models import RoleModels
     from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
@@ -303,10 +292,8 @@ def draw_means(run: EvaluationRun, target: Path) -> None:
 
     Raises MissingExtra without the extra `plot`, OSError if the file cannot be written.
     """
-    try:
+    with required("A plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("A plot", "plot") from error
     means = {name: outcome.means() for name, outcome in run.runs.items()}
     metrics = list(next(iter(means.values())))
     figure = Figure(figsize=(9, 4.5), layout="constrained")

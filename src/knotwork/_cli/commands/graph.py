@@ -29,7 +29,7 @@ from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork._indexing.graph_import import GraphImportReport
+    from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork.records import DocumentLink
 
 

@@ -18,7 +18,7 @@ from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork._cli.progress import SilentView
-    from knotwork._indexing.foreign_indexes import ImportReport
+    from knotwork._indexing.foreign_indexes.index_importer import ImportReport
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.report import IndexReport
     from knotwork._indexing.runs import IndexOptions
@@ -240,7 +240,7 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     replaces the first import, and `knotwork delete` removes it.
     """
     from knotwork._indexing.embedding import Embedding
-    from knotwork._indexing.foreign_indexes import import_steps
+    from knotwork._indexing.foreign_indexes.index_importer import import_steps
     from knotwork._inference.model_registry import NO_EMBEDDER
 
     opened = session.open(read_only=False)

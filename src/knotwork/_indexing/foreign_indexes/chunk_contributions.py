@@ -122,10 +122,10 @@ class _Assembly:
         form = normal_form(row.name)
         chunks = self._chunks(row.unit_ids)
         if not form:
-            self.losses.add("entities", "the name has no letter or digit")
+            self.losses["entities", "the name has no letter or digit"] += 1
             return
         if not chunks:
-            self.losses.add("entities", "none of its text units was imported")
+            self.losses["entities", "none of its text units was imported"] += 1
             return
         self.forms[row.id] = form
         entity = self.entities.get(form)
@@ -151,7 +151,7 @@ class _Assembly:
         if not chunks:
             chunks = self._shared_chunks(relation.source, relation.target)[:1]
         if not chunks:
-            self.losses.add("relations", "none of its text units was imported")
+            self.losses["relations", "none of its text units was imported"] += 1
             return
         source, target = (self._end(n, chunks) for n in (relation.source, relation.target))
         if source is None or target is None:
@@ -230,7 +230,7 @@ class _Assembly:
         elif claim.status == _FALSE:
             reason = "it is marked as false"
         if reason or subject is None:
-            self.losses.add("claims", reason)
+            self.losses["claims", reason] += 1
             return
         self._cite("claims", claim.number, chunks)
         if target is not None and target is not subject and claim.type:
@@ -314,7 +314,7 @@ class _Assembly:
     def _drop_relation(
         self, relation: ForeignRelation, chunks: Iterable[Chunk], reason: str
     ) -> None:
-        self.losses.add("relations", reason)
+        self.losses["relations", reason] += 1
         for chunk in chunks:
             self.complaints[chunk.id].append(f"{relation.source} | {relation.target}: {reason}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knotwork.errors import IndexingError, MissingExtra
+from knotwork.errors import IndexingError, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,8 @@ class ForeignReport:
     rank: float
 
 
-@dataclass(slots=True)
-class Losses:
-    """Counts of items that are not imported, by kind and reason."""
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, kind: str, reason: str, count: int = 1) -> None:
-        """Count dropped items."""
-        if count:
-            self.counts[kind, reason] += count
+Losses = Counter[tuple[str, str]]
+"""Counts of items that are not imported, by kind and reason."""
 
 
 @dataclass(slots=True)
@@ -133,11 +125,11 @@ class ForeignIndex:
     claims: list[ForeignClaim] = field(default_factory=list)
     communities: list[ForeignCommunity] = field(default_factory=list)
     reports: list[ForeignReport] = field(default_factory=list)
-    losses: Losses = field(default_factory=Losses)
+    losses: Losses = field(default_factory=Counter)
 
     def held(self) -> dict[str, int]:
         """Return the number of rows of each kind in the files, including dropped ones."""
-        rows: dict[str, Iterable[object]] = {
+        rows: dict[str, Sequence[object]] = {
             "documents": self.documents,
             "text units": self.units,
             "entities": self.entities,
@@ -146,9 +138,9 @@ class ForeignIndex:
             "communities": self.communities,
             "reports": self.reports,
         }
-        lost = self.losses.counts.items()
+        lost = self.losses.items()
         return {
-            kind: sum(1 for _ in items) + sum(n for (of, _), n in lost if of == kind)
+            kind: len(items) + sum(count for (of, _), count in lost if of == kind)
             for kind, items in rows.items()
         }
 
@@ -161,11 +153,9 @@ def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]
 
     Raises MissingExtra without the extra `parquet`, IndexingError if the file cannot be read.
     """
-    try:
+    with required("Reading Parquet files", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("Reading Parquet files", "parquet") from error
     try:
         with pq.ParquetFile(path) as file:
             there = set(file.schema_arrow.names)

@@ -139,9 +139,9 @@ def _units(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignUnit]:
         key, text = column_text(row, "id"), raw_column_text(row, "text", "chunk")
         documents = column_ids(row, "document_ids", "document_id")
         if not text:
-            losses.add("text units", "without text")
+            losses["text units", "without text"] += 1
         elif key in found:  # equal text of two documents had one id
-            losses.add("text units", "the same text unit listed again")
+            losses["text units", "the same text unit listed again"] += 1
             both = dict.fromkeys((*found[key].document_ids, *documents))
             found[key] = ForeignUnit(key, found[key].number, text, tuple(both))
         else:
@@ -157,7 +157,7 @@ def _entities(
     for place, row in checked(enumerate(rows)):
         name = _unquoted(column_text(row, "title", "name"))
         if not name:
-            losses.add("entities", "without a name")
+            losses["entities", "without a name"] += 1
             continue
         key = column_text(row, "id") or name
         held = dict.fromkeys((*column_ids(row, "text_unit_ids"), *listed.get(key, ())))
@@ -174,7 +174,7 @@ def _relations(
     for place, row in checked(enumerate(rows)):
         source, target = (_unquoted(column_text(row, end)) for end in ("source", "target"))
         if not source or not target:
-            losses.add("relations", "an end has no name")
+            losses["relations", "an end has no name"] += 1
             continue
         held = column_ids(row, "text_unit_ids") or tuple(listed.get(column_text(row, "id"), ()))
         text, weight = column_text(row, "description"), column_number(row, "weight", 1.0)
@@ -196,7 +196,7 @@ def _claims(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignClaim]:
     for place, row in checked(enumerate(rows)):
         subject, about = (_unquoted(column_text(row, end)) for end in ("subject_id", "object_id"))
         if not subject or subject.casefold() in _NO_ROW:
-            losses.add("claims", "without a subject")
+            losses["claims", "without a subject"] += 1
             continue
         found.append(
             ForeignClaim(
@@ -256,9 +256,9 @@ def _reports(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignReport]:
         key = column_text(row, "community")
         title, summary = column_text(row, "title"), column_text(row, "summary")
         if key in found:
-            losses.add("reports", "a second report of one community")
+            losses["reports", "a second report of one community"] += 1
         elif not title and not summary:
-            losses.add("reports", "without title and summary")
+            losses["reports", "without title and summary"] += 1
         else:
             rank = min(max(column_number(row, "rank"), 0.0), 10.0)
             found[key] = ForeignReport(key, title, summary, _findings(row), rank)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,21 +19,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from knotwork._durable_files import replace_file
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.foreign_indexes.imported_communities import write_reference
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export.formats import require_parquet, write_parquet_table
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import MissingExtra, StoreBusy
+from knotwork.errors import StoreBusy
 from knotwork.records import (
     ENTITY_EDGES,
-    Chunk,
     Community,
     CommunityReport,
-    Document,
     EdgeType,
     Entity,
     Finding,
@@ -63,21 +60,23 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
     All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy if
     the index changes during the export, and OSError if the folder is not writable.
     """
+    require_parquet("Export as tables of GraphRAG")
     generation = store.generation()
-    tables = _Tables(TableContents(store))
+    tables = _Tables(store)
     rows: dict[str, int] = {}
     files: list[Path] = []
     output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output, prefix=".knotwork-") as unfinished:
         for name, content in (
-            ("documents", tables.documents()),
-            ("text_units", tables.text_units()),
-            ("entities", tables.entities()),
-            ("relationships", tables.relationships()),
-            ("communities", tables.communities()),
-            ("community_reports", tables.reports()),
+            ("documents", tables.document_rows()),
+            ("text_units", tables.text_unit_rows()),
+            ("entities", tables.entity_rows()),
+            ("relationships", tables.relationship_rows()),
+            ("communities", tables.community_rows()),
+            ("community_reports", tables.report_rows()),
         ):
-            file, rows[name] = write_table(Path(unfinished), name, content)
+            file = Path(unfinished, f"{name}.parquet")
+            rows[name] = write_parquet_table(file, _schema(name), content)
             files.append(file)
         if store.generation() != generation:
             raise StoreBusy(
@@ -86,153 +85,6 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
             )
         files = [file.replace(output / file.name) for file in files]
     return TablesReport(rows, tuple(files))
-
-
-class _Tables:
-    """Yields the rows of all tables of an index."""
-
-    def __init__(self, held: TableContents) -> None:
-        self._held = held
-
-    def documents(self) -> Iterator[ExportRow]:
-        for number, key in enumerate(self._held.document_ids):
-            document = self._held.store.documents.documents([key])[key]
-            entry = self._held.entries.get(key)
-            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
-            yield {
-                "id": _sha512(key, document.text),
-                "human_readable_id": number,
-                "title": document.title or document.uri,
-                "text": document.text,
-                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.leaves[key]],
-                "creation_date": created.strftime("%Y-%m-%d %H:%M:%S %z") if created else "",
-                "raw_data": None,
-            }
-
-    def text_units(self) -> Iterator[ExportRow]:
-        related: defaultdict[str, list[str]] = defaultdict(list)
-        for edge in self._held.edges:
-            for chunk_id in edge.chunk_ids:
-                related[chunk_id].append(edge.id)
-        for document_id in self._held.document_ids:
-            document = self._held.store.documents.documents([document_id])[document_id]
-            chunks = self._held.store.documents.chunks(self._held.leaves[document_id])
-            mentions = self._held.store.graph.mentions(self._held.leaves[document_id])
-            for key in self._held.leaves[document_id]:
-                named = (mention.entity_id for mention in mentions.get(key, ()))
-                yield {
-                    "id": self._unit_id(key),
-                    "human_readable_id": self._held.units[key],
-                    "text": _unit_text(document, chunks[key]),
-                    "n_tokens": count_tokens(chunks[key].text),
-                    "document_id": _sha512(document_id, document.text),
-                    "entity_ids": [make_uuid("entity", entity) for entity in named],
-                    "relationship_ids": related.get(key, []),
-                    "covariate_ids": [],
-                }
-
-    def entities(self) -> Iterator[ExportRow]:
-        descriptions = self._held.descriptions()
-        for number, (key, entity) in enumerate(self._held.entities.items()):
-            yield {
-                "id": make_uuid("entity", key),
-                "human_readable_id": number,
-                "title": self._held.titles[key],
-                "type": entity.type,
-                "description": descriptions.get(key, ""),
-                "text_unit_ids": [self._unit_id(chunk) for chunk in self._held.mentions[key]],
-                "frequency": len(self._held.mentions[key]),
-                "degree": self._held.degrees.get(key, 0),
-            }
-
-    def relationships(self) -> Iterator[ExportRow]:
-        for start in range(0, len(self._held.edges), _BATCH):
-            batch = self._held.edges[start : start + _BATCH]
-            descriptions = self._held.relation_descriptions(batch)
-            for edge in batch:
-                source, target = self._held.titles[edge.source], self._held.titles[edge.target]
-                text = join_sentences(descriptions.get(edge.id, ()))
-                degrees = [self._held.degrees.get(end, 0) for end in (edge.source, edge.target)]
-                yield {
-                    "id": edge.id,
-                    "human_readable_id": edge.number,
-                    "source": source,
-                    "target": target,
-                    "description": describe_relation(source, edge.relation, target, text),
-                    "weight": float(edge.weight),
-                    "combined_degree": sum(degrees),
-                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
-                }
-
-    def communities(self) -> Iterator[ExportRow]:
-        within = self._held.edges_within()
-        for key, (number, community) in self._held.communities.items():
-            edges = within[key]
-            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
-            chunks.update(chunk for chunk in community.chunk_ids if chunk in self._held.units)
-            members = [member.entity_id for member in community.members]
-            yield {
-                "id": make_uuid("community", key),
-                **self._place(number, community),
-                "title": f"Community {number}",
-                "entity_ids": [make_uuid("entity", i) for i in members if i in self._held.entities],
-                "relationship_ids": [edge.id for edge in edges],
-                "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
-                "period": self._held.period,
-                "size": community.size,
-            }
-
-    def reports(self) -> Iterator[ExportRow]:
-        communities = self._held.store.capabilities.communities
-        if communities is None:
-            return
-        found = communities.reports(list(self._held.communities))
-        for key, (number, community) in self._held.communities.items():
-            if key not in found:
-                continue
-            report = found[key]
-            findings = [self._finding(finding) for finding in report.findings]
-            yield {
-                "id": make_uuid("report", key).replace("-", ""),
-                **self._place(number, community),
-                "title": report.title,
-                "summary": report.summary,
-                "full_content": _full_content(report, findings),
-                "rank": report.rating,
-                "rating_explanation": "",
-                "findings": findings,
-                "full_content_json": _full_json(report, findings),
-                "period": self._held.period,
-                "size": community.size,
-            }
-
-    def _place(self, number: int, community: Community) -> ExportRow:
-        """Return the columns with the position of a community in the hierarchy."""
-        numbered = self._held.communities
-        parent = numbered.get(community.parent_id or "")
-        return {
-            "human_readable_id": number,
-            "community": number,
-            "level": community.level,
-            "parent": parent[0] if parent else _NO_PARENT,
-            "children": [n for n, child in numbered.values() if child.parent_id == community.id],
-        }
-
-    def _finding(self, finding: Finding) -> dict[str, str]:
-        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
-        summary, _, explanation = finding.text.partition("\n")
-        cited = {
-            self._held.units[s.chunk_id] for s in finding.supports if s.chunk_id in self._held.units
-        }
-        reference = write_reference(sorted(cited))
-        return {"explanation": f"{explanation or summary}{reference}", "summary": summary}
-
-    def _unit_id(self, chunk_id: str) -> str:
-        return _sha512("text unit", chunk_id)
-
-
-def _unit_text(document: Document, chunk: Chunk) -> str:
-    return document.text[chunk.span.start : chunk.span.end]
 
 
 def _full_content(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
@@ -274,8 +126,8 @@ class RelationshipRow:
     chunk_ids: tuple[str, ...]
 
 
-class TableContents:
-    """The numbered content of an index: documents by uri, text units in reading order."""
+class _Tables:
+    """The rows of all tables of an index: documents by uri, text units in reading order."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -414,6 +266,140 @@ class TableContents:
                 within[key].append(edge)
         return within
 
+    def document_rows(self) -> Iterator[ExportRow]:
+        for number, key in enumerate(self.document_ids):
+            document = self.store.documents.documents([key])[key]
+            entry = self.entries.get(key)
+            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
+            yield {
+                "id": _sha512(key, document.text),
+                "human_readable_id": number,
+                "title": document.title or document.uri,
+                "text": document.text,
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self.leaves[key]],
+                "creation_date": created.strftime("%Y-%m-%d %H:%M:%S %z") if created else "",
+                "raw_data": None,
+            }
+
+    def text_unit_rows(self) -> Iterator[ExportRow]:
+        related: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in self.edges:
+            for chunk_id in edge.chunk_ids:
+                related[chunk_id].append(edge.id)
+        for document_id in self.document_ids:
+            document = self.store.documents.documents([document_id])[document_id]
+            chunks = self.store.documents.chunks(self.leaves[document_id])
+            mentions = self.store.graph.mentions(self.leaves[document_id])
+            for key in self.leaves[document_id]:
+                named = (mention.entity_id for mention in mentions.get(key, ()))
+                yield {
+                    "id": self._unit_id(key),
+                    "human_readable_id": self.units[key],
+                    "text": document.text[slice(*chunks[key].span)],
+                    "n_tokens": count_tokens(chunks[key].text),
+                    "document_id": _sha512(document_id, document.text),
+                    "entity_ids": [make_uuid("entity", entity) for entity in named],
+                    "relationship_ids": related.get(key, []),
+                    "covariate_ids": [],
+                }
+
+    def entity_rows(self) -> Iterator[ExportRow]:
+        descriptions = self.descriptions()
+        for number, (key, entity) in enumerate(self.entities.items()):
+            yield {
+                "id": make_uuid("entity", key),
+                "human_readable_id": number,
+                "title": self.titles[key],
+                "type": entity.type,
+                "description": descriptions.get(key, ""),
+                "text_unit_ids": [self._unit_id(chunk) for chunk in self.mentions[key]],
+                "frequency": len(self.mentions[key]),
+                "degree": self.degrees.get(key, 0),
+            }
+
+    def relationship_rows(self) -> Iterator[ExportRow]:
+        for start in range(0, len(self.edges), _BATCH):
+            batch = self.edges[start : start + _BATCH]
+            descriptions = self.relation_descriptions(batch)
+            for edge in batch:
+                source, target = self.titles[edge.source], self.titles[edge.target]
+                text = join_sentences(descriptions.get(edge.id, ()))
+                degrees = [self.degrees.get(end, 0) for end in (edge.source, edge.target)]
+                yield {
+                    "id": edge.id,
+                    "human_readable_id": edge.number,
+                    "source": source,
+                    "target": target,
+                    "description": describe_relation(source, edge.relation, target, text),
+                    "weight": float(edge.weight),
+                    "combined_degree": sum(degrees),
+                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
+                }
+
+    def community_rows(self) -> Iterator[ExportRow]:
+        within = self.edges_within()
+        for key, (number, community) in self.communities.items():
+            edges = within[key]
+            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
+            chunks.update(chunk for chunk in community.chunk_ids if chunk in self.units)
+            members = [member.entity_id for member in community.members]
+            yield {
+                "id": make_uuid("community", key),
+                **self._place(number, community),
+                "title": f"Community {number}",
+                "entity_ids": [make_uuid("entity", i) for i in members if i in self.entities],
+                "relationship_ids": [edge.id for edge in edges],
+                "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
+                "period": self.period,
+                "size": community.size,
+            }
+
+    def report_rows(self) -> Iterator[ExportRow]:
+        communities = self.store.capabilities.communities
+        if communities is None:
+            return
+        found = communities.reports(list(self.communities))
+        for key, (number, community) in self.communities.items():
+            if key not in found:
+                continue
+            report = found[key]
+            findings = [self._finding(finding) for finding in report.findings]
+            yield {
+                "id": make_uuid("report", key).replace("-", ""),
+                **self._place(number, community),
+                "title": report.title,
+                "summary": report.summary,
+                "full_content": _full_content(report, findings),
+                "rank": report.rating,
+                "rating_explanation": "",
+                "findings": findings,
+                "full_content_json": _full_json(report, findings),
+                "period": self.period,
+                "size": community.size,
+            }
+
+    def _place(self, number: int, community: Community) -> ExportRow:
+        """Return the columns with the position of a community in the hierarchy."""
+        numbered = self.communities
+        parent = numbered.get(community.parent_id or "")
+        return {
+            "human_readable_id": number,
+            "community": number,
+            "level": community.level,
+            "parent": parent[0] if parent else _NO_PARENT,
+            "children": [n for n, child in numbered.values() if child.parent_id == community.id],
+        }
+
+    def _finding(self, finding: Finding) -> dict[str, str]:
+        """Return a finding in the form of GraphRAG: a heading, and a text with references."""
+        summary, _, explanation = finding.text.partition("\n")
+        cited = {self.units[s.chunk_id] for s in finding.supports if s.chunk_id in self.units}
+        reference = write_reference(sorted(cited))
+        return {"explanation": f"{explanation or summary}{reference}", "summary": summary}
+
+    def _unit_id(self, chunk_id: str) -> str:
+        return _sha512("text unit", chunk_id)
+
 
 def make_uuid(*parts: str) -> str:
     """Return a UUID that depends on the parts alone."""
@@ -425,125 +411,40 @@ def time_of(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
-ROWS_AT_ONCE = 1000
-
-_TEXT, _NUMBER, _REAL = "text", "number", "real"
-_TEXTS, _NUMBERS, _FINDINGS = "texts", "numbers", "findings"
-
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "documents": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "title": _TEXT,
-        "text": _TEXT,
-        "text_unit_ids": _TEXTS,
-        "creation_date": _TEXT,
-        "raw_data": _TEXT,
-    },
-    "text_units": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "text": _TEXT,
-        "n_tokens": _NUMBER,
-        "document_id": _TEXT,
-        "entity_ids": _TEXTS,
-        "relationship_ids": _TEXTS,
-        "covariate_ids": _TEXTS,
-    },
-    "entities": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "title": _TEXT,
-        "type": _TEXT,
-        "description": _TEXT,
-        "text_unit_ids": _TEXTS,
-        "frequency": _NUMBER,
-        "degree": _NUMBER,
-    },
-    "relationships": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "source": _TEXT,
-        "target": _TEXT,
-        "description": _TEXT,
-        "weight": _REAL,
-        "combined_degree": _NUMBER,
-        "text_unit_ids": _TEXTS,
-    },
-    "communities": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "community": _NUMBER,
-        "level": _NUMBER,
-        "parent": _NUMBER,
-        "children": _NUMBERS,
-        "title": _TEXT,
-        "entity_ids": _TEXTS,
-        "relationship_ids": _TEXTS,
-        "text_unit_ids": _TEXTS,
-        "period": _TEXT,
-        "size": _NUMBER,
-    },
-    "community_reports": {
-        "id": _TEXT,
-        "human_readable_id": _NUMBER,
-        "community": _NUMBER,
-        "level": _NUMBER,
-        "parent": _NUMBER,
-        "children": _NUMBERS,
-        "title": _TEXT,
-        "summary": _TEXT,
-        "full_content": _TEXT,
-        "rank": _REAL,
-        "rating_explanation": _TEXT,
-        "findings": _FINDINGS,
-        "full_content_json": _TEXT,
-        "period": _TEXT,
-        "size": _NUMBER,
-    },
+_KINDS = {
+    "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent"
+    " size",
+    "double": "weight rank",
+    "list<string>": "text_unit_ids entity_ids relationship_ids covariate_ids",
+    "list<int64>": "children",
+    "finding": "findings",
 }
-"""The columns of each table with their kinds, in order."""
-
-
-def write_table(output: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> tuple[Path, int]:
-    """Write a table into a folder; return its file and its number of rows.
-
-    Text that is not valid Unicode is escaped. Raises MissingExtra without the extra `parquet`,
-    OSError if the folder is not writable.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("Export as tables of GraphRAG", "parquet") from error
-    schema = _schema(name)
-    target = output / f"{name}.parquet"
-    written = 0
-    with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
-        for batch in split_batches(rows, ROWS_AT_ONCE):
-            writer.write_table(pa.Table.from_pylist([_storable(r) for r in batch], schema=schema))
-            written += len(batch)
-    return target, written
+"""The columns that are no text, by kind."""
+_COMMUNITY = "id human_readable_id community level parent children title"
+_COLUMNS = {
+    "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
+    "text_units": "id human_readable_id text n_tokens document_id entity_ids relationship_ids"
+    " covariate_ids",
+    "entities": "id human_readable_id title type description text_unit_ids frequency degree",
+    "relationships": "id human_readable_id source target description weight combined_degree"
+    " text_unit_ids",
+    "communities": f"{_COMMUNITY} entity_ids relationship_ids text_unit_ids period size",
+    "community_reports": f"{_COMMUNITY} summary full_content rank rating_explanation findings"
+    " full_content_json period size",
+}
+"""The columns of each table, in order."""
 
 
 def _schema(name: str) -> pa.Schema:
     import pyarrow as pa
 
     finding = pa.struct([("explanation", pa.string()), ("summary", pa.string())])
-    kinds = {
-        _TEXT: pa.string(),
-        _NUMBER: pa.int64(),
-        _REAL: pa.float64(),
-        _TEXTS: pa.list_(pa.string()),
-        _NUMBERS: pa.list_(pa.int64()),
-        _FINDINGS: pa.list_(finding),
+    types = {
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "list<string>": pa.list_(pa.string()),
+        "list<int64>": pa.list_(pa.int64()),
+        "finding": pa.list_(finding),
     }
-    return pa.schema([(column, kinds[kind]) for column, kind in COLUMNS[name].items()])
-
-
-def _storable(value: Any) -> Any:  # noqa: ANN401 - rows, their values, and the items of these
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {key: _storable(item) for key, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list) else value
+    kinds = {column: types[kind] for kind in _KINDS for column in _KINDS[kind].split()}
+    return pa.schema([(c, kinds.get(c, pa.string())) for c in _COLUMNS[name].split()])

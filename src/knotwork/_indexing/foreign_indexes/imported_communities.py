@@ -84,7 +84,7 @@ def _inside_parents(ordered: Sequence[ForeignCommunity], losses: Losses) -> list
     for community in ordered:
         above = community.parent_id
         if community.id in levels:
-            losses.add("communities", "another community has the same number")
+            losses["communities", "another community has the same number"] += 1
         elif above is None and community.level == 0:
             levels[community.id] = 0
             kept.append(community)
@@ -92,7 +92,7 @@ def _inside_parents(ordered: Sequence[ForeignCommunity], losses: Losses) -> list
             levels[community.id] = community.level
             kept.append(community)
         else:
-            losses.add("communities", "its parent is missing")
+            losses["communities", "its parent is missing"] += 1
     return kept
 
 
@@ -110,20 +110,20 @@ def _members(
         for key in community.entity_ids:
             member = entity_id(forms[key]) if key in forms else ""
             if not member:
-                losses.add("members of communities", "the entity was not imported")
+                losses["members of communities", "the entity was not imported"] += 1
             elif member in taken:
-                losses.add("members of communities", "already in a community of this index")
+                losses["members of communities", "already in a community of this index"] += 1
             elif member not in held and (
                 (community.level, member) in placed or (above is not None and member not in above)
             ):
-                losses.add("members of communities", "in another community of that level")
+                losses["members of communities", "in another community of that level"] += 1
             else:
                 held[member] = None
         placed.update((community.level, member) for member in held)
         if held:
             found[community.id] = list(held)
         else:
-            losses.add("communities", "none of its entities was imported")
+            losses["communities", "none of its entities was imported"] += 1
     return found
 
 

@@ -209,7 +209,7 @@ def import_steps(
         index.name,
         held,
         {kind: count for kind, count in brought.items() if count or kind in held},
-        tuple((kind, why, n) for (kind, why), n in index.losses.counts.most_common()),
+        tuple((kind, why, n) for (kind, why), n in index.losses.most_common()),
         outcome.removed,
         using.name,
         tuple(outcome.notes),
@@ -302,7 +302,7 @@ def _store_communities(
         if report.community_id in hierarchy.ids:
             reports[hierarchy.ids[report.community_id]] = report
         else:
-            index.losses.add("reports", "its community was not imported")
+            index.losses["reports", "its community was not imported"] += 1
     written = import_reports(
         store, hierarchy.communities, reports, cited=found.cited, source=index.format
     )

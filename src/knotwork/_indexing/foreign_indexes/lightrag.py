@@ -92,7 +92,7 @@ def _units(rows: Mapping[str, Mapping[str, Any]], losses: Losses) -> list[Foreig
             number = int(column_number(row, "chunk_order_index", len(found)))
             found.append(ForeignUnit(key, number, text, (document,) if document else ()))
         else:
-            losses.add("text units", "without text")
+            losses["text units", "without text"] += 1
     return found
 
 
@@ -153,7 +153,7 @@ def _entities(
     for place, (key, row) in checked(enumerate(nodes.items())):
         name = plain_name(key)
         if not name:
-            losses.add("entities", "without a name")
+            losses["entities", "without a name"] += 1
             continue
         units = _joined(_parts(row.get("source_id", "")), chunks.get(key, ()))
         kind, text = plain_name(row.get("entity_type", "")), _description_text(row)

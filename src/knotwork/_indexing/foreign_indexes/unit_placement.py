@@ -65,7 +65,7 @@ def place_units(index: ForeignIndex) -> Placement:
             placed.append(made)
         else:
             reason = "its text contains none of its text units" if missing else "without text units"
-            index.losses.add("documents", reason)
+            index.losses["documents", reason] += 1
     titles = {unit.id: title for title, unit in reversed(apart)}
     lost = [units[key] for key in waiting]
     for unit in checked(lost):
@@ -75,7 +75,7 @@ def place_units(index: ForeignIndex) -> Placement:
         if made.chunks:
             placed.append(made)
         else:
-            index.losses.add("text units", "without a word")
+            index.losses["text units", "without a word"] += 1
     return Placement(placed, dict(chunks_of), len(lost))
 
 

@@ -203,20 +203,13 @@ _EXACT_DIGITS = 15
 """Digits that a float preserves; a longer number stays text."""
 _TRUTHS = {"true": True, "false": False}
 _KINDS = {
-    "int": "int",
-    "integer": "int",
-    "long": "int",
-    "short": "int",
-    "byte": "int",
-    "int8": "int",
-    "int16": "int",
-    "int32": "int",
-    "int64": "int",
-    "float": "float",
-    "double": "float",
-    "number": "float",
-    "boolean": "bool",
-    "bool": "bool",
+    name: kind
+    for kind, names in {
+        "int": "int integer long short byte int8 int16 int32 int64",
+        "float": "float double number",
+        "bool": "bool boolean",
+    }.items()
+    for name in names.split()
 }
 
 

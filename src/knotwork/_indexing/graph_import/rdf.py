@@ -22,7 +22,7 @@ from knotwork._indexing.graph_import.formats import (
     kind_named,
     parse_value,
 )
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import PropertyValue
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ _PROGRESS_STATEMENTS = 5_000
 def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[GraphElement]:  # noqa: A002
     """Yield the statements of a file as elements. Raises MissingExtra without pyoxigraph."""
     del options
-    try:
+    with required("Reading RDF", "rdf"):
         import pyoxigraph
-    except ImportError as error:
-        raise MissingExtra("Reading RDF", "rdf") from error
     kind = getattr(pyoxigraph.RdfFormat, format)
     with path.open("rb") as file:
         quads = pyoxigraph.parse(input=file, format=kind, base_iri=_BASE)

@@ -66,7 +66,6 @@ class TableLayout:
     target: int = -1
     id: int = -1
     labels: int = -1
-    names: tuple[int, ...] = ()
     aliases: tuple[int, ...] = ()
     properties: tuple[TableColumn, ...] = ()
     source_space: str = ""
@@ -140,22 +139,13 @@ def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> Tab
 def layout_of_values(width: int, *, stem: str, kind: str = "", skipped: int = 0) -> TableLayout:
     """Return the layout of a table without a header: triples of three columns, edges of two."""
     if width >= 3 and kind in {"", TableKind.TRIPLES}:
-        extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(3, width))
-        return TableLayout(
-            TableKind.TRIPLES, source=0, relation=1, target=2, properties=extra, skipped=skipped
-        )
-    if width >= 2 and kind != TableKind.NODES:
-        extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(2, width))
-        return TableLayout(
-            TableKind.EDGES,
-            source=0,
-            target=1,
-            relation_name=stem,
-            properties=extra,
-            skipped=skipped,
-        )
-    extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(1, width))
-    return TableLayout(TableKind.NODES, id=0, properties=extra, skipped=skipped)
+        used, layout = 3, TableLayout(TableKind.TRIPLES, source=0, relation=1, target=2)
+    elif width >= 2 and kind != TableKind.NODES:
+        used, layout = 2, TableLayout(TableKind.EDGES, source=0, target=1, relation_name=stem)
+    else:
+        used, layout = 1, TableLayout(TableKind.NODES, id=0)
+    extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(used, width))
+    return replace(layout, properties=extra, skipped=skipped)
 
 
 def _edge_layout(
@@ -319,7 +309,12 @@ def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> Tab
     if options.columns:
         layout = layout_of_header(options.columns, stem=stem)
         if layout is None:
-            raise _unknown_columns(options.columns)
+            listed = ", ".join(f"`{name}`" for name in options.columns)
+            raise IndexingError(
+                f"The meaning of the columns {listed} is unclear.",
+                fix="Name them source, relation, target (triples), source, target (edges) or id"
+                " (nodes).",
+            )
         return replace(layout, skipped=int(_has_strange_header(rows)))
     if not rows:
         return layout_of_values(dialect.width or 3, stem=stem)
@@ -453,13 +448,11 @@ def _fault(
 
 def _entity(row: TextRow, layout: TableLayout) -> EntityRow:
     fields = row.fields
-    stated = _field(fields, layout.labels)
-    labels = tuple(part.strip() for part in _split_labels(stated) if part.strip())
-    names = tuple(fields[place] for place in layout.names if _field(fields, place))
-    aliases = (part for place in layout.aliases for part in _several(_field(fields, place)))
+    labels = _parts(_field(fields, layout.labels), ";|:")
+    aliases = (part for place in layout.aliases for part in _parts(_field(fields, place), ";|、\n"))
     return EntityRow(
         spaced_key(layout.source_space, fields[layout.id]),
-        names,
+        (),
         tuple(aliases),
         labels or ((layout.label,) if layout.label else ()),
         _values(fields, layout.properties),
@@ -494,19 +487,5 @@ def _field(fields: Sequence[str], place: int) -> str:
     return fields[place] if 0 <= place < len(fields) else ""
 
 
-def _split_labels(text: str) -> list[str]:
-    return text.replace("|", ";").replace(":", ";").split(";")
-
-
-def _several(text: str) -> list[str]:
-    for separator in (";", "|", "、"):
-        text = text.replace(separator, "\n")
-    return [part.strip() for part in text.split("\n") if part.strip()]
-
-
-def _unknown_columns(columns: Sequence[str]) -> IndexingError:
-    listed = ", ".join(f"`{name}`" for name in columns)
-    return IndexingError(
-        f"The meaning of the columns {listed} is unclear.",
-        fix="Name them source, relation, target (triples), source, target (edges) or id (nodes).",
-    )
+def _parts(text: str, separators: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.split(f"[{separators}]", text) if part.strip())

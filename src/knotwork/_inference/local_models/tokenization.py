@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Span
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -137,10 +137,8 @@ class WordPieceTokenizer:
     """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        try:
+        with required("A model with a WordPiece vocabulary", "local"):
             from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-        except ImportError as error:
-            raise MissingExtra("A model with a WordPiece vocabulary", "local") from error
         self._tokenizer = Tokenizer(models.WordPiece(dict(vocabulary), unk_token="[UNK]"))  # noqa: S106
         self._tokenizer.normalizer = normalizers.BertNormalizer()
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -218,18 +216,14 @@ def build_reaches(pieces: Sequence[str], *, size: int = 1 << 20) -> NDArray[np.u
 def build_slots(pieces: Sequence[bytes], *, load: float = 0.5) -> NDArray[np.int32]:
     """Build the hash table of `Vocabulary` for these pieces; empty pieces get no slot."""
     size = 1 << math.ceil(math.log2(max(len(pieces), 1) / load))
-    slots = np.full(size, -1, dtype=np.int32)
-    numbers = np.array([n for n, piece in enumerate(pieces) if piece], dtype=np.int32)
-    places = np.array([crc32(piece) & (size - 1) for piece in pieces if piece], dtype=np.int64)
-    while len(numbers):
-        free = slots[places] < 0
-        _, first = np.unique(places, return_index=True)
-        takes = np.zeros(len(numbers), dtype=np.bool_)
-        takes[first] = True
-        takes &= free
-        slots[places[takes]] = numbers[takes]
-        numbers, places = numbers[~takes], (places[~takes] + 1) & (size - 1)
-    return slots
+    slots = [-1] * size
+    for number, piece in enumerate(pieces):
+        if piece:
+            slot = crc32(piece) & (size - 1)
+            while slots[slot] >= 0:
+                slot = (slot + 1) & (size - 1)
+            slots[slot] = number
+    return np.array(slots, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from knotwork._durable_files import replace_file
 from knotwork._inference.embedder import FloatMatrix
 from knotwork._inference.local_models.tokenization import Tokens
-from knotwork.errors import MissingExtra, ModelError
+from knotwork.errors import ModelError, required
 
 Rows = Callable[[NDArray[np.int64]], FloatMatrix]
 
@@ -145,10 +145,8 @@ def import_onnxruntime() -> Any:  # noqa: ANN401  untyped library
     to their maker, unless an environment variable forbids it.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    try:
+    with required("A model on this machine", "local"):
         import onnxruntime
-    except ImportError as error:
-        raise MissingExtra("A model on this machine", "local") from error
     return onnxruntime
 
 

@@ -30,7 +30,7 @@ from knotwork._stores.export.reader import (
 )
 from knotwork._text.printable import escape_unsafe
 from knotwork._text.spreadsheet_cells import neutralize_cell
-from knotwork.errors import MissingExtra
+from knotwork.errors import required
 from knotwork.records import Edge, Label
 
 if TYPE_CHECKING:
@@ -169,26 +169,18 @@ def _write_lines(file: TextIO, items: Iterable[dict[str, Any]]) -> None:
 
 
 def _node_object(node: ExportedNode) -> dict[str, Any]:
-    properties: dict[str, Any] = dict(node.properties)
-    if "metadata" in properties:
-        properties["metadata"] = json.loads(properties["metadata"])
-    return {"id": node.id, "label": node.label, **properties}
+    record = _node_record(node)
+    return record | {k: json.loads(record[k]) for k in ("metadata",) if k in record}
 
 
 def _edge_object(edge: Edge) -> dict[str, Any]:
-    described: dict[str, Any] = {"source": edge.source, "type": edge.type, "target": edge.target}
-    if edge.relation:
-        described["relation"] = edge.relation
-    return {**described, "weight": edge.weight, "chunks": sorted(edge.chunks)}
+    return {name: value for name, value in _edge_record(edge).items() if value is not None}
 
 
 def _edge_values(edge: Edge) -> dict[str, Any]:
-    values: dict[str, Any] = {"type": edge.type, "weight": edge.weight}
-    if edge.relation:
-        values["relation"] = edge.relation
-    if edge.chunks:
-        values["chunks"] = " ".join(sorted(edge.chunks))
-    return values
+    chunks = " ".join(sorted(edge.chunks)) or None
+    values = {name: value for name, value in _edge_record(edge).items() if name in _EDGE_PROPERTIES}
+    return {name: v for name, v in (values | {"chunks": chunks}).items() if v is not None}
 
 
 def _graphml_keys() -> Iterator[etree._Element]:
@@ -249,10 +241,9 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
 
     Raises MissingExtra without the extra `parquet`.
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtra("Export as Parquet", "parquet") from error
+    require_parquet("Export as Parquet")
+    import pyarrow as pa
+
     reader = ExportReader(store)
     files = (output / "nodes.parquet", output / "edges.parquet")
     kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
@@ -264,8 +255,8 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
         [(name, pa.string()) for name in _EDGE_COLUMNS[:4]]
         + [("weight", pa.float64()), ("chunks", pa.list_(pa.string()))]
     )
-    _write_batches(files[0], node_schema, map(_node_record, reader.nodes()))
-    _write_batches(files[1], edge_schema, map(_edge_record, reader.edges()))
+    write_parquet_table(files[0], node_schema, map(_node_record, reader.nodes()))
+    write_parquet_table(files[1], edge_schema, map(_edge_record, reader.edges()))
     return reader.report(*files)
 
 
@@ -285,14 +276,25 @@ def _write_rows(
         )
 
 
-def _write_batches(target: Path, schema: pa.Schema, records: Iterator[dict[str, Any]]) -> None:
+def require_parquet(feature: str) -> None:
+    """Raise MissingExtra without the extra `parquet`."""
+    with required(feature, "parquet"):
+        import pyarrow.parquet  # noqa: F401
+
+
+def write_parquet_table(target: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]]) -> int:
+    """Write a Parquet file and return its number of rows; text that is not Unicode is escaped."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     target.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
     with replace_file(target) as file, pq.ParquetWriter(file, schema) as writer:
-        for batch in split_batches(records, BATCH_SIZE):
-            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+        for batch in split_batches(rows, BATCH_SIZE):
+            storable = [_without_surrogates(row) for row in batch]
+            writer.write_table(pa.Table.from_pylist(storable, schema=schema))
+            written += len(batch)
+    return written
 
 
 def _node_row(node: ExportedNode) -> list[Any]:
@@ -306,11 +308,7 @@ def _edge_row(edge: Edge) -> list[Any]:
 
 
 def _node_record(node: ExportedNode) -> dict[str, Any]:
-    properties = {
-        name: _without_surrogates(value) if isinstance(value, str) else value
-        for name, value in node.properties.items()
-    }
-    return {"id": node.id, "label": node.label, **properties}
+    return {"id": node.id, "label": node.label, **node.properties}
 
 
 def _edge_record(edge: Edge) -> dict[str, Any]:
@@ -318,11 +316,15 @@ def _edge_record(edge: Edge) -> dict[str, Any]:
         "source": edge.source,
         "type": edge.type,
         "target": edge.target,
-        "relation": _without_surrogates(edge.relation) or None,
+        "relation": edge.relation or None,
         "weight": edge.weight,
         "chunks": sorted(edge.chunks),
     }
 
 
-def _without_surrogates(value: str) -> str:
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - rows, their values, and items of these
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {key: _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
