@@ -48,6 +48,8 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 """What bounds an amount; without it the amount would be another one."""
+_NUMBER = re.compile(r"(?<![\w.,])(?:[$€£¥]\s?)?\d[\d.,]*\s$")
+"""A number before the words of its unit alone."""
 _PARTS = re.compile(r"(?:[;；、，]|,(?!\d))\s*|\s+(?:and|is|are|for)\s+")
 _QUOTES = ("`", '"')
 _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
@@ -132,12 +134,22 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         return ""
     span, before = first.answer.span, chunk.text[start : first.answer.span.start]
     words = show_sentence(complete_words(chunk.text, span, Span(start, end)))
-    words = _of_kind(words, asked)
+    words, fact = _of_kind(words, asked), asked_fact(asked.text)
+    place = first.text.find(words, max(0, len(before) - len(words)))
+    if place >= 0:
+        before = first.text[:place]
+        number = _NUMBER.search(before) if asked.expected.has_unit(f"1 {words}") else None
+        place = number.start() if number and not words[0].isdigit() else place
+        held = Span(place, len(before) + len(words))
+        if fact.disagrees_with(first.text, held):
+            return ""
+        before = first.text[:place]
+        words = fact.with_rate(first.text, held, " ".join(chunk.headings))
     if bound := _BOUND.search(before):
         words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
     said = set(content_terms(words))
     lacks_letters = asked.asks_name and not any(letter.isalpha() for letter in words)
-    lacks_place = asked_fact(asked.text).asks_place and not is_place(words, before)
+    lacks_place = fact.asks_place and not is_place(words, before)
     if (
         lacks_letters
         or lacks_place
@@ -146,7 +158,7 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     ):
         return ""
     behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
-    counted = asked_fact(asked.text).counted
+    counted = fact.counted
     if is_in_han(counted) and counted[-1] not in f"{words}{behind}":
         return ""
     if not asked.expected.allows(f"{words} {behind}"):
