@@ -17,6 +17,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.claims import (
+    ONCE,
     TIME,
     Claim,
     Comparison,
@@ -43,7 +44,15 @@ from knotwork._synthesis.pieces import (
     overlap,
 )
 from knotwork._synthesis.sentence_selection import name_cells
-from knotwork._text.dates import RELATIVE, DayRange, read_day_range, resolve_relative
+from knotwork._text.dates import (
+    DAY,
+    DAY_OF_YEAR,
+    NUMERIC_DAY,
+    RELATIVE,
+    DayRange,
+    read_day_range,
+    resolve_relative,
+)
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
 
@@ -55,6 +64,7 @@ _DATED_LINE = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_DAY = re.compile(rf"(?:\w+day,? )?(?:{DAY}|{NUMERIC_DAY}|{DAY_OF_YEAR})", re.IGNORECASE)
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
@@ -152,7 +162,9 @@ def read_claims(
 
 @lru_cache(maxsize=1_000)
 def _names(text: str) -> frozenset[str]:
-    """Return what titles are about, without dates and kinds of texts."""
+    """Return what titles are about, without dates and kinds of texts; of a diary, its day."""
+    if _DAY.fullmatch(text):
+        return frozenset([text])
     plain = _JOINED.sub(" ", text)
     terms = without_glue(TIME.sub(" ", plain), generic=True)
     return frozenset(term for term in terms if len(term) > 1 or term.isdigit())
@@ -196,9 +208,17 @@ def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
         return Comparison.NONE
     if one.titles - other.titles - b and other.titles - one.titles - a:
         return Comparison.NONE
-    return (
-        Comparison.NONE if _in_two_folders(one, other) else compare_claims(one.claim, other.claim)
-    )
+    if _in_two_folders(one, other) or (_is_of_its_time(one) and _is_of_its_time(other)):
+        return Comparison.NONE
+    return compare_claims(one.claim, other.claim)
+
+
+def _is_of_its_time(placed: PlacedClaim) -> bool:
+    """Return True if a claim dates an event of the year that its document is of, as each year."""
+    if placed.dated is None or placed.dated.is_of_file:
+        return False
+    years = {str(slot.value)[:4] for slot in placed.claim.slots if slot.kind == ONCE}
+    return placed.dated.days.first[:4] in years
 
 
 def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from knotwork._questions.asked_facts import Fit, asked_fact, is_place
@@ -22,9 +22,12 @@ from knotwork.records import BlockKind, Span
 
 LEAST_PROBABILITY = 0.6
 """Below this probability of being right no short answer is given."""
+LEAST_OF_RIVALS = 4.0
+"""The least log-odds, as a reader predicts, of a piece with another short answer."""
 LONGEST_SHORT_ANSWER = 80
 """The maximum length of a short answer, in characters."""
 
+_NAMES = re.compile(r"(?<!^)(?<![.?!] )\b[A-Z]\w+")
 _OF_WORDS = frozenset({QuestionKind.VALUE, QuestionKind.TABLE_ROWS, QuestionKind.COUNT})
 """Kinds of question that a few words may answer."""
 _INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.39, 0.51, 0.86, 0.72
@@ -70,6 +73,36 @@ def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> st
     return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
 
 
+def find_rivals(
+    first: Piece, others: Iterable[Piece], question: str, *, short: str, confidence: float
+) -> list[Piece]:
+    """Return the pieces of other documents whose short answer is another one.
+
+    They may be about another person, or thing, of the name that the question has.
+    """
+    asked, said = reading_of(question), _values(short)
+    names = set(content_terms(" ".join(_NAMES.findall(question)))) or set(asked.terms)
+    if is_in_han(question):
+        own = content_terms(first.text)
+        names = set([term for term in asked.terms if len(term) > 1 and term in own][:1])
+    return [
+        piece
+        for piece in others
+        if (piece.odds or 0.0) >= LEAST_OF_RIVALS
+        and piece.source.document.id != first.source.document.id
+        and names <= {*content_terms(piece.text), *content_terms(piece.names)}
+        and (words := choose_short_answer(piece, question, confidence=confidence))
+        and said.isdisjoint(_values(words))
+        and not misses_fact(piece, question)
+    ]
+
+
+def _values(words: str) -> set[str]:
+    """Return the terms of some words, or those with digits: "1975年" has the year of "1975"."""
+    held = set(content_terms(words))
+    return {term for term in held if any(map(str.isdigit, term))} or held
+
+
 def misses_fact(piece: Piece, question: str) -> bool:
     """Return True if a piece is about something else than the fact that a question asks for.
 
@@ -99,25 +132,33 @@ def _empty_labels(text: str) -> Iterator[str]:
             yield line
 
 
+_SURE = frozenset({"weight", "temperature", "energy"})
+"""Dimensions whose columns are named after them, or have their units."""
+_BRACKET = re.compile(r"[(（\[]")
 _CELL_OF = re.compile(
     r"^\W*(?:what|who) (?:is|was|are|were) (?:the )?(?P<what>[^?]{2,40}) (?:of|for|in|at)"
     r" (?:the )?(?P<of>[^?]{1,40}?)\W*$"
-    r"|^(?P<han_of>[^的？?]{2,12})的(?P<han_what>[^的？?]{2,8})(?:是|有|为)(?:什么|多少|谁|几)",
+    r"|^(?P<han_of>[^的？?]{2,12})的(?P<han_what>[^的？?]{2,8})(?:[是有为]|在)(?:什么|多少|谁|几|哪)",
     re.IGNORECASE,
 )
 
 
 def misses_cell(question: str, text: str) -> bool:
-    """Return True if "the X of Y" is asked, and a row and the names of its columns lack either."""
-    found = _CELL_OF.match(question)
+    """Return True if a row and the names of its columns lack what is asked for.
+
+    It is X or Y in "the X of Y", or a weight and the like without one.
+    """
+    found, expected = _CELL_OF.match(question), reading_of(question).expected
+    if expected.dimensions and expected.dimensions <= _SURE:
+        return not expected.is_asked_by(_BRACKET.sub(" 1 ", text))  # "(kg)" names a unit
     if found is None:
         return False
     if found["han_of"]:
         owner, name, row = (simplify(t) for t in (found["han_of"], found["han_what"], text))
         shared = set(content_terms(owner)) & set(content_terms(row))
         has_owner = owner in row or any(len(term) > 1 for term in shared)
-        return not has_owner or not (name in row or reading_of(question).expected.is_asked_by(row))
-    held, expected = set(content_terms(text)), reading_of(question).expected
+        return not has_owner or not (name in row or expected.is_asked_by(row))
+    held = set(content_terms(text))
     what, of = content_terms(found["what"])[-1:], set(content_terms(found["of"]))
     has_what = set(what) <= held or expected.is_asked_by(text)
     return bool(of and not of & held) or not has_what

@@ -361,6 +361,8 @@ def _delimiter(sample: str) -> str:
     return max(_DELIMITERS, key=regularity) if lines else ","
 
 
+SECTION = "Section"
+"""The name of a column of titles that have rows of their own."""
 MAX_COLUMNS = 1_000
 """SQLite allows 2,000 columns; a wider table is a matrix."""
 
@@ -371,14 +373,17 @@ def make_table(
     """Return the typed table of a grid; ``spans`` are the spans of its rows in the text.
 
     ``decimal`` is the decimal sign where the cells do not show it. Rows that are not data and
-    columns without a name and values are left out. Returns None if the grid has
+    columns without a name and values are left out. If the titles of groups are rows of their own, a
+    further column has that above each row. Returns None if the grid has
     no header or no rows, or fewer than ``MIN_COLUMNS`` or more than ``MAX_COLUMNS`` columns.
     """
-    kept = [
-        (row, number, span)
-        for (number, row), span in zip(grid.rows, spans, strict=True)
-        if number not in grid.apart
-    ]
+    kept, sections, section = [], [], ""
+    for (number, row), span in zip(grid.rows, spans, strict=True):
+        if number not in grid.apart:
+            kept.append((row, number, span))
+            sections.append(section)
+        elif row[0] and sum(map(bool, row)) == 1:
+            section = row[0]
     if not grid.header or not kept:
         return None
     texts = list(zip_longest(grid.header, *(row for row, _, _ in kept), fillvalue=""))
@@ -410,6 +415,9 @@ def make_table(
             return None
     if not MIN_COLUMNS <= len(columns) <= MAX_COLUMNS:
         return None
+    if any(sections):
+        columns.append(Column(SECTION, "text"))
+        values.append([label or None for label in sections])
     return Table(
         name,
         tuple(columns),

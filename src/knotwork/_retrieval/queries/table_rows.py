@@ -20,6 +20,7 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE
 from knotwork._retrieval.queries.schema_linker import SchemaLinker, SchemaMention, split_name
 from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_queries import (
+    MEASURE_VERBS,
     NUMERIC,
     YEAR_WORDS,
     ColumnValues,
@@ -32,6 +33,7 @@ from knotwork._retrieval.queries.table_queries import (
     is_grouping,
     is_key,
     is_measured,
+    measures,
     people_in,
     read_table_wording,
     unaccounted,
@@ -69,6 +71,12 @@ _NOT_IN = re.compile(
     r"|不在|不是|不属于|除了?)\s*$",
     re.IGNORECASE,
 )
+_MISSING = re.compile(
+    r"(?:(?P<no>\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
+    r"|\b(?:with|ha(?:ve|s|d)) (?:an?|any)|(?<!没)有)\s*$",
+    re.IGNORECASE,
+)
+"""What says before a column that it is empty, or that it is not."""
 _CURRENCIES = {
     name: re.compile(form, re.IGNORECASE)
     for name, form in {
@@ -201,8 +209,9 @@ class _TableReader:
         used = {column.name for column in self._free}
         compared = tuple(self._compare())
         texts = tuple(self._match_values())
-        require_no_negation(self._text, self._covered)
         conditions = (*compared, *self._equal_numbers())
+        texts += tuple(self._match_missing())
+        require_no_negation(self._text, self._covered)
         used |= {condition.property for condition in conditions}
         self._require_currencies(used)
         if unaccounted(self._text, self._covered):
@@ -299,6 +308,15 @@ class _TableReader:
         for (name, differs), values in by_column.items():
             yield ColumnValues(name, tuple(values), differs)
 
+    def _match_missing(self) -> Iterator[ColumnValues]:
+        """Yield conditions that a column is empty, or that it is not, as in "without an owner"."""
+        for column in list(self._free):
+            found = _MISSING.search(self._text[: column.span.start])
+            if found and not any(column.span.overlaps(span) for span in self._tables):
+                self._covered.append(Span(*found.span()))
+                self._free.remove(column)
+                yield ColumnValues(column.name, (), differs=not found["no"])
+
     def _equal_numbers(self) -> Iterator[PropertyCondition]:
         """Yield conditions for numbers next to a column, as in "order id 7" and "4 stars".
 
@@ -371,9 +389,10 @@ def _schema_of(table: TableShape) -> TargetSchema:
         ending = _COUNT_ENDING if kind == "integer" else _DATE_ENDING
         event = ending.sub("", bare) if kind in ("date", "integer") else ""
         event = "" if named & set(terms(event)) else event
+        verb = next((v for d, v in MEASURE_VERBS.items() if measures(name, kind, d)), "")
         # "Order no" is "order number", and "order" alone is something else.
         is_whole = len(content_terms(bare)) == len(terms(bare))
-        forms = (bare if is_whole else "", split_name(bare), event)
+        forms = (bare if is_whole else "", split_name(bare), event, verb)
         words[name] = tuple(text for text in dict.fromkeys(forms) if text)
     return TargetSchema("sql", (KindShape(table.name, table.rows, columns),), words=words)
 
@@ -577,6 +596,9 @@ def _where(query: TableQuery) -> tuple[list[str], list[str], Parameters]:
         parameters |= dict(zip(names, item.values, strict=True))
         listed = ", ".join(f"${name}" for name in names)
         equal, among = ("<>", "NOT IN") if item.differs else ("=", "IN")
+        if not names:
+            conditions.append(f"{quote_column(item.column)} IS {'NOT ' * item.differs}NULL")
+            continue
         test = f"{equal} {listed}" if len(names) == 1 else f"{among} ({listed})"
         conditions.append(f"{quote_column(item.column)} {test}")
     conditions += [
