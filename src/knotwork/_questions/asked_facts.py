@@ -37,6 +37,7 @@ _PERIODS = {
 }
 _RATE = Words(_HELD["rates"]["behind"])
 _RATE_ZH = Words(_HELD["rates"]["before"])
+_TIMES_EACH = Words(_HELD["rates"]["times"])
 _HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
 _CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
 _COUNTED = re.compile(
@@ -172,8 +173,9 @@ class AskedFact:
             {name for name, form in _PERIODS.items() if form.search(held)}
             for held in (self.reading.simple, f"{sentence} {text}")
         )
-        is_shown = any(form.search(whole) for form in _PERIODS.values())
-        return whole if is_shown or not asked or asked & stated else ""
+        if not asked or any(form.search(whole) for form in _PERIODS.values()):
+            return whole
+        return "" if _TIMES_EACH.search(sentence) or not asked & stated else whole
 
     def fit_of(self, sentence: str) -> Fit:
         """Return whether a sentence states the event that is asked for, or another one."""

@@ -52,6 +52,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _AUX = r"(?:(?:is|are|was|were|has|had|have|been|also|first|once|\w+ly) )*([a-z]{3,})\b"
+_OF = re.compile(rf"^{_WHO} (?:is|are|was|were) (?:the|an?) (?P<noun>[a-z -]+) of\b|的(?P<zh>[{HAN}]{{1,4}})是{_WHO}")
+"""Asks who is the mother of somebody."""
 _BEHIND_WHO = re.compile(rf"^{_WHO} {_AUX}")
 _BEHIND_NAME = re.compile(rf"(?:\b[A-Z][\w’'-]*\s)+{_AUX}")
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)(?: \w+)? $", re.IGNORECASE)
@@ -155,6 +157,10 @@ def read_deed(question: str) -> Deed | None:
     kinds = [kind for kind in _KINDS.values() if any(words.search(text) for words in kind.verbs)]
     if kinds:
         deed = Deed(kinds[0], "")
+    elif of := _OF.search(text):
+        text = f"{_WHO}是{text[: of.start()]}的{of['zh']}" if of["zh"] else text
+        of_noun = rf"是(?=.*的{of['zh']})" if of["zh"] else rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+        deed = Deed(_Kind((Words(of_noun), _NONE)), "")
     else:
         verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
         if verb is None or _MUTUAL.search(verb[1]):

@@ -84,7 +84,7 @@ def compose_answer(
             "",
             failed,
         )
-        rivals = find_rivals(pieces[0], ranked, question, short=short, confidence=confidence)
+        rivals = find_rivals(pieces[0], ranked, question, short=short)
         if short and dispute is None and rivals:
             short, pieces = "", [pieces[0], *rivals][: settings.max_sentences]
     dates = [""] * len(pieces)

@@ -74,7 +74,7 @@ def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> st
 
 
 def find_rivals(
-    first: Piece, others: Iterable[Piece], question: str, *, short: str, confidence: float
+    first: Piece, others: Iterable[Piece], question: str, *, short: str
 ) -> list[Piece]:
     """Return the pieces of other documents whose short answer is another one.
 
@@ -91,7 +91,7 @@ def find_rivals(
         if (piece.odds or 0.0) >= LEAST_OF_RIVALS
         and piece.source.document.id != first.source.document.id
         and names <= {*content_terms(piece.text), *content_terms(piece.names)}
-        and (words := choose_short_answer(piece, question, confidence=confidence))
+        and (words := choose_short_answer(piece, question, confidence=1.0))
         and said.isdisjoint(_values(words))
         and not misses_fact(piece, question)
     ]
@@ -149,8 +149,9 @@ def misses_cell(question: str, text: str) -> bool:
     It is X or Y in "the X of Y", or a weight and the like without one.
     """
     found, expected = _CELL_OF.match(question), reading_of(question).expected
-    if expected.dimensions and expected.dimensions <= _SURE:
-        return not expected.is_asked_by(_BRACKET.sub(" 1 ", text))  # "(kg)" names a unit
+    is_sure = expected.dimensions and expected.dimensions <= _SURE
+    if is_sure and not expected.is_asked_by(_BRACKET.sub(" 1 ", text)):  # "(kg)" names a unit
+        return True
     if found is None:
         return False
     if found["han_of"]:
@@ -251,6 +252,8 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
         return ""
     cell = show_sentence(cells[1 + counts.index(best)])
     if asked_fact(asked.text).counted and not any(map(str.isdecimal, cell)):
+        return ""
+    if asked.asks_who and not any(map(str.isalpha, cell)):
         return ""
     return cell if len(cell) <= LONGEST_SHORT_ANSWER else ""
 

@@ -534,6 +534,8 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         columns = tuple(dates) if len(dates) == 1 else ()
     elif not columns and wording.asks_who:
         columns = _person(query.table)
+    if wording.asks_who and reading.columns and not reading.of_kinds("text"):
+        return None  # "who ordered it" is not when it was ordered
     if columns and not set(columns) <= set(reading.names_rows):
         single = wording.asks_for_one
         return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)

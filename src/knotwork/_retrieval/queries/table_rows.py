@@ -72,11 +72,11 @@ _NOT_IN = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(
-    r"(?:(?P<no>\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
+    r"(?:(?P<no>(?P<date>\b(?:not|never)(?: yet)?(?: been)?|还没|尚未|未被?)|\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
     r"|\b(?:with|ha(?:ve|s|d)) (?:an?|any)|(?<!没)有)\s*$",
     re.IGNORECASE,
 )
-"""What says before a column that it is empty, or that it is not."""
+"""What says before a column that it is empty, or that it is not; "not" only before a date."""
 _CURRENCIES = {
     name: re.compile(form, re.IGNORECASE)
     for name, form in {
@@ -312,7 +312,8 @@ class _TableReader:
         """Yield conditions that a column is empty, or that it is not, as in "without an owner"."""
         for column in list(self._free):
             found = _MISSING.search(self._text[: column.span.start])
-            if found and not any(column.span.overlaps(span) for span in self._tables):
+            is_date = column.kind == "date"
+            if found and (is_date or not found["date"]) and not _overlap(column.span, self._tables):
                 self._covered.append(Span(*found.span()))
                 self._free.remove(column)
                 yield ColumnValues(column.name, (), differs=not found["no"])
@@ -353,7 +354,7 @@ class _TableReader:
         asked = _currencies_in(self._text)
         for column in columns:
             held = _currencies_in(self._label(column))
-            if asked and held and not asked & held:
+            if asked and not asked & held and (held or _BRACKETS.search(self._label(column))):
                 raise QueryRefused(f"The column “{column}” is in another currency.")
 
     def _label(self, column: str) -> str:
