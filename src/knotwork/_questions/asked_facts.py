@@ -82,6 +82,7 @@ _SIMPLE = re.compile(
 """Matches an English question without a subordinate clause, which could hold the event."""
 _CLAUSE = re.compile(r"[,;:] |[，；。]|\b(?:and|but|while|otherwise|aber|und|sonst)\b|而|但", re.IGNORECASE)
 _LONGEST_HAN = 40
+_LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
 _OF_AGE = re.compile(r"\b(?:of|aged?|for)\s*$", re.IGNORECASE)
 _THINGS = re.compile(r"[\s-]*([a-z]+s)\b", re.IGNORECASE)
@@ -148,8 +149,17 @@ class AskedFact:
         return (
             (deed is not None and not deed.allows(sentence, words.start))
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
-            or self.fit_amount(sentence[words.start : words.end]) is not Fit.OPEN
+            or self._is_condition(sentence, words)
             or self._denies(clause)
+        )
+
+    def _is_condition(self, sentence: str, words: Span) -> bool:
+        """Return True if some words only state for which amounts their sentence holds."""
+        compared = QuestionReading(sentence).comparisons
+        around = (c.span for c in compared if c.span.overlaps(words))
+        return any(
+            self.fit_amount(sentence[span.start : span.end + _LONGEST_UNIT]) is not Fit.OPEN
+            for span in around
         )
 
     def _denies(self, clause: str) -> bool:
