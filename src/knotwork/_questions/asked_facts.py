@@ -115,6 +115,15 @@ class AskedFact:
         return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
 
     @cached_property
+    def about(self) -> frozenset[str]:
+        """The terms of what the question is about, without those of its verb."""
+        text, deed = self.reading.simple, read_deed(self.reading.text)
+        verbs = [*(deed.kind.verbs if deed else ()), *filter(None, [_STATED.get(self.event)])]
+        for words in verbs:
+            text = words.sub(text)
+        return frozenset(content_terms(text)) - {deed.stem if deed else ""}
+
+    @cached_property
     def amount(self) -> Amount | None:
         """The only amount that a question is about: "a ship of 6 metres", "a 12-year-old"."""
         compared = () if self.reading.asks_yes_or_no else self.reading.comparisons

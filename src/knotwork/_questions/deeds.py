@@ -47,8 +47,9 @@ _MUTUAL = _KINDS.pop("mutual").verbs[FIRST]
 _WHO = "¤"
 """Stands for who is asked for, where a statement would name them."""
 _ASKS = re.compile(
-    r"^\W*(?:(?P<mark>by|to|from) )?(?:(?P<who>whom?)|when|where|why|(?:how|what|which)\b.*?)"
-    r" (?:(?P<did>did|does|do) |(?P<be>is|are|was|were) )?(?P<rest>.+?)(?P<end> (?:by|to|from))?\W*$",
+    r"^\W*(?:(?P<mark>by|to|from) )?(?:(?P<who>whom?)|(?:since )?when|where|why|(?:how|what|which)\b.*?)"
+    r" (?:(?P<did>did|does|do) |(?P<be>is|are|was|were) |(?:has|have|had) )?(?P<rest>.+?)"
+    r"(?P<end> (?:by|to|from))?\W*$",
     re.IGNORECASE,
 )
 _AUX = r"(?:(?:is|are|was|were|has|had|have|been|also|first|once|\w+ly) )*([a-z]{3,})\b"

@@ -27,7 +27,6 @@ LEAST_OF_RIVALS = 4.0
 LONGEST_SHORT_ANSWER = 80
 """The maximum length of a short answer, in characters."""
 
-_NAMES = re.compile(r"(?<!^)(?<![.?!] )\b[A-Z]\w+")
 _OF_WORDS = frozenset({QuestionKind.VALUE, QuestionKind.TABLE_ROWS, QuestionKind.COUNT})
 """Kinds of question that a few words may answer."""
 _INTERCEPT, _CONFIDENCE, _WORDS, _EXPECTED = -0.39, 0.51, 0.86, 0.72
@@ -80,11 +79,9 @@ def find_rivals(
 
     They may be about another person, or thing, of the name that the question has.
     """
-    asked, said = reading_of(question), _values(short)
-    names = set(content_terms(" ".join(_NAMES.findall(question)))) or set(asked.terms)
-    if is_in_han(question):
-        own = content_terms(first.text)
-        names = set([term for term in asked.terms if len(term) > 1 and term in own][:1])
+    said, own = _values(short), content_terms(first.text)
+    shared = [term for term in reading_of(question).terms if len(term) > 1 and term in own]
+    names = set(shared[:1]) if is_in_han(question) else asked_fact(question).about & set(own)
     return [
         piece
         for piece in others
