@@ -31,7 +31,7 @@ MACHINES = """设备,最高温度(℃),最低温度(℃),购买日期,车间
 炉三,700,15,2022-01-20,西区
 炉四,850,30,2024-09-09,西区
 """
-LOANS = """Book,Reader,Lent on,Returned on,Fee (CHF),Pages
+LOANS = """Book,Reader,Lent on,Returned on,Price (CHF),Pages
 First floor,,,,,
 Emma,Ada,2025-03-02,2025-03-20,0,300
 Dune,Bo,2025-02-25,2025-03-03,2.5,600
@@ -46,7 +46,14 @@ GOODS = """商品,类别,单价(元),数量,供应商
 白菜,蔬菜,2,80,老李
 葡萄,水果,12,20,老王
 """
-FILES = {"loans.csv": LOANS, "商品.csv": GOODS, "pumps.csv": PUMPS, "orders.csv": ORDERS, "members.csv": MEMBERS, "设备.csv": MACHINES}
+FILES = {
+    "loans.csv": LOANS,
+    "商品.csv": GOODS,
+    "pumps.csv": PUMPS,
+    "orders.csv": ORDERS,
+    "members.csv": MEMBERS,
+    "设备.csv": MACHINES,
+}
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +142,7 @@ def test_rows_are_those_that_match(bases, file, question, named, others):
 @pytest.mark.parametrize(
     ("file", "question"),
     [
-        ("loans.csv", "What is the total fee in euros?"),
+        ("loans.csv", "What is the total price in euros?"),
         ("loans.csv", "How heavy is Ulysses?"),
         ("商品.csv", "葡萄的产地是哪里？"),
         ("pumps.csv", "What is the average weight of the pumps?"),

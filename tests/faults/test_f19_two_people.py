@@ -34,12 +34,18 @@ def test_a_place_in_another_place_is_no_second_meaning(tmp_path):
     ("texts", "question", "facts"),
     [
         (
-            ("Jonas Vik joined the fire brigade in 2011.\n", "In 2003 Jonas Vik joined the choir.\n"),
+            (
+                "Jonas Vik joined the fire brigade in 2011.\n",
+                "In 2003 Jonas Vik joined the choir.\n",
+            ),
             "When did Jonas Vik join?",
             ("2011", "2003"),
         ),
         (
-            ("Dr. Lena Storm works at the clinic in Ulm.\n", "Lena Storm teaches at the school in Vik.\n"),
+            (
+                "Dr. Lena Storm works at the clinic in Ulm.\n",
+                "Lena Storm teaches at the school in Vik.\n",
+            ),
             "Where does Lena Storm work?",
             ("Ulm", "Vik"),
         ),

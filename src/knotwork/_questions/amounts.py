@@ -68,7 +68,8 @@ _BEFORE = tuple(
         (
             (
                 r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
-                r"|\btill|\bthrough|\bmaximum of|\bnot exceeding|\bhöchstens|\bbis zu|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
+                r"|\btill|\bthrough|\bmaximum of|\bnot exceeding|\bhöchstens|\bbis zu"
+                r"|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
                 r"|小于等于|不晚于|截至|截止到?"
             ),
             Operator.AT_MOST,
@@ -76,29 +77,40 @@ _BEFORE = tuple(
         (
             (
                 r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
-                r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber|>|大于|超过|高于|多于|晚于|超出"
+                r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber"
+                r"|>|大于|超过|高于|多于|晚于|超出"
             ),
             Operator.MORE,
         ),
         (
             (
                 r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
-                r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter|<|小于|少于|低于|早于|不到|不足|不满|未满"
+                r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter"
+                r"|<|小于|少于|低于|早于|不到|不足|不满|未满"
             ),
             Operator.LESS,
         ),
     )
 )
-_COUNTED = "[a-z]{1,12} (?=or |and )|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克|cm|kg|mm|km"
+_COUNTED = (
+    "[a-z]{1,12} (?=or |and )|cm|kg|mm|km"
+    "|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
+)
 _AFTER = tuple(
     (re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE), operator)
     for words, operator in (
         (
-            r"(?:or|and) (?:more|above|over|higher|later|older|longer|up(?:wards)?)\b|onwards?\b|\+|及?以上|以来|起",
+            (
+                r"(?:or|and) (?:more|above|over|higher|later|older|longer|up(?:wards)?)\b"
+                r"|onwards?\b|\+|及?以上|以来|起"
+            ),
             Operator.AT_LEAST,
         ),
         (
-            r"(?:or|and) (?:less|fewer|below|under|lower|earlier|younger|shorter)\b|及?以下|以内|为止",
+            (
+                r"(?:or|and) (?:less|fewer|below|under|lower|earlier|younger|shorter)\b"
+                r"|及?以下|以内|为止"
+            ),
             Operator.AT_MOST,
         ),
         (r"(?:以|之)后|后(?!来)", Operator.MORE),

@@ -30,7 +30,7 @@ _STATED = {
 }
 _ROLES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["roles"].items()}
 _MEASURES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["measures"].items()}
-_DENIAL, _LACK = (Words(_HELD["denial"][name]) for name in ("denies", "lacks"))
+_DENIAL, _BEFORE, _LACK = (Words(form) for form in _HELD["denial"].values())
 _PERIODS = {
     name: Words(rf"(?:{_HELD['rates']['each']})(?:{form})|{_HELD['rates']['adverbs'][name]}")
     for name, form in _HELD["rates"]["periods"].items()
@@ -80,7 +80,9 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 """Matches an English question without a subordinate clause, which could hold the event."""
-_CLAUSE = re.compile(r"[,;:] |[，；。]|\b(?:and|but|while|otherwise|aber|und|sonst)\b|而|但", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:] |[，；。]|\b(?:and|but|while|otherwise|aber|und|sonst)\b|而|但", re.IGNORECASE
+)
 _LONGEST_HAN = 40
 _LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
@@ -159,7 +161,7 @@ class AskedFact:
             (deed is not None and not deed.allows(sentence, words.start))
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
             or self._is_condition(sentence, words)
-            or self._denies(clause)
+            or self._denies(clause, sentence[: words.start])
         )
 
     def _is_condition(self, sentence: str, words: Span) -> bool:
@@ -171,11 +173,14 @@ class AskedFact:
             for span in around
         )
 
-    def _denies(self, clause: str) -> bool:
+    def _denies(self, clause: str, before: str) -> bool:
         """Return True if either a clause or the question denies, but not both."""
-        asked = _DENIAL.search(self.reading.simple) is not None
-        lacks = _DENIAL.search(clause) or (asked and _LACK.search(clause))
-        return asked != bool(lacks)
+        question = self.reading.simple
+        asked = _DENIAL.search(question) or _BEFORE.search(question)
+        denied = _DENIAL.search(clause) or _BEFORE.search(clauses(before)[-1])
+        return bool(asked) != bool(
+            denied or (asked and (_BEFORE.search(clause) or _LACK.search(clause)))
+        )
 
     def with_rate(self, sentence: str, words: Span, text: str) -> str:
         """Return words with the rate behind or before them: "40 crowns per month".

@@ -47,25 +47,29 @@ _MUTUAL = _KINDS.pop("mutual").verbs[FIRST]
 _WHO = "¤"
 """Stands for who is asked for, where a statement would name them."""
 _ASKS = re.compile(
-    r"^\W*(?:(?P<mark>by|to|from) )?(?:(?P<who>whom?)|(?:since )?when|where|why|(?:how|what|which)\b.*?)"
+    r"^\W*(?:(?P<mark>by|to|from) )?"
+    r"(?:(?P<who>whom?)|(?:since )?when|where|why|(?:how|what|which)\b.*?)"
     r" (?:(?P<did>did|does|do) |(?P<be>is|are|was|were) |(?:has|have|had) )?(?P<rest>.+?)"
     r"(?P<end> (?:by|to|from))?\W*$",
     re.IGNORECASE,
 )
 _AUX = r"(?:(?:is|are|was|were|has|had|have|been|also|first|once|\w+ly) )*([a-z]{3,})\b"
-_OF = re.compile(rf"^{_WHO} (?:is|are|was|were) (?:the|an?) (?P<noun>[a-z -]+) of\b|的(?P<zh>[{HAN}]{{1,4}})是{_WHO}")
+_OF = re.compile(
+    rf"^{_WHO} (?:is|are|was|were) (?:the|an?) (?P<noun>[a-z -]+) of\b"
+    rf"|的(?P<zh>[{HAN}]{{1,4}})是{_WHO}"
+)
 """Asks who is the mother of somebody."""
 _BEHIND_WHO = re.compile(rf"^{_WHO} {_AUX}")
 _BEHIND_NAME = re.compile(rf"(?:\b[A-Z][\w’'-]*\s)+{_AUX}")
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)(?: \w+)? $", re.IGNORECASE)
-_MARK = re.compile(
-    r"\b(by|to|from) (?!.*\b(?:by|to|from|in|on|at|for|of|with|as) )", re.IGNORECASE
-)
+_MARK = re.compile(r"\b(by|to|from) (?!.*\b(?:by|to|from|in|on|at|for|of|with|as) )", re.IGNORECASE)
 _BREAK = re.compile(
     r"[.;:；。]|\b(?:and|but|while|because|who|whom|whose|which|that)\b", re.IGNORECASE
 )
 _NAME = re.compile(rf"\b[A-Z][\w’'-]+(?: (?:(?:de|van|von|la) )?[A-Z][\w’'-]+)*|[{HAN}]{{2,4}}")
-_NO_NAME_ZH = re.compile(r"[谁把被给从向跟由让将了是在吗呢过]|什么|多少钱?|[哪那][里年个]|何时|时候")
+_NO_NAME_ZH = re.compile(
+    r"[谁把被给从向跟由让将了是在吗呢过]|什么|多少钱?|[哪那][里年个]|何时|时候"
+)
 _BY_ZH, _WITH_ZH, _OF_ZH = (re.compile(form) for form in ("[被由让]$", "[从向跟找问]$", "[把将]$"))
 _HAN = re.compile(f"[{HAN}]")
 
@@ -124,25 +128,29 @@ class Deed:
         before, other = text[:place], 1 - verb.side
         is_ahead = place < verb.start
         between = text[place : verb.start] if is_ahead else text[verb.end : place]
+        is_object = is_name and self.kind.is_of_things  # which may be what is sold
         if _HAN.match(text, verb.start):
             if not is_ahead:
-                return None if is_name and self.kind.is_of_things and "给" not in between else other
-            if _BY_ZH.search(before):
-                return verb.side
-            if _OF_ZH.search(before):
-                return None
-            return other if "被" in between or _WITH_ZH.search(before) else verb.side
+                return None if is_object and "给" not in between else other
+            return _side_ahead(before, between, verb.side)
         if _BREAK.search(between):
             return None
         mark = _MARK.search(before if is_ahead else between)
         if mark and not (is_ahead and before[mark.end() :].strip()):
             to = self.kind.to
             return {"by": verb.side, "to": to, "from": 1 - to}[mark[1].lower()]
-        if verb.is_passive:
-            return other if is_ahead and not self.kind.is_of_things else None
         if is_ahead:
-            return verb.side
-        return None if is_name and self.kind.is_of_things else other
+            is_sold = verb.is_passive and self.kind.is_of_things
+            return None if is_sold else other if verb.is_passive else verb.side
+        return None if verb.is_passive or is_object else other
+
+
+def _side_ahead(before: str, between: str, side: int) -> int | None:
+    """Return the side of words ahead of a Chinese verb."""
+    if _OF_ZH.search(before):
+        return None
+    is_other = _WITH_ZH.search(before) or "被" in between
+    return 1 - side if is_other and not _BY_ZH.search(before) else side
 
 
 @lru_cache(maxsize=64)
@@ -160,7 +168,11 @@ def read_deed(question: str) -> Deed | None:
         deed = Deed(kinds[0], "")
     elif of := _OF.search(text):
         text = f"{_WHO}是{text[: of.start()]}的{of['zh']}" if of["zh"] else text
-        of_noun = rf"是(?=.*的{of['zh']})" if of["zh"] else rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+        of_noun = (
+            rf"是(?=.*的{of['zh']})"
+            if of["zh"]
+            else rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+        )
         deed = Deed(_Kind((Words(of_noun), _NONE)), "")
     else:
         verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)

@@ -202,15 +202,14 @@ def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
         return Comparison.NONE
     if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
         return Comparison.NONE
-    if one.headings - b - other.headings - other.titles:
-        return Comparison.NONE
-    if other.headings - a - one.headings - one.titles:
+    if one.headings - b - other.headings - other.titles or (
+        other.headings - a - one.headings - one.titles
+    ):
         return Comparison.NONE
     if one.titles - other.titles - b and other.titles - one.titles - a:
         return Comparison.NONE
-    if _in_two_folders(one, other) or (_is_of_its_time(one) and _is_of_its_time(other)):
-        return Comparison.NONE
-    return compare_claims(one.claim, other.claim)
+    are_apart = _in_two_folders(one, other) or all(map(_is_of_its_time, (one, other)))
+    return Comparison.NONE if are_apart else compare_claims(one.claim, other.claim)
 
 
 def _is_of_its_time(placed: PlacedClaim) -> bool:

@@ -72,9 +72,7 @@ def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> st
     return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
 
 
-def find_rivals(
-    first: Piece, others: Iterable[Piece], question: str, *, short: str
-) -> list[Piece]:
+def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: str) -> list[Piece]:
     """Return the pieces of other documents whose short answer is another one.
 
     They may be about another person, or thing, of the name that the question has.
@@ -197,10 +195,8 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     ):
         return ""
     behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
-    counted = fact.counted
-    if is_in_han(counted) and counted[-1] not in f"{words}{behind}":
-        return ""
-    if not asked.expected.allows(f"{words} {behind}"):
+    lacks_unit = is_in_han(fact.counted) and fact.counted[-1] not in f"{words}{behind}"
+    if lacks_unit or not asked.expected.allows(f"{words} {behind}"):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
     probability = logistic(

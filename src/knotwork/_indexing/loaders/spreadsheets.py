@@ -377,13 +377,7 @@ def make_table(
     further column has that above each row. Returns None if the grid has
     no header or no rows, or fewer than ``MIN_COLUMNS`` or more than ``MAX_COLUMNS`` columns.
     """
-    kept, sections, section = [], [], ""
-    for (number, row), span in zip(grid.rows, spans, strict=True):
-        if number not in grid.apart:
-            kept.append((row, number, span))
-            sections.append(section)
-        elif row[0] and sum(map(bool, row)) == 1:
-            section = row[0]
+    kept, sections = _data_rows(grid, spans)
     if not grid.header or not kept:
         return None
     texts = list(zip_longest(grid.header, *(row for row, _, _ in kept), fillvalue=""))
@@ -425,6 +419,20 @@ def make_table(
         tuple(number for _, number, _ in kept),
         tuple(span for _, _, span in kept),
     )
+
+
+def _data_rows(
+    grid: Grid, spans: Sequence[Span]
+) -> tuple[list[tuple[Sequence[str], int, Span]], list[str]]:
+    """Return the rows of data with their numbers and spans, and the title above each of them."""
+    kept, sections, section = list[tuple[Sequence[str], int, Span]](), list[str](), ""
+    for (number, row), span in zip(grid.rows, spans, strict=True):
+        if number not in grid.apart:
+            kept.append((row, number, span))
+            sections.append(section)
+        elif row[0] and sum(map(bool, row)) == 1:
+            section = row[0]
+    return kept, sections
 
 
 def _with_currencies(

@@ -155,7 +155,7 @@ _STRUCTURE_WORDS = """
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
     year years month day only just made place placed published released having together own owns
-    pays euro euros dollar dollars usd eur yuan percent
+    pays euro euros dollar dollars pound pounds franc francs crowns usd eur gbp chf yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(

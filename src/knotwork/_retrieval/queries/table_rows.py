@@ -72,7 +72,8 @@ _NOT_IN = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(
-    r"(?:(?P<no>(?P<date>\b(?:not|never)(?: yet)?(?: been)?|还没|尚未|未被?)|\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
+    r"(?:(?P<no>(?P<date>\b(?:not|never)(?: yet)?(?: been)?|还没|尚未|未被?)"
+    r"|\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
     r"|\b(?:with|ha(?:ve|s|d)) (?:an?|any)|(?<!没)有)\s*$",
     re.IGNORECASE,
 )
@@ -162,8 +163,10 @@ class _TableReader:
             if m.element == "property" and m.score >= 1 and _holds_numbers_of(text, m)
         ]
         names = [m.span for m in whole]
-        self._wording = read_table_wording(text, names if keeps_names else ())
-        self._computes = keeps_names or self._wording != read_table_wording(text, names)
+        # "First floor" is a value rather than what comes first.
+        held = [v.span for v in values if " " in text[v.span.start : v.span.end]]
+        self._wording = read_table_wording(text, [*held, *(names if keeps_names else ())])
+        self._computes = keeps_names or self._wording != read_table_wording(text, [*held, *names])
         self._numbers = [
             amount
             for amount in asked.amounts
