@@ -83,6 +83,7 @@ _SIMPLE = re.compile(
 _CLAUSE = re.compile(
     r"[,;:] |[，；。]|\b(?:and|but|while|otherwise|aber|und|sonst)\b|而|但", re.IGNORECASE
 )
+_SUPPOSED = re.compile(r"\b(?:if|unless|wenn)\b[^,?]*|(?:如果|若)[^，？]*", re.IGNORECASE)
 _LONGEST_HAN = 40
 _LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
@@ -175,7 +176,7 @@ class AskedFact:
 
     def _denies(self, clause: str, before: str) -> bool:
         """Return True if either a clause or the question denies, but not both."""
-        question = self.reading.simple
+        question = _SUPPOSED.sub("", self.reading.simple)
         asked = _DENIAL.search(question) or _BEFORE.search(question)
         denied = _DENIAL.search(clause) or _BEFORE.search(clauses(before)[-1])
         return bool(asked) != bool(

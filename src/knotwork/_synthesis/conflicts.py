@@ -35,7 +35,6 @@ from knotwork._synthesis.messages import (
     values_by_date,
 )
 from knotwork._synthesis.pieces import (
-    GRAIN_OF,
     LONGEST_FURTHER,
     MOST_PROPOSING,
     DocumentBlocks,
@@ -351,17 +350,15 @@ def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
 def _piece_of(
     item: SelectedSentence, pieces: Sequence[Piece], known: Mapping[str, Document]
 ) -> Piece:
-    """Return the piece that a sentence is in, or a new one around it: its table beside others."""
+    """Return the piece that a sentence is in, or a new one around it."""
     key = item.chunk.document_id, item.span
     for piece in pieces:
         if any((part.chunk.document_id, part.span) == key for part in piece.parts):
             return piece
     source = DocumentBlocks(known[item.chunk.document_id])
-    beside = {GRAIN_OF[BlockKind.TABLE]} & {piece.grain for piece in pieces}
-    wanted = BlockKind.TABLE if beside else BlockKind.ROW
-    around = (b for b in source.index.around(item.span) if b.kind is wanted)
+    around = (b for b in source.index.around(item.span) if b.kind is BlockKind.ROW)
     if block := next(around, None):
-        return Piece(GRAIN_OF[wanted], block.span, source, block, parts=[item])
+        return Piece(Grain.ROW, block.span, source, block, parts=[item])
     return Piece(Grain.PARAGRAPH, source.prose(item, LONGEST_FURTHER), source, parts=[item])
 
 
