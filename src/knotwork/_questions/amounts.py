@@ -40,6 +40,8 @@ _TESTS = {
 YEARS = range(1000, 2101)
 _SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
 _SCALED = r"\s?(?:thousand|million|billion|bn|百万|千万|[百千万萬亿億])|k(?![A-Za-z])"
+_UNIT = "(?:[mck]?m|[mk]?g|ml|[lth]|kwh?|min|bar)"
+"""Units that may be written without a space behind a number."""
 _AMOUNT = re.compile(
     rf"""(?P<day>{DAY})
     |(?P<month>{MONTH_OF_YEAR})
@@ -48,7 +50,7 @@ _AMOUNT = re.compile(
     |(?P<number>(?<![A-Za-z0-9_.,$€£¥])(?<![A-Za-z]-)
         (?:[$€£¥]\s?-?\d[\d,]*(?:\.\d+)?(?:{_SCALED}|\s?[km](?![A-Za-z]))?
         |-?\d[\d,]*(?:\.\d+)?(?:{_SCALED})?)
-        (?![A-Za-z0-9_]|\.\d))""",
+        (?!(?!{_UNIT}(?![A-Za-z0-9_]))[A-Za-z0-9_]|\.\d))""",
     re.VERBOSE | re.IGNORECASE,
 )
 _PLAIN_NUMBER = re.compile(r"[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)\s?(.*)", re.DOTALL)
@@ -59,14 +61,15 @@ _BEFORE = tuple(
         (
             (
                 r"\bno less than|\bnot less than|\bat least|\bsince|\bstarting (?:in|from)"
-                r"|\bminimum of|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
+                r"|\bminimum of|\bmindestens|\bab|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
             ),
             Operator.AT_LEAST,
         ),
         (
             (
                 r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
-                r"|\btill|\bthrough|\bmaximum of|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
+                r"|\btill|\bthrough|\bmaximum of|\bnot exceeding|\bhöchstens|\bbis zu"
+                r"|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
                 r"|小于等于|不晚于|截至|截止到?"
             ),
             Operator.AT_MOST,
@@ -74,29 +77,40 @@ _BEFORE = tuple(
         (
             (
                 r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
-                r"|\bover|\babove|\bafter|\bexceed(?:s|ing)?|>|大于|超过|高于|多于|晚于|超出"
+                r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber"
+                r"|>|大于|超过|高于|多于|晚于|超出"
             ),
             Operator.MORE,
         ),
         (
             (
                 r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
-                r"|\bunder|\bbelow|\bbefore|\bprior to|<|小于|少于|低于|早于|不到|不足"
+                r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter"
+                r"|<|小于|少于|低于|早于|不到|不足|不满|未满"
             ),
             Operator.LESS,
         ),
     )
 )
-_COUNTED = "[a-z]{1,12} (?=or )|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
+_COUNTED = (
+    "[a-z]{1,12} (?=or |and )|cm|kg|mm|km"
+    "|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
+)
 _AFTER = tuple(
     (re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE), operator)
     for words, operator in (
         (
-            r"or (?:more|above|over|higher|later|older)\b|onwards?\b|\+|及?以上|以来|起",
+            (
+                r"(?:or|and) (?:more|above|over|higher|later|older|longer|up(?:wards)?)\b"
+                r"|onwards?\b|\+|及?以上|以来|起"
+            ),
             Operator.AT_LEAST,
         ),
         (
-            r"or (?:less|fewer|below|under|lower|earlier|younger)\b|及?以下|以内|为止",
+            (
+                r"(?:or|and) (?:less|fewer|below|under|lower|earlier|younger|shorter)\b"
+                r"|及?以下|以内|为止"
+            ),
             Operator.AT_MOST,
         ),
         (r"(?:以|之)后|后(?!来)", Operator.MORE),

@@ -11,13 +11,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
-from knotwork._questions.languages import DIMENSIONS, Words
+from knotwork._questions.amounts import Amount
+from knotwork._questions.deeds import read_deed
+from knotwork._questions.languages import DIMENSIONS, Words, known_units
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.terms import content_terms, terms
+from knotwork.records import Span
 
 _HELD = tomllib.loads(files("knotwork._questions").joinpath("asked_facts.toml").read_text("utf-8"))
 _ASKED = {name: Words(form["asks"]) for name, form in _HELD["events"].items()}
@@ -26,6 +30,14 @@ _STATED = {
 }
 _ROLES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["roles"].items()}
 _MEASURES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["measures"].items()}
+_DENIAL, _BEFORE, _LACK = (Words(form) for form in _HELD["denial"].values())
+_PERIODS = {
+    name: Words(rf"(?:{_HELD['rates']['each']})(?:{form})|{_HELD['rates']['adverbs'][name]}")
+    for name, form in _HELD["rates"]["periods"].items()
+}
+_RATE = Words(_HELD["rates"]["behind"])
+_RATE_ZH = Words(_HELD["rates"]["before"])
+_TIMES_EACH = Words(_HELD["rates"]["times"])
 _HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
 _CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
 _COUNTED = re.compile(
@@ -44,7 +56,7 @@ _PEOPLE = frozenset(
 _TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century"
     r"|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|ago"
-    r"|yesterday|tomorrow|year|years|day|days|after|before|during|while|when|age|war)\b"
+    r"|yesterday|tomorrow|januar|februar|märz|mai|juni|juli|oktober|dezember|jahr\w*|seit|vor|nach|year|years|day|days|after|before|during|while|when|age|war)\b"
     r"|[年月日时点周岁代期]|世纪|前|后",
     re.IGNORECASE,
 )
@@ -63,15 +75,20 @@ _BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECA
 
 
 _SIMPLE = re.compile(
-    r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b)"
+    r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
     re.IGNORECASE,
 )
 """Matches an English question without a subordinate clause, which could hold the event."""
-_OF_AGE = re.compile(r"\b(?:of|aged?)\s*$", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:] |[，；。]|\b(?:and|but|while|otherwise|aber|und|sonst)\b|而|但", re.IGNORECASE
+)
+_SUPPOSED = re.compile(r"\b(?:if|unless|wenn)\b[^,?]*|(?:如果|若)[^，？]*", re.IGNORECASE)
 _LONGEST_HAN = 40
+_LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
-_UNIT = re.compile(rf"[\s-]*([a-z/]+|[{HAN}]|[%°℃])", re.IGNORECASE)
+_OF_AGE = re.compile(r"\b(?:of|aged?|for)\s*$", re.IGNORECASE)
+_THINGS = re.compile(r"[\s-]*([a-z]+s)\b", re.IGNORECASE)
 _STATING, _DENYING = 2.0, 0.5
 """Factors of the worth of a sentence that states what is asked for, or something else."""
 
@@ -97,27 +114,93 @@ class AskedFact:
 
     def weigh(self, sentence: str) -> float:
         """Return the factor of the worth of a sentence for the fact, and the amount, asked for."""
-        fits = {self.fit_of(sentence), self._fit_amount(sentence)}
+        fits = {self.fit_of(sentence), self.fit_amount(sentence)}
         return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
 
-    def _fit_amount(self, sentence: str) -> Fit:
-        """Return whether the amount of a yes-or-no question meets the condition of a sentence."""
-        asked = [amount for amount in self.reading.amounts if amount.number is not None]
-        if not self.reading.asks_yes_or_no or len(asked) != 1:
-            return Fit.OPEN
-        (amount,), own = asked, QuestionReading(sentence)  # not one of the readings that are kept
-        text = self.reading.text
-        unit = _unit_behind(text, amount.span.end)
-        may_be_age = _OF_AGE.search(text[: amount.span.start]) is not None
-        met = [
-            comparison.is_met_by(amount.number or 0.0)
-            for comparison in own.comparisons
-            for held in own.amounts
-            if comparison.span.contains(held.span)
-            and (unit or may_be_age)
-            and _unit_behind(sentence, held.span.end) == unit
+    @cached_property
+    def about(self) -> frozenset[str]:
+        """The terms of what the question is about, without those of its verb."""
+        text, deed = self.reading.simple, read_deed(self.reading.text)
+        verbs = [*(deed.kind.verbs if deed else ()), *filter(None, [_STATED.get(self.event)])]
+        for words in verbs:
+            text = words.sub(text)
+        return frozenset(content_terms(text)) - {deed.stem if deed else ""}
+
+    @cached_property
+    def amount(self) -> Amount | None:
+        """The only amount that a question is about: "a ship of 6 metres", "a 12-year-old"."""
+        compared = () if self.reading.asks_yes_or_no else self.reading.comparisons
+        asked = [
+            amount
+            for amount in self.reading.amounts
+            if amount.number is not None
+            and not amount.first
+            and not any(comparison.span.contains(amount.span) for comparison in compared)
         ]
-        return Fit.OPEN if not met else Fit.STATES if all(met) else Fit.OTHER
+        return asked[0] if len(asked) == 1 else None
+
+    def fit_amount(self, sentence: str) -> Fit:
+        """Return whether the amount of a question meets the conditions of a sentence.
+
+        Of several clauses, one is enough.
+        """
+        if self.amount is None:
+            return Fit.OPEN
+        fits = {_meets(self.amount, self.reading.text, clause) for clause in clauses(sentence)}
+        return next((fit for fit in (Fit.STATES, Fit.OTHER) if fit in fits), Fit.OPEN)
+
+    def disagrees_with(self, sentence: str, words: Span) -> bool:
+        """Return True if some words of a sentence are in a clause about something else.
+
+        It denies what is asked, states it of other amounts, or of other people in the same deed; or
+        the words are only a condition.
+        """
+        sentence = simplify(sentence)
+        deed = read_deed(self.reading.text)
+        clause = next((c for c in clauses(sentence, words) if c), sentence)
+        return (
+            (deed is not None and not deed.allows(sentence, words.start))
+            or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
+            or self._is_condition(sentence, words)
+            or self._denies(clause, sentence[: words.start])
+        )
+
+    def _is_condition(self, sentence: str, words: Span) -> bool:
+        """Return True if some words only state for which amounts their sentence holds."""
+        compared = QuestionReading(sentence).comparisons
+        around = (c.span for c in compared if c.span.overlaps(words))
+        return any(
+            self.fit_amount(sentence[span.start : span.end + _LONGEST_UNIT]) is not Fit.OPEN
+            for span in around
+        )
+
+    def _denies(self, clause: str, before: str) -> bool:
+        """Return True if either a clause or the question denies, but not both."""
+        question = _SUPPOSED.sub("", self.reading.simple)
+        asked = _DENIAL.search(question) or _BEFORE.search(question)
+        denied = _DENIAL.search(clause) or _BEFORE.search(clauses(before)[-1])
+        return bool(asked) != bool(
+            denied or (asked and (_BEFORE.search(clause) or _LACK.search(clause)))
+        )
+
+    def with_rate(self, sentence: str, words: Span, text: str) -> str:
+        """Return words with the rate behind or before them: "40 crowns per month".
+
+        "" if a rate is asked for that neither the sentence nor the ``text`` around it states.
+        """
+        found = sentence[words.start : words.end]
+        if not any(map(str.isnumeric, found)):
+            return found
+        behind, before = _RATE.form.match(sentence, words.end), sentence[: words.start]
+        ahead = _RATE_ZH.search(before)
+        whole = f"{ahead[0] if ahead else ''}{found}{behind[0] if behind else ''}"
+        asked, stated = (
+            {name for name, form in _PERIODS.items() if form.search(held)}
+            for held in (self.reading.simple, f"{sentence} {text}")
+        )
+        if not asked or any(form.search(whole) for form in _PERIODS.values()):
+            return whole
+        return "" if _TIMES_EACH.search(sentence) or not asked & stated else whole
 
     def fit_of(self, sentence: str) -> Fit:
         """Return whether a sentence states the event that is asked for, or another one."""
@@ -132,8 +215,10 @@ class AskedFact:
     def is_missed_by(self, sentence: str, text: str) -> bool:
         """Return True if neither a sentence nor the ``text`` around it states the fact."""
         sentence, text = simplify(sentence), simplify(text)
+        deed = read_deed(self.reading.text)
         return (
-            self._misses_event(sentence, text)
+            (deed is not None and deed.is_reversed_by(sentence))
+            or self._misses_event(sentence, text)
             or self._misses_role(text)
             or self._misses_dimension(sentence)
             or self._misses_measure(sentence)
@@ -160,8 +245,11 @@ class AskedFact:
             or ("length" in wanted and not is_how)
         ):
             return False
-        others = (DIMENSIONS[name] for name in DIMENSIONS.keys() - _TIMES - wanted)
-        return not expected.has_unit(sentence) and any(d.units.search(sentence) for d in others)
+        others = (DIMENSIONS[name].units for name in DIMENSIONS.keys() - _TIMES - wanted)
+        asked = self.reading.simple  # "of 20 kg" is no weight instead of a price
+        return not expected.has_unit(sentence) and any(
+            units.search(sentence) and not units.search(asked) for units in others
+        )
 
     def _misses_measure(self, sentence: str) -> bool:
         """Return True for a sentence with a length, where a depth is asked for."""
@@ -194,11 +282,41 @@ class AskedFact:
         )
 
 
-def _unit_behind(text: str, end: int) -> str:
-    """Return the beginning of the unit behind a number, or ""."""
-    found = _UNIT.match(text, end)
-    is_unit = found and any(d.units.search(f"1 {found[1]}") for d in DIMENSIONS.values())
-    return found[1][:3].lower() if found and is_unit else ""
+def clauses(sentence: str, words: Span | None = None) -> list[str]:
+    """Return the clauses of a sentence, or those that contain some of its words."""
+    ends = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    return [
+        sentence[start:end]
+        for start, end in pairwise(ends)
+        if words is None or start <= words.start < end
+    ]
+
+
+def _meets(asked: Amount, question: str, clause: str) -> Fit:
+    """Return whether an amount of a question meets all conditions of a clause on such amounts."""
+    own = QuestionReading(clause)  # not one of the readings that are kept
+    quantity, factor = _unit_at(question, asked.span.end)
+    is_bare = not quantity and not _OF_AGE.search(question[: asked.span.start])
+    met = []
+    for comparison in own.comparisons:
+        for held in own.amounts:
+            other, other_factor = _unit_at(clause, held.span.end)
+            # "Children under 12" are compared by their years.
+            is_age = not is_bare and {quantity, other} <= {"", "time"} and "" in (quantity, other)
+            if comparison.span.contains(held.span) and (quantity == other != "" or is_age):
+                times = 1.0 if is_age else factor / other_factor
+                met.append(comparison.is_met_by((asked.number or 0.0) * times))
+    return Fit.OPEN if not met else Fit.STATES if all(met) else Fit.OTHER
+
+
+def _unit_at(text: str, end: int) -> tuple[str, float]:
+    """Return the quantity and the factor of the unit behind a number, or the things there."""
+    found = [(m.end(), u) for u in known_units() if (m := u.form.match(text, end))]
+    if found:
+        unit = max(found, key=lambda pair: pair[0])[1]
+        return unit.quantity, float(unit.factor)
+    thing = _THINGS.match(text, end)
+    return terms(thing[1])[0] if thing else "", 1.0
 
 
 HAN_TEXT = re.compile(f"[{HAN}]")

@@ -74,6 +74,7 @@ class Slot(NamedTuple):
     bound: str = ""
     is_rough: bool = False
     is_former: bool = False
+    factor: Decimal = Decimal(1)
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ class _Reader:
             if not self.has("delta", before):
                 rough, former = (self.has(key, self.text[:start]) for key in ("about", "former"))
                 value = max(number.values) * factor
-                self.slots.append(Slot(kind, value, start, end, bound, rough, former))
+                self.slots.append(Slot(kind, value, start, end, bound, rough, former, factor))
 
     def _is_name(self, number: Number, before: str, kind: str) -> bool:
         """Return True if a number names a thing, as in "room 12", or is a word such as "one"."""
@@ -313,7 +314,9 @@ def values_differ(one: Slot, other: Slot) -> bool | None:
         return False
     if isinstance(a, Decimal) and isinstance(b, Decimal):
         share = abs(a - b) / max(abs(a), abs(b))
-        if one.is_rough or other.is_rough:
+        # "10 km" is "6.2 miles", but "1 kg" is 1,000 g.
+        is_converted = len((one.factor / other.factor).normalize().as_tuple().digits) > 1
+        if one.is_rough or other.is_rough or is_converted:
             return share > ROUGHLY
         return share > ROUNDED or not (_rounds(a, b) or _rounds(b, a))
     return _words_differ(one.kind, str(a), str(b))

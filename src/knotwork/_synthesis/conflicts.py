@@ -17,6 +17,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.claims import (
+    ONCE,
     TIME,
     Claim,
     Comparison,
@@ -34,7 +35,6 @@ from knotwork._synthesis.messages import (
     values_by_date,
 )
 from knotwork._synthesis.pieces import (
-    GRAIN_OF,
     LONGEST_FURTHER,
     MOST_PROPOSING,
     DocumentBlocks,
@@ -43,7 +43,15 @@ from knotwork._synthesis.pieces import (
     overlap,
 )
 from knotwork._synthesis.sentence_selection import name_cells
-from knotwork._text.dates import RELATIVE, DayRange, read_day_range, resolve_relative
+from knotwork._text.dates import (
+    DAY,
+    DAY_OF_YEAR,
+    NUMERIC_DAY,
+    RELATIVE,
+    DayRange,
+    read_day_range,
+    resolve_relative,
+)
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
 
@@ -55,6 +63,7 @@ _DATED_LINE = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_DAY = re.compile(rf"(?:\w+day,? )?(?:{DAY}|{NUMERIC_DAY}|{DAY_OF_YEAR})", re.IGNORECASE)
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
@@ -152,7 +161,9 @@ def read_claims(
 
 @lru_cache(maxsize=1_000)
 def _names(text: str) -> frozenset[str]:
-    """Return what titles are about, without dates and kinds of texts."""
+    """Return what titles are about, without dates and kinds of texts; of a diary, its day."""
+    if _DAY.fullmatch(text):
+        return frozenset([text])
     plain = _JOINED.sub(" ", text)
     terms = without_glue(TIME.sub(" ", plain), generic=True)
     return frozenset(term for term in terms if len(term) > 1 or term.isdigit())
@@ -190,15 +201,22 @@ def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
         return Comparison.NONE
     if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
         return Comparison.NONE
-    if one.headings - b - other.headings - other.titles:
-        return Comparison.NONE
-    if other.headings - a - one.headings - one.titles:
+    if one.headings - b - other.headings - other.titles or (
+        other.headings - a - one.headings - one.titles
+    ):
         return Comparison.NONE
     if one.titles - other.titles - b and other.titles - one.titles - a:
         return Comparison.NONE
-    return (
-        Comparison.NONE if _in_two_folders(one, other) else compare_claims(one.claim, other.claim)
-    )
+    are_apart = _in_two_folders(one, other) or all(map(_is_of_its_time, (one, other)))
+    return Comparison.NONE if are_apart else compare_claims(one.claim, other.claim)
+
+
+def _is_of_its_time(placed: PlacedClaim) -> bool:
+    """Return True if a claim dates an event of the year that its document is of, as each year."""
+    if placed.dated is None or placed.dated.is_of_file:
+        return False
+    years = {str(slot.value)[:4] for slot in placed.claim.slots if slot.kind == ONCE}
+    return placed.dated.days.first[:4] in years
 
 
 def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
@@ -332,17 +350,15 @@ def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
 def _piece_of(
     item: SelectedSentence, pieces: Sequence[Piece], known: Mapping[str, Document]
 ) -> Piece:
-    """Return the piece that a sentence is in, or a new one around it: its table beside others."""
+    """Return the piece that a sentence is in, or a new one around it."""
     key = item.chunk.document_id, item.span
     for piece in pieces:
         if any((part.chunk.document_id, part.span) == key for part in piece.parts):
             return piece
     source = DocumentBlocks(known[item.chunk.document_id])
-    beside = {GRAIN_OF[BlockKind.TABLE]} & {piece.grain for piece in pieces}
-    wanted = BlockKind.TABLE if beside else BlockKind.ROW
-    around = (b for b in source.index.around(item.span) if b.kind is wanted)
+    around = (b for b in source.index.around(item.span) if b.kind is BlockKind.ROW)
     if block := next(around, None):
-        return Piece(GRAIN_OF[wanted], block.span, source, block, parts=[item])
+        return Piece(Grain.ROW, block.span, source, block, parts=[item])
     return Piece(Grain.PARAGRAPH, source.prose(item, LONGEST_FURTHER), source, parts=[item])
 
 

@@ -23,7 +23,7 @@ from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.piece_texts import with_mark, write_piece
 from knotwork._synthesis.pieces import Piece, choose_pieces, rank_pieces
 from knotwork._synthesis.sentence_selection import PREDICTION_GAIN, rank_candidates
-from knotwork._synthesis.short_answers import choose_short_answer, misses_fact
+from knotwork._synthesis.short_answers import choose_short_answer, find_rivals, misses_fact
 from knotwork._synthesis.structured_answers import (
     compose_path_answer,
     compose_query_answer,
@@ -84,6 +84,9 @@ def compose_answer(
             "",
             failed,
         )
+        rivals = find_rivals(pieces[0], ranked, question, short=short)
+        if short and dispute is None and rivals:
+            short, pieces = "", [pieces[0], *rivals][: settings.max_sentences]
     dates = [""] * len(pieces)
     if dispute is not None:
         pieces, dates = dispute.pieces, dispute.dates(language)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from knotwork._questions.asked_facts import Fit, asked_fact, is_place
@@ -22,6 +22,8 @@ from knotwork.records import BlockKind, Span
 
 LEAST_PROBABILITY = 0.6
 """Below this probability of being right no short answer is given."""
+LEAST_OF_RIVALS = 4.0
+"""The least log-odds, as a reader predicts, of a piece with another short answer."""
 LONGEST_SHORT_ANSWER = 80
 """The maximum length of a short answer, in characters."""
 
@@ -48,6 +50,8 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 """What bounds an amount; without it the amount would be another one."""
+_NUMBER = re.compile(r"(?<![\w.,])(?:[$€£¥]\s?)?\d[\d.,]*\s$")
+"""A number before the words of its unit alone."""
 _PARTS = re.compile(r"(?:[;；、，]|,(?!\d))\s*|\s+(?:and|is|are|for)\s+")
 _QUOTES = ("`", '"')
 _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
@@ -66,6 +70,32 @@ def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> st
         return _choose_cell(piece, asked) if confidence >= LEAST_PROBABILITY else ""
     is_of_words = next(iter(asked.kinds)) in _OF_WORDS
     return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
+
+
+def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: str) -> list[Piece]:
+    """Return the pieces of other documents whose short answer is another one.
+
+    They may be about another person, or thing, of the name that the question has.
+    """
+    said, own = _values(short), content_terms(first.text)
+    shared = [term for term in reading_of(question).terms if len(term) > 1 and term in own]
+    names = set(shared[:1]) if is_in_han(question) else asked_fact(question).about & set(own)
+    return [
+        piece
+        for piece in others
+        if (piece.odds or 0.0) >= LEAST_OF_RIVALS
+        and piece.source.document.id != first.source.document.id
+        and names <= {*content_terms(piece.text), *content_terms(piece.names)}
+        and (words := choose_short_answer(piece, question, confidence=1.0))
+        and said.isdisjoint(_values(words))
+        and not misses_fact(piece, question)
+    ]
+
+
+def _values(words: str) -> set[str]:
+    """Return the terms of some words, or those with digits: "1975年" has the year of "1975"."""
+    held = set(content_terms(words))
+    return {term for term in held if any(map(str.isdigit, term))} or held
 
 
 def misses_fact(piece: Piece, question: str) -> bool:
@@ -97,25 +127,34 @@ def _empty_labels(text: str) -> Iterator[str]:
             yield line
 
 
+_SURE = frozenset({"weight", "temperature", "energy"})
+"""Dimensions whose columns are named after them, or have their units."""
+_BRACKET = re.compile(r"[(（\[]")
 _CELL_OF = re.compile(
     r"^\W*(?:what|who) (?:is|was|are|were) (?:the )?(?P<what>[^?]{2,40}) (?:of|for|in|at)"
     r" (?:the )?(?P<of>[^?]{1,40}?)\W*$"
-    r"|^(?P<han_of>[^的？?]{2,12})的(?P<han_what>[^的？?]{2,8})(?:是|有|为)(?:什么|多少|谁|几)",
+    r"|^(?P<han_of>[^的？?]{2,12})的(?P<han_what>[^的？?]{2,8})(?:[是有为]|在)(?:什么|多少|谁|几|哪)",
     re.IGNORECASE,
 )
 
 
 def misses_cell(question: str, text: str) -> bool:
-    """Return True if "the X of Y" is asked, and a row and the names of its columns lack either."""
-    found = _CELL_OF.match(question)
+    """Return True if a row and the names of its columns lack what is asked for.
+
+    It is X or Y in "the X of Y", or a weight and the like without one.
+    """
+    found, expected = _CELL_OF.match(question), reading_of(question).expected
+    is_sure = expected.dimensions and expected.dimensions <= _SURE
+    if is_sure and not expected.is_asked_by(_BRACKET.sub(" 1 ", text)):  # "(kg)" names a unit
+        return True
     if found is None:
         return False
     if found["han_of"]:
         owner, name, row = (simplify(t) for t in (found["han_of"], found["han_what"], text))
         shared = set(content_terms(owner)) & set(content_terms(row))
         has_owner = owner in row or any(len(term) > 1 for term in shared)
-        return not has_owner or not (name in row or reading_of(question).expected.is_asked_by(row))
-    held, expected = set(content_terms(text)), reading_of(question).expected
+        return not has_owner or not (name in row or expected.is_asked_by(row))
+    held = set(content_terms(text))
     what, of = content_terms(found["what"])[-1:], set(content_terms(found["of"]))
     has_what = set(what) <= held or expected.is_asked_by(text)
     return bool(of and not of & held) or not has_what
@@ -132,12 +171,22 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         return ""
     span, before = first.answer.span, chunk.text[start : first.answer.span.start]
     words = show_sentence(complete_words(chunk.text, span, Span(start, end)))
-    words = _of_kind(words, asked)
+    words, fact = _of_kind(words, asked), asked_fact(asked.text)
+    place = first.text.find(words, max(0, len(before) - len(words)))
+    if place >= 0:
+        before = first.text[:place]
+        number = _NUMBER.search(before) if asked.expected.has_unit(f"1 {words}") else None
+        place = number.start() if number and not words[0].isdigit() else place
+        held = Span(place, len(before) + len(words))
+        if fact.disagrees_with(first.text, held):
+            return ""
+        before = first.text[:place]
+        words = fact.with_rate(first.text, held, " ".join(chunk.headings))
     if bound := _BOUND.search(before):
         words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
     said = set(content_terms(words))
     lacks_letters = asked.asks_name and not any(letter.isalpha() for letter in words)
-    lacks_place = asked_fact(asked.text).asks_place and not is_place(words, before)
+    lacks_place = fact.asks_place and not is_place(words, before)
     if (
         lacks_letters
         or lacks_place
@@ -146,10 +195,8 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     ):
         return ""
     behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
-    counted = asked_fact(asked.text).counted
-    if is_in_han(counted) and counted[-1] not in f"{words}{behind}":
-        return ""
-    if not asked.expected.allows(f"{words} {behind}"):
+    lacks_unit = is_in_han(fact.counted) and fact.counted[-1] not in f"{words}{behind}"
+    if lacks_unit or not asked.expected.allows(f"{words} {behind}"):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
     probability = logistic(
@@ -198,6 +245,8 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
         return ""
     cell = show_sentence(cells[1 + counts.index(best)])
     if asked_fact(asked.text).counted and not any(map(str.isdecimal, cell)):
+        return ""
+    if asked.asks_who and not any(map(str.isalpha, cell)):
         return ""
     return cell if len(cell) <= LONGEST_SHORT_ANSWER else ""
 

@@ -68,7 +68,10 @@ _SUPERLATIVES = tuple(
         ),
     )
 )
-YEAR_WORDS = ("year", "built", "founded", "established", "settled", "published", "年份", "年")
+YEAR_WORDS = (
+    *("year", "built", "founded", "established", "settled", "published", "bought", "purchased"),
+    *("acquired", "installed", "opened", "closed", "joined", "hired", "born", "died", "年份", "年"),
+)
 MONEY_WORDS = ("amount", "price", "cost", "salary", "wage", "pay", "金额", "费用", "月薪", "工资")
 DIMENSION_WORDS = {
     "price": ("price", "cost", "价格", "单价", "售价"),
@@ -92,6 +95,8 @@ DIMENSION_WORDS = {
     "depth": ("depth", "深度"),
     "length": ("length", "duration", "distance"),
 }
+MEASURE_VERBS = {"price": "cost", "weight": "weigh"}
+"""Verbs that mean a column of such numbers."""
 _RANK = re.compile(
     r"\b(?P<en>second|2nd|third|3rd|fourth|4th|fifth|5th)[- ](?=most\b|least\b|best\b|[a-z]+est\b)"
     r"|第(?P<zh>[二三四五2-5])(?=[高大多长低小少短贵重轻早晚])",
@@ -140,6 +145,9 @@ _WHICH = re.compile(
     re.IGNORECASE,
 )
 _WHICH_ZH = re.compile(r"哪(?!里|儿)")
+_IS_WHICH_ZH = re.compile(r"(?:都|分别)?[是有](?:什么|哪)")
+_COUNTS = re.compile(r"how many\s+$|[多几][少个]?\S?$", re.IGNORECASE)
+_COUNTS_ZH = re.compile(r"(?:一共|总共|共)?有(?:多少|几)")
 _STRUCTURE_WORDS = """
     what which who whom whose how much is are was were be been being do does did has have had
     a an the of in on at for from to with within by per and or as that those these this there it its
@@ -147,7 +155,7 @@ _STRUCTURE_WORDS = """
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
     year years month day only just made place placed published released having together own owns
-    pays euro euros dollar dollars usd eur yuan percent
+    pays euro euros dollar dollars pound pounds franc francs crowns usd eur gbp chf yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
@@ -254,16 +262,14 @@ def _read_limit(found: re.Match[str]) -> int:
 def is_measured(column: str, comparison: str) -> bool:
     """Return True for a column that a comparison means without its name, as "older than 30"."""
     return any(
-        words.search(comparison) and _measures(column, "", dimension)
+        words.search(comparison) and measures(column, "", dimension)
         for words, dimension in _COMPARATIVES
     )
 
 
 def is_counted(text: str, span: Span) -> bool:
-    """Return True if the words before a span ask for the number of what it names."""
-    return (
-        re.search(r"how many\s+$|[多几][少个]?\S?$", text[: span.start], re.IGNORECASE) is not None
-    )
+    """Return True if the words around a span ask for the number of what it names."""
+    return bool(_COUNTS.search(text[: span.start]) or _COUNTS_ZH.match(text, span.end))
 
 
 def is_key(column: str) -> bool:
@@ -286,7 +292,8 @@ def is_grouping(text: str, span: Span) -> bool:
 
 def is_asked_for(text: str, span: Span) -> bool:
     """Return True if the question asks which of the named rows it is."""
-    return bool(_WHICH.search(text[: span.start]) or _WHICH_ZH.search(text))
+    is_zh = _WHICH_ZH.search(text) or _IS_WHICH_ZH.match(text, span.end)
+    return bool(_WHICH.search(text[: span.start]) or is_zh)
 
 
 def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
@@ -403,7 +410,7 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
         numeric = [
             name
             for name, kind in query.table.columns
-            if kind in NUMERIC and _measures(name, kind, "money")
+            if kind in NUMERIC and measures(name, kind, "money")
         ]
     if operation is None or len(numeric) != 1 or not set(others) <= set(reading.names_rows):
         return None
@@ -431,6 +438,9 @@ def _count(
 def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     """Return a query for the most or least, or the latest or earliest."""
     wording, answers = reading.wording, reading.of_kinds("text")
+    if len(answers) > 1:  # in "which owner has the most tools", a column may be named "tool"
+        reading = reading.without(*reading.names_rows)
+        answers = reading.of_kinds("text")
     if len(answers) > 1 or wording.counts:
         return None
     order = _ordered_by(reading, extreme.dimension)
@@ -499,7 +509,7 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
             name
             for name, kind in reading.query.table.columns
             if kind in kinds
-            and _measures(name, kind, dimension)
+            and measures(name, kind, dimension)
             # The oldest person is not the one who came first.
             and (dimension != "time" or not persons or _BORN.search(name))
         ]
@@ -507,7 +517,7 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
-def _measures(name: str, kind: str, dimension: str) -> bool:
+def measures(name: str, kind: str, dimension: str) -> bool:
     words = DIMENSION_WORDS[dimension]
     is_date = dimension == "time" and kind == "date"
     return is_date or name in words or not set(words).isdisjoint(split_name(name).split())
@@ -524,6 +534,8 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         columns = tuple(dates) if len(dates) == 1 else ()
     elif not columns and wording.asks_who:
         columns = _person(query.table)
+    if wording.asks_who and reading.columns and not reading.of_kinds("text"):
+        return None  # "who ordered it" is not when it was ordered
     if columns and not set(columns) <= set(reading.names_rows):
         single = wording.asks_for_one
         return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)

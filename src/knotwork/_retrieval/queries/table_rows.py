@@ -20,6 +20,7 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE
 from knotwork._retrieval.queries.schema_linker import SchemaLinker, SchemaMention, split_name
 from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_queries import (
+    MEASURE_VERBS,
     NUMERIC,
     YEAR_WORDS,
     ColumnValues,
@@ -32,6 +33,7 @@ from knotwork._retrieval.queries.table_queries import (
     is_grouping,
     is_key,
     is_measured,
+    measures,
     people_in,
     read_table_wording,
     unaccounted,
@@ -69,6 +71,13 @@ _NOT_IN = re.compile(
     r"|不在|不是|不属于|除了?)\s*$",
     re.IGNORECASE,
 )
+_MISSING = re.compile(
+    r"(?:(?P<no>(?P<date>\b(?:not|never)(?: yet)?(?: been)?|还没|尚未|未被?)"
+    r"|\b(?:without|no|lack(?:s|ing)?|missing)(?: (?:an?|any|the))?|没有?|无|缺少?)"
+    r"|\b(?:with|ha(?:ve|s|d)) (?:an?|any)|(?<!没)有)\s*$",
+    re.IGNORECASE,
+)
+"""What says before a column that it is empty, or that it is not; "not" only before a date."""
 _CURRENCIES = {
     name: re.compile(form, re.IGNORECASE)
     for name, form in {
@@ -154,8 +163,10 @@ class _TableReader:
             if m.element == "property" and m.score >= 1 and _holds_numbers_of(text, m)
         ]
         names = [m.span for m in whole]
-        self._wording = read_table_wording(text, names if keeps_names else ())
-        self._computes = keeps_names or self._wording != read_table_wording(text, names)
+        # "First floor" is a value rather than what comes first.
+        held = [v.span for v in values if " " in text[v.span.start : v.span.end]]
+        self._wording = read_table_wording(text, [*held, *(names if keeps_names else ())])
+        self._computes = keeps_names or self._wording != read_table_wording(text, [*held, *names])
         self._numbers = [
             amount
             for amount in asked.amounts
@@ -201,8 +212,9 @@ class _TableReader:
         used = {column.name for column in self._free}
         compared = tuple(self._compare())
         texts = tuple(self._match_values())
-        require_no_negation(self._text, self._covered)
         conditions = (*compared, *self._equal_numbers())
+        texts += tuple(self._match_missing())
+        require_no_negation(self._text, self._covered)
         used |= {condition.property for condition in conditions}
         self._require_currencies(used)
         if unaccounted(self._text, self._covered):
@@ -299,6 +311,16 @@ class _TableReader:
         for (name, differs), values in by_column.items():
             yield ColumnValues(name, tuple(values), differs)
 
+    def _match_missing(self) -> Iterator[ColumnValues]:
+        """Yield conditions that a column is empty, or that it is not, as in "without an owner"."""
+        for column in list(self._free):
+            found = _MISSING.search(self._text[: column.span.start])
+            is_date = column.kind == "date"
+            if found and (is_date or not found["date"]) and not _overlap(column.span, self._tables):
+                self._covered.append(Span(*found.span()))
+                self._free.remove(column)
+                yield ColumnValues(column.name, (), differs=not found["no"])
+
     def _equal_numbers(self) -> Iterator[PropertyCondition]:
         """Yield conditions for numbers next to a column, as in "order id 7" and "4 stars".
 
@@ -335,7 +357,7 @@ class _TableReader:
         asked = _currencies_in(self._text)
         for column in columns:
             held = _currencies_in(self._label(column))
-            if asked and held and not asked & held:
+            if asked and not asked & held and (held or _BRACKETS.search(self._label(column))):
                 raise QueryRefused(f"The column “{column}” is in another currency.")
 
     def _label(self, column: str) -> str:
@@ -371,9 +393,10 @@ def _schema_of(table: TableShape) -> TargetSchema:
         ending = _COUNT_ENDING if kind == "integer" else _DATE_ENDING
         event = ending.sub("", bare) if kind in ("date", "integer") else ""
         event = "" if named & set(terms(event)) else event
+        verb = next((v for d, v in MEASURE_VERBS.items() if measures(name, kind, d)), "")
         # "Order no" is "order number", and "order" alone is something else.
         is_whole = len(content_terms(bare)) == len(terms(bare))
-        forms = (bare if is_whole else "", split_name(bare), event)
+        forms = (bare if is_whole else "", split_name(bare), event, verb)
         words[name] = tuple(text for text in dict.fromkeys(forms) if text)
     return TargetSchema("sql", (KindShape(table.name, table.rows, columns),), words=words)
 
@@ -577,6 +600,9 @@ def _where(query: TableQuery) -> tuple[list[str], list[str], Parameters]:
         parameters |= dict(zip(names, item.values, strict=True))
         listed = ", ".join(f"${name}" for name in names)
         equal, among = ("<>", "NOT IN") if item.differs else ("=", "IN")
+        if not names:
+            conditions.append(f"{quote_column(item.column)} IS {'NOT ' * item.differs}NULL")
+            continue
         test = f"{equal} {listed}" if len(names) == 1 else f"{among} ({listed})"
         conditions.append(f"{quote_column(item.column)} {test}")
     conditions += [
