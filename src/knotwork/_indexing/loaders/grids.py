@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile, zip_longest
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +32,8 @@ _SEEN_ROWS = 30
 _MIN_FILLED = 0.6
 """Smallest width of a header relative to the rows below, and smallest share of cells it names."""
 _MAX_HEADER_ROWS = 4
+SECTION = "Section"
+"""The name of a column of titles that have rows of their own."""
 MIN_COLUMNS = 2
 _NOTES_ABOVE = 6
 """Most rows of names and values above a table that are not a table of their own."""
@@ -64,7 +66,7 @@ class Grid:
 
     If no header was found, ``header`` is empty and all rows are in ``rows``. ``apart`` are the
     numbers of rows that are not data: totals, repeated headers, titles of sections and notes.
-    Rows below the title of a section have it in a last column without a name.
+    Rows below the title of a section have it in a last column, ``SECTION``.
     """
 
     above: tuple[tuple[str, ...], ...]
@@ -121,33 +123,32 @@ def read_table(
         for row, below in pairwise(body)
         if row.number in whole and is_title_like(row.cells[0])
     }
-    header = _column_names(found[:count], wide)
     apart = total_rows([row for row in body if row.number not in whole]) | whole
-    body = [*_with_sections(body, len(header), titles, apart)]
-    return Grid(tuple(above), header, tuple(body), apart)
+    return _with_sections(
+        Grid(tuple(above), _column_names(found[:count], wide), tuple(body), apart), titles
+    )
 
 
-def _with_sections(
-    rows: Sequence[Row], width: int, titles: Collection[int], apart: Collection[int]
-) -> Iterator[Row]:
-    """Yield rows with the title of their section behind their cells, but for those ``apart``.
-
-    The header has ``width`` columns.
-    """
-    width = max([width, *(len(row.cells) for row in rows)])
+def _with_sections(grid: Grid, titles: Collection[int]) -> Grid:
+    """Return a grid whose rows of data have the title of their section behind their cells."""
+    width = max([len(grid.header), *(len(row.cells) for row in grid.rows)])
     section: tuple[str, ...] = ()
     is_below = False
-    for row in rows:
+    rows: list[Row] = []
+    for row in grid.rows:
         is_title = row.number in titles
         if is_title:
             title = next(filter(None, row.cells))
             section = (f"{section[0]}, {title}" if is_below else title,)
         is_below = is_title
-        if section and not is_title and row.number not in apart:
+        if section and not is_title and row.number not in grid.apart:
             blank = [""] * (width - len(row.cells))
-            yield Row(row.number, (*row.cells, *blank, *section))
-        else:
-            yield row
+            row = Row(row.number, (*row.cells, *blank, *section))
+        rows.append(row)
+    if not section or not grid.header:
+        return replace(grid, rows=tuple(rows))
+    blank = [""] * (width - len(grid.header))
+    return replace(grid, header=(*grid.header, *blank, SECTION), rows=tuple(rows))
 
 
 def are_names(cells: Sequence[SpanningCell]) -> bool:
@@ -246,8 +247,7 @@ def _as_grid(part: _Part, wide: WideCells) -> Grid:
     above = tuple(row.cells for row in rows[:top])
     apart, titles = _rows_apart(body, [r.cells for r in rows[top:end]], wide)
     header = _column_names(rows[top:end], wide)
-    body = [*_with_sections(body, len(header), titles, apart)]
-    return Grid(above, header, tuple(body), apart)
+    return _with_sections(Grid(above, header, tuple(body), apart), titles)
 
 
 def _with_wide_cells(row: Row, wide: Sequence[tuple[int, int]]) -> Row:

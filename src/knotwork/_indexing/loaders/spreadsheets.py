@@ -381,8 +381,6 @@ def _delimiter(sample: str) -> str:
     return max(_DELIMITERS, key=regularity) if lines else ","
 
 
-SECTION = "Section"
-"""The name of a column of titles that have rows of their own."""
 MAX_COLUMNS = 1_000
 """SQLite allows 2,000 columns; a wider table is a matrix."""
 
@@ -393,11 +391,14 @@ def make_table(
     """Return the typed table of a grid; ``spans`` are the spans of its rows in the text.
 
     ``decimal`` is the decimal sign where the cells do not show it. Rows that are not data and
-    columns without a name and values are left out. If the titles of groups are rows of their own, a
-    further column has that above each row. Returns None if the grid has
+    columns without a name and values are left out. Returns None if the grid has
     no header or no rows, or fewer than ``MIN_COLUMNS`` or more than ``MAX_COLUMNS`` columns.
     """
-    kept, sections = _data_rows(grid, spans)
+    kept = [
+        (row, number, span)
+        for (number, row), span in zip(grid.rows, spans, strict=True)
+        if number not in grid.apart
+    ]
     if not grid.header or not kept:
         return None
     texts = list(zip_longest(grid.header, *(row for row, _, _ in kept), fillvalue=""))
@@ -429,9 +430,6 @@ def make_table(
             return None
     if not MIN_COLUMNS <= len(columns) <= MAX_COLUMNS:
         return None
-    if any(sections):
-        columns.append(Column(SECTION, "text"))
-        values.append([label or None for label in sections])
     return Table(
         name,
         tuple(columns),
@@ -439,20 +437,6 @@ def make_table(
         tuple(number for _, number, _ in kept),
         tuple(span for _, _, span in kept),
     )
-
-
-def _data_rows(
-    grid: Grid, spans: Sequence[Span]
-) -> tuple[list[tuple[Sequence[str], int, Span]], list[str]]:
-    """Return the rows of data with their numbers and spans, and the title above each of them."""
-    kept, sections, section = list[tuple[Sequence[str], int, Span]](), list[str](), ""
-    for (number, row), span in zip(grid.rows, spans, strict=True):
-        if number not in grid.apart:
-            kept.append((row, number, span))
-            sections.append(section)
-        elif row[0] and sum(map(bool, row)) == 1:
-            section = row[0]
-    return kept, sections
 
 
 def _with_currencies(
