@@ -143,6 +143,8 @@ def _ends_paragraph(line: PageLine, following: PageLine, pitch: float) -> bool:
         return False
     if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
         return line.bold or following.bold or not first.islower()
+    if line.bold is not following.bold and not (line.monospaced or first.islower()):
+        return True
     gap = distance / (pitch * larger)
     return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
 
