@@ -17,6 +17,7 @@ from knotwork._indexing.loaders.pdf_tables import (
     FoundTable,
     find_rows_of,
     find_tables,
+    set_apart,
     written_parts,
 )
 from knotwork._indexing.loaders.titles_and_captions import (
@@ -96,9 +97,10 @@ def make_lines(
     pieces = _with_marks(content.pieces)
     owned = _group_by_line(pieces)
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
-    tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
+    apart = set_apart(pieces, content.upright)
+    tables = list(find_tables(apart, content.drawn, content.upright)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
-    going_on = find_rows_of(pieces, content.drawn, last.columns) if last is not None else None
+    going_on = find_rows_of(apart, content.drawn, last.columns) if last is not None else None
     if going_on is not None:
         own = {piece for row in going_on.pieces for piece in row}
         if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
