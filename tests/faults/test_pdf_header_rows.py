@@ -1,5 +1,7 @@
 """Columns of PDF tables are named by all rows of their header."""
 
+from itertools import pairwise
+
 import pytest
 
 from .pdf_pages import make, text
@@ -78,7 +80,7 @@ def test_lines_around_narrow_cells_part_them():
         top = 692 if number in (2, 4) else 714
         found.append(f"0.5 w {x} {top} m {x} 592 l S")
     heights = [714, *(672 - 20 * number for number in range(5))]
-    found += [f"0.5 w {a} {y} m {b} {y} l S" for y in heights for a, b in zip(across, across[1:])]
+    found += [f"0.5 w {a} {y} m {b} {y} l S" for y in heights for a, b in pairwise(across)]
     names = [f"{part} {day}" for part in ("Opens", "Closes") for day in ("Week", "Sun")]
     assert first_line(" ".join(found)) == named("Place", *names)
 
