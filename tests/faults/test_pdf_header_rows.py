@@ -30,7 +30,7 @@ TOP = [(72, "Crane"), (-205, "Load (t)"), (320, "Reach")]
 
 
 def first_line(content):
-    return [line for line in read("a.pdf", make(content)).text.split("\n") if "|" in line][0]
+    return next(line for line in read("a.pdf", make(content)).text.split("\n") if "|" in line)
 
 
 def named(*names):

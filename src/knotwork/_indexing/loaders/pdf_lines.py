@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
-from knotwork._indexing.loaders.pdf_annotations import FILLED
+from knotwork._indexing.loaders.pdf_annotations import CHECKED, FILLED, UNCHECKED
 from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
 from knotwork._indexing.loaders.pdf_tables import (
     FoundTable,
@@ -184,10 +184,10 @@ def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     for piece in pieces:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
-    is_filled = any(
-        piece.font == FILLED and (before is None or before.text.endswith((":", "：")))
-        for before, piece in pairwise([None, *pieces])
-        if piece is not None
+    filled = [n for n, piece in enumerate(pieces) if piece.font == FILLED]
+    is_filled = pieces[-1].font == FILLED or any(
+        not n or pieces[n - 1].text.endswith((":", "：")) or pieces[n].text in (CHECKED, UNCHECKED)
+        for n in filled
     )
     monospaced = all(is_monospaced_font(piece.font) for piece in pieces)
     return PageLine(

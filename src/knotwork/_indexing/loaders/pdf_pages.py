@@ -123,9 +123,9 @@ class PagePicture(NamedTuple):
 class PageContent(NamedTuple):
     """What a page shows: its words in file order, its lines, and its pictures.
 
-    ``drawn`` are the level lines, the topmost first, ``upright`` the other ones. ``region`` is that of the whole page,
-    empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
-    all read, ``is_garbled`` True if codes were left out that name no characters. ``notes`` are
+    ``drawn`` are the level lines, the topmost first, ``upright`` the other ones. ``region`` is that
+    of the whole page, empty if the page is turned. ``is_complete`` is False if it is a drawing,
+    whose lines were not all read, ``is_garbled`` True if codes were left out. ``notes`` are
     comments, text boxes and values without labels, ``links`` lead away from words of the page.
     """
 

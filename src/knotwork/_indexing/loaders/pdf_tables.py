@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.pdf_annotations import CELL
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE
 from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
@@ -229,17 +230,18 @@ def _read_table(
     if not cells or _is_code(lines):
         return None
     rows, texts, numbers = _assemble(lines, cells, levels)
-    has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
+    is_form = any(piece.font == CELL for line in lines for _, piece in line.pieces)
+    has_header = (is_form or _has_header(rows, levels)) and names_columns(texts[0], texts[1])
     if header is not None:
         rows, texts = [[], *rows], [header.names, *texts]
         numbers, has_header = (header.pieces, *numbers), True
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
-    is_known = has_header or has_caption
+    is_known = has_header or has_caption or is_form
     fewest = 2 if is_ruled else _MIN_ROWS if is_known else _MIN_BARE_ROWS
     if (
         len(rows) < fewest
-        or not _in_file_order(numbers)
-        or _is_numbered(texts, is_ruled=is_ruled)
+        or not (is_form or _in_file_order(numbers))
+        or (_is_numbered(texts, is_ruled=is_ruled) and not is_form)
         or not _is_full(texts)
         or not (is_ruled or is_known or _has_figures(texts))
     ):
@@ -308,7 +310,7 @@ def _spans(
     ends = columns[0][0], columns[-1][1]
     cut = [_between_lines(edge, line, ends, drawn) for edge in edges]
     spans = [_below(edge, columns) for edge in cut]
-    is_ruled = any(1 < len(span) for span, a, b in zip(spans, cut, edges, strict=True) if a != b)
+    is_ruled = any(len(span) > 1 for span, a, b in zip(spans, cut, edges, strict=True) if a != b)
     taken = {column for span in spans for column in span}
     is_central = abs(sum(edges[0]) - sum(ends)) < 4 * line.size
     is_title = len(parts) == 1 and (0 in taken or is_central)
@@ -338,7 +340,7 @@ def _spans(
 def _between_lines(
     edge: Interval, line: _TextLine, ends: Interval, drawn: Sequence[RulingLine]
 ) -> Interval:
-    """Return where the upright lines beside a heading are, or the ends of the shortest one along it.
+    """Return where the lines beside a heading are, or the ends of the shortest one along it.
 
     A line between the ``ends`` of the table says nothing.
     """
