@@ -41,6 +41,7 @@ from knotwork._indexing.loaders.pdf_pictures import (
     caption_near,
     figures_of,
     is_scanned,
+    lines_as_figures,
     no_text_error,
     page_ranges,
     place_behind,
@@ -131,10 +132,14 @@ def _read_pages(
         if content.links:
             links[number] = content.links
         meter.add(length + sum(len(note.text) for note in content.notes))
-        if content.is_garbled or is_scanned(content, length):
+        if content.garbled.is_most or is_scanned(content, length):
             scanned.append(number)
         else:
             figures += figures_of(content, number)
+            if content.garbled.regions:
+                lines = lines_as_figures(content, number)
+                figures += lines
+                scanned += [] if lines else [number]
     return pages, scanned, without_repetitions(figures), notes, links
 
 

@@ -73,6 +73,11 @@ class Region(NamedTuple):
         """The area in square points."""
         return max(self.right - self.left, 0.0) * max(self.top - self.bottom, 0.0)
 
+    def around(self, other: Region) -> Region:
+        """Return the rectangle around two."""
+        low, high = map(min, self[:2], other[:2]), map(max, self[2:], other[2:])
+        return Region(*low, *high)
+
 
 class PageNote(NamedTuple):
     """A comment, a text box, or a value without a label, and where it is on its page."""

@@ -27,7 +27,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
     with_values,
 )
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
-from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
+from knotwork._indexing.loaders.pdf_left_out import Garbled, without_garbled, without_watermarks
 from knotwork._indexing.loaders.pdf_links import PageLink, read_links
 from knotwork._indexing.loaders.pdf_order import (
     CHINESE,
@@ -125,7 +125,7 @@ class PageContent(NamedTuple):
 
     ``drawn`` are the level lines, the topmost first, ``upright`` the other ones. ``region`` is that
     of the whole page, empty if the page is turned. ``is_complete`` is False if it is a drawing,
-    whose lines were not all read, ``is_garbled`` True if codes were left out. ``notes`` are
+    whose lines were not all read, ``garbled`` says where codes were left out. ``notes`` are
     comments, text boxes and values without labels, ``links`` lead away from words of the page.
     """
 
@@ -134,7 +134,7 @@ class PageContent(NamedTuple):
     pictures: list[PagePicture]
     region: Region
     is_complete: bool
-    is_garbled: bool = False
+    garbled: Garbled = Garbled()
     notes: Sequence[PageNote] = ()
     links: Sequence[PageLink] = ()
     upright: Sequence[RulingLine] = ()
@@ -181,7 +181,7 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
         with closing(document[number]) as page:
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             characters, turn = _read_level(page)
-            characters, is_garbled = without_garbled(without_watermarks(characters))
+            characters, garbled = without_garbled(without_watermarks(characters))
             text = "".join(character.text for character in characters)
             if CHINESE.search(text):
                 characters = turned_columns(characters)
@@ -208,9 +208,7 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
     is_complete &= len(pieces) < _MOST_PIECES
     level = [line for line in drawn if not line.upright]
     upright = [line for line in drawn if line.upright]
-    return PageContent(
-        pieces, level, pictures, region, is_complete, is_garbled, notes, links, upright
-    )
+    return PageContent(pieces, level, pictures, region, is_complete, garbled, notes, links, upright)
 
 
 def _read_level(page: Any) -> tuple[list[Character], int]:  # noqa: ANN401
