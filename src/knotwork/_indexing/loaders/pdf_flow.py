@@ -322,8 +322,6 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
             del found[len(found) - lines_between :]
             if below is not None and len(texts) > 1:
                 texts, rows = texts[1:], rows[1:]
-            elif not texts[0][0] and not all(texts[0][1:]):
-                below, texts, rows = texts[0], texts[1:], rows[1:]
             parts = [_cells_of(line, before) for line in rest] + [below or ()]
             cells = before.cells
             for part in filter(any, parts):  # the rest of a row of the page before

@@ -18,9 +18,6 @@ _REPEATED = 3
 """Times that smaller type is repeated across a page, to be a watermark."""
 _MOST_FAINT = 100
 """Faint text objects of a page with a watermark."""
-_FEWEST_CODES = 10
-"""Different codes of a font that are text; a font of bullets has fewer."""
-_FEWEST_CHARACTERS = 20
 _MOST_OF_PAGE = 0.5
 """The share of a page that is garbled, at least, for it to be read as a picture."""
 _RUN = 4
@@ -28,12 +25,9 @@ _RUN = 4
 _UNKNOWN = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ufffd\\ue000-\\uf8ff\\U000f0000-\\U0010ffff]"
 )
-_MOST_UNKNOWN = 0.3
-_CONTROL = re.compile("[\\x00-\\x08\\x0e-\\x1f]")
-_MOST_CONTROLS = 0.04
-"""The share of codes that are no signs in text of a font without a mapping, at most."""
-_PLAIN = re.compile(r"[ -~\s’‘“”–—•…]")
-_FEWEST_PLAIN = 0.8
+_MOST_UNKNOWN = (0.04, 0.3)
+"""The share of codes that are no signs at most, where a font does not say its characters, and
+elsewhere."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _VOWEL = re.compile("[aeiouyà-æè-ïò-öø-ýÿ]", re.IGNORECASE)
 _FEWEST_WORDS = (8, 50)
@@ -138,15 +132,9 @@ def _is_garbled(texts: Sequence[str], *, is_mapped: bool) -> bool:
     """Return True if the text of a font has no words of any language."""
     text = "".join("".join(texts).split())
     runs = "".join(found for found in texts if len(found) >= _RUN)
-    has_runs = 2 * len(runs) >= len(text)
-    if not is_mapped and has_runs and len(_CONTROL.findall(runs)) > _MOST_CONTROLS * len(runs):
-        return True
-    is_prose = len(set(text)) >= _FEWEST_CODES and has_runs
-    if not is_prose or len(text) < _FEWEST_CHARACTERS:
+    if 2 * len(runs) < len(text):
         return False
-    if len(_UNKNOWN.findall(text)) > _MOST_UNKNOWN * len(text):
-        return True
-    if not is_mapped and len(_PLAIN.findall(text)) < _FEWEST_PLAIN * len(text):
+    if len(_UNKNOWN.findall(runs)) > _MOST_UNKNOWN[is_mapped] * len(runs):
         return True
     words = _WORD.findall(" ".join(texts))
     latin = [word for word in words if _LATIN.fullmatch(word)]

@@ -327,14 +327,14 @@ def _spans(
             else:
                 nearest = min(over, key=lambda n: max(left - edges[n][1], edges[n][0] - right))
                 spans[nearest].append(column)
+    first = {min(span): (max(span) + 1, part) for span, part in zip(spans, parts, strict=True)}
     found: list[SpanningCell] = []
-    for span, part in zip(spans, parts, strict=True):
-        if min(span) < sum(cell.columns for cell in found):
-            return [], False
-        found += [SpanningCell("")] * (min(span) - sum(cell.columns for cell in found))
-        found.append(SpanningCell(_cell_text(part), max(span) - min(span) + 1))
-    found += [SpanningCell("")] * (len(columns) - sum(cell.columns for cell in found))
-    return found, is_ruled
+    column = 0
+    while column < len(columns):
+        end, part = first.pop(column, (column + 1, []))
+        found.append(SpanningCell(_cell_text(part), end - column))
+        column = end
+    return ([], False) if first else (found, is_ruled)
 
 
 def _between_lines(
