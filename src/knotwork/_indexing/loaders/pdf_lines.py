@@ -12,12 +12,12 @@ from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.pdf_annotations import CHECKED, FILLED, UNCHECKED
-from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
+from knotwork._indexing.loaders.pdf_pages import PageContent, Piece, RulingLine
 from knotwork._indexing.loaders.pdf_tables import (
+    COLUMN_GAP,
     FoundTable,
     find_rows_of,
     find_tables,
-    set_apart,
     written_parts,
 )
 from knotwork._indexing.loaders.titles_and_captions import (
@@ -75,6 +75,8 @@ _MOST = 0.8
 """The share of entries with leaders, and of neighbouring ones in order, for a table of contents."""
 _WIDEST_GAP = 80
 """Most spaces between two words of code."""
+_BAND = 50.0
+"""Points of the height of a page in which upright lines are searched together."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
 _FILLED_REACH = 10_000.0
@@ -97,7 +99,7 @@ def make_lines(
     pieces = _with_marks(content.pieces)
     owned = _group_by_line(pieces)
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
-    apart = set_apart(pieces, content.upright)
+    apart = _set_apart(pieces, content.upright)
     tables = list(find_tables(apart, content.drawn, content.upright)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
     going_on = find_rows_of(apart, content.drawn, last.columns) if last is not None else None
@@ -123,6 +125,27 @@ def make_lines(
         for place, old in enumerate(lines)
         for line in (rows.get(place, []) if place in replaced else [old])
     ]
+
+
+def _set_apart(pieces: Sequence[Piece], upright: Sequence[RulingLine]) -> list[Piece]:
+    """Return the words of a page, cut off near upright lines, so that there are gaps at these."""
+    bands: dict[int, list[RulingLine]] = {}
+    for rule in upright:
+        for band in range(int(rule.start // _BAND), int(rule.end // _BAND) + 1):
+            bands.setdefault(band, []).append(rule)
+    cut: list[Piece] = []
+    for piece in pieces:
+        margin = COLUMN_GAP * piece.size / 2
+        left, right = piece.left, piece.right
+        middle = (left + right) / 2
+        for rule in bands.get(int(piece.y // _BAND), ()):
+            if rule.start <= piece.y <= rule.end and left - margin < rule.place < right + margin:
+                if rule.place < middle:
+                    left = min(middle, rule.place + margin)
+                else:
+                    right = max(middle, rule.place - margin)
+        cut.append(piece._replace(left=left, right=right))
+    return cut
 
 
 def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:

@@ -33,13 +33,11 @@ from knotwork._indexing.loaders.titles_and_captions import (
 
 _THICK = 1.5
 """Largest distance of the two edges of a ruling line, or of a double line, in points."""
-_BAND = 50.0
-"""Points of the height of a page in which upright lines are searched together."""
 _MIN_LINES = 3
 _MAX_LINES = 200
 _GUTTER = 0.6
 """Smallest width of the strip between columns, in sizes; a space between words has a quarter."""
-_COLUMN_GAP = 0.9
+COLUMN_GAP = 0.9
 """Smallest gap between two words in different columns, in sizes."""
 _WORD_GAP = 0.15
 _TOLERANCE = 0.3
@@ -109,33 +107,12 @@ def find_tables(
 ) -> Iterator[FoundTable]:
     """Yield the tables among the words (``pieces``) and ruling lines (``drawn``) of a page.
 
-    The words have gaps at ``upright`` lines: see `set_apart`.
+    The words have gaps at ``upright`` lines.
     """
     for block in _blocks(pieces, drawn):
         table = _read_table(block, drawn, upright)
         if table is not None:
             yield table
-
-
-def set_apart(pieces: Sequence[Piece], upright: Sequence[RulingLine]) -> list[Piece]:
-    """Return the words of a page, cut off near upright lines, so that there are gaps at these."""
-    bands: dict[int, list[RulingLine]] = {}
-    for rule in upright:
-        for band in range(int(rule.start // _BAND), int(rule.end // _BAND) + 1):
-            bands.setdefault(band, []).append(rule)
-    cut: list[Piece] = []
-    for piece in pieces:
-        margin = _COLUMN_GAP * piece.size / 2
-        left, right = piece.left, piece.right
-        middle = (left + right) / 2
-        for rule in bands.get(int(piece.y // _BAND), ()):
-            if rule.start <= piece.y <= rule.end and left - margin < rule.place < right + margin:
-                if rule.place < middle:
-                    left = min(middle, rule.place + margin)
-                else:
-                    right = max(middle, rule.place - margin)
-        cut.append(piece._replace(left=left, right=right))
-    return cut
 
 
 def find_rows_of(
@@ -201,7 +178,7 @@ def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None
     for number, piece in line.pieces:
         column = sum(piece.left > middle for middle in middles)
         last = cells[before][-1][1] if before >= 0 else None
-        is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
+        is_apart = last is None or piece.left - last.right >= COLUMN_GAP * line.size
         if (column > before) is not is_apart:
             return None
         cells[column].append((number, piece))
@@ -303,7 +280,7 @@ def _spans(
     for item in line.pieces:
         last = parts[-1][-1][1] if parts else None
         is_level = last is not None and abs(last.y - item[1].y) < _TOLERANCE * line.size
-        if last is None or not is_level or item[1].left - last.right >= _COLUMN_GAP * line.size:
+        if last is None or not is_level or item[1].left - last.right >= COLUMN_GAP * line.size:
             parts.append([])
         parts[-1].append(item)
     edges = [(part[0][1].left, part[-1][1].right) for part in parts]
@@ -604,7 +581,7 @@ def _gutters(covered: Sequence[Interval], size: float) -> list[Interval]:
 def _is_parted(line: _TextLine) -> bool:
     """Return True if a line has a gap that may separate columns."""
     return any(
-        after.left - before.right >= _COLUMN_GAP * line.size
+        after.left - before.right >= COLUMN_GAP * line.size
         for (_, before), (_, after) in pairwise(line.pieces)
     )
 
