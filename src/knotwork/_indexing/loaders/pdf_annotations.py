@@ -341,7 +341,7 @@ class _Form:
         return max(left, key=lambda index: (self._pieces[index].right, index), default=None)
 
     def add(self, value: Filled) -> bool:
-        """Put a value beside its label, or below it; return False if there is none."""
+        """Put a value beside its label, or below it; return False without a label."""
         label = self._left_of(value.region)
         if value.is_box and self._add_box(value, label):
             return True

@@ -337,7 +337,7 @@ def _between_lines(
 
 
 def _below(edge: Interval, columns: Sequence[Interval]) -> list[int]:
-    """Return the columns below a heading, or those beside it if there is none."""
+    """Return the columns below a heading, else those beside it."""
     found = [n for n, (left, right) in enumerate(columns) if left < edge[1] and edge[0] < right]
     after = sum(right < edge[0] for _, right in columns)
     return found or [n for n in (after - 1, after) if 0 <= n < len(columns)]
