@@ -77,6 +77,10 @@ _WIDEST_GAP = 80
 """Most spaces between two words of code."""
 _BAND = 50.0
 """Points of the height of a page in which upright lines are searched together."""
+_HIGHEST = 20_000.0
+"""Points from the origin within which lines of a page are searched."""
+_MOST_UPRIGHT = 500
+"""Upright lines in such a part of a page that are looked at."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
 _FILLED_REACH = 10_000.0
@@ -131,14 +135,14 @@ def _set_apart(pieces: Sequence[Piece], upright: Sequence[RulingLine]) -> list[P
     """Return the words of a page, cut off near upright lines, so that there are gaps at these."""
     bands: dict[int, list[RulingLine]] = {}
     for rule in upright:
-        for band in range(int(rule.start // _BAND), int(rule.end // _BAND) + 1):
+        for band in range(_band(rule.start), _band(rule.end) + 1):
             bands.setdefault(band, []).append(rule)
     cut: list[Piece] = []
     for piece in pieces:
         margin = COLUMN_GAP * piece.size / 2
         left, right = piece.left, piece.right
         middle = (left + right) / 2
-        for rule in bands.get(int(piece.y // _BAND), ()):
+        for rule in bands.get(_band(piece.y), ())[:_MOST_UPRIGHT]:
             if rule.start <= piece.y <= rule.end and left - margin < rule.place < right + margin:
                 if rule.place < middle:
                     left = min(middle, rule.place + margin)
@@ -146,6 +150,10 @@ def _set_apart(pieces: Sequence[Piece], upright: Sequence[RulingLine]) -> list[P
                     right = max(middle, rule.place - margin)
         cut.append(piece._replace(left=left, right=right))
     return cut
+
+
+def _band(y: float) -> int:
+    return int(min(_HIGHEST, max(-_HIGHEST, y)) // _BAND)
 
 
 def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:

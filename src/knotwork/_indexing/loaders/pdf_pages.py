@@ -60,7 +60,7 @@ _SHORT = 3
 _THIN = 2.5
 """Largest stroke width of a ruling line, in points."""
 _MOST_PIECES = 20_000
-_MOST_RULES = 5_000
+_MOST_RULES = 10_000
 """Largest number of words and ruling lines on a page; a page with more is a drawing."""
 _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
