@@ -126,3 +126,104 @@ def test_a_form_that_only_asks_for_another_program_is_refused():
     form = make(page, catalog="/NeedsRendering true /AcroForm << /Fields [] /XFA (<xdp/>) >>")
     with pytest.raises(LoadError, match="XFA form"):
         read("form.pdf", form)
+
+
+def grid(*rows, left=155, top=692, width=85, height=16, pitch=20):
+    """Return text fields in rows and columns; those without a value are empty."""
+    return [
+        widget("Tx", f"r{n}c{k}", (x, y - height, x + width, y), value)
+        for n, row in enumerate(rows)
+        for k, value in enumerate(row)
+        for x, y in [(left + 100 * k, top - pitch * n)]
+    ]
+
+
+HEADS = ((160, 700, "Length"), (260, 700, "Beam"), (360, 700, "Draught"))
+SHIPS = ((72, 680, "Grey Heron"), (72, 660, "Blue Tern"))
+
+
+def test_fields_in_rows_and_columns_are_a_table():
+    fields = grid(("43.5", "9.1", "3.2"), ("21", "", "1.9"))
+    after = (72, 600, "The office is open on all days.")
+    assert lines_of(*HEADS, *SHIPS, after, fields=fields) == [
+        "|  | Length | Beam | Draught |",
+        "| --- | --- | --- | --- |",
+        "| Grey Heron | 43.5 | 9.1 | 3.2 |",
+        "| Blue Tern | 21 |  | 1.9 |",
+        "The office is open on all days.",
+    ]
+    # Without names of rows, and with labels that are before those of the columns in the file.
+    assert lines_of(*HEADS, fields=fields)[2] == "| 43.5 | 9.1 | 3.2 |"
+    assert "| Blue Tern | 21 |  | 1.9 |" in lines_of(*SHIPS, *HEADS, fields=fields)
+
+
+def test_marks_in_rows_and_columns_are_a_table():
+    boxes = [
+        box(f"q{row}", (165 + 100 * k, 677 - 20 * row, 175 + 100 * k, 687 - 20 * row),
+            state=str(k) if k == chosen else "Off", on=str(k), Ff="32768")
+        for row, chosen in enumerate((0, 2))
+        for k in range(3)
+    ]  # fmt: skip
+    found = lines_of(*HEADS, *SHIPS, fields=boxes)
+    assert found[2:] == ["| Grey Heron | ☒ | ☐ | ☐ |", "| Blue Tern | ☐ | ☐ | ☒ |"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "boxes"),
+    [
+        (((72, "Insured?"), (160, "Yes"), (220, "No")), (145, 205)),
+        (((72, "Insured?"), (130, "Yes"), (180, "No")), (152, 198)),
+        (((72, "Insured? Yes"), (160, "No")), (140, 178)),
+    ],
+)
+def test_marks_are_before_their_labels_wherever_the_boxes_are(lines, boxes):
+    shown = [(x, y, line) for y in (700, 680) for x, line in lines]
+    fields = [
+        box(f"{y}{n}", (x, y - 3, x + 10, y + 7), state=state)
+        for y, states in ((700, ("Yes", "Off")), (680, ("Off", "Yes")))
+        for n, (x, state) in enumerate(zip(boxes, states, strict=True))
+    ]
+    assert lines_of(*shown, fields=fields) == ["Insured? ☒ Yes ☐ No", "Insured? ☐ Yes ☒ No"]
+
+
+def test_labels_above_boxes_and_below_fields():
+    assert lines_of(
+        (160, 700, "Yes"),
+        (220, 700, "No"),
+        (72, 680, "Insured"),
+        (72, 620, "Signature of the master"),
+        (300, 620, "Date"),
+        fields=[
+            box("a", (163, 678, 173, 688)),
+            box("b", (222, 678, 232, 688), state="Yes"),
+            widget("Tx", "s", (72, 632, 250, 648), "Ada Lind"),
+            widget("Tx", "d", (300, 632, 400, 648), "9 May"),
+        ],
+    ) == ["☐ Yes ☒ No", "Insured", "Signature of the master: Ada Lind Date: 9 May"]
+
+
+def test_names_that_programs_give_are_no_labels():
+    fields = [
+        widget("Tx", "topmostSubform[0].Page1[0].ship_name[0]", (72, 500, 300, 516), "Grey Heron"),
+        widget("Tx", "Text7", (72, 400, 300, 416), "12 May"),
+    ]
+    assert lines_of((72, 700, "The office is open."), fields=fields) == [
+        "The office is open.",
+        "ship name: Grey Heron",
+        "12 May",
+    ]
+
+
+def test_choices_that_are_shown_by_other_names():
+    shown = ((72, 700, "Berth:"), (72, 680, "Services:"), (72, 600, "Stay:"))
+    services = {"Opt": "[[(w) (Water)] [(p) (Power)] [(c) (Crane)]]", "I": "[0 2]"}
+    fields = [
+        widget("Ch", "b", (120, 696, 300, 712), "S", Opt="[[(N) (North)] [(S) (South)]]"),
+        widget("Ch", "s", (130, 640, 300, 692), V="[(w) (c)]", Ff="2097152", **services),
+        widget("Ch", "d", (120, 596, 300, 612), "7 days", Opt="[(1 day) (2 days)]", Ff="393216"),
+    ]
+    assert lines_of(*shown, fields=fields) == [
+        "Berth: South",
+        "Services: Water, Crane",
+        "Stay: 7 days",
+    ]

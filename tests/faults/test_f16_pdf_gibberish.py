@@ -5,6 +5,7 @@ from tests.faults.pdf_pages import make, text
 from tests.faults.small_files import read
 
 from knotwork._indexing.loaders import pdf_pictures
+from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 
 LINES = [
@@ -86,3 +87,52 @@ def test_a_large_title_is_no_watermark():
     body = text(*((72, 600 - 14 * n, line) for n, line in enumerate(LINES)))
     title = "q .85 g BT /FB 40 Tf 1 0 0 1 72 680 Tm (Harbour rules) Tj ET Q "
     assert read("rules.pdf", make(title + body)).title == "Harbour rules"
+
+
+PAGE = [(72, 760 - 14 * n, line) for n, line in enumerate(LINES * 12)]
+
+
+def unordered(line, y):
+    """Return a line whose codes are the order in which its characters come first."""
+    codes = {sign: place for place, sign in enumerate(dict.fromkeys(line), 3)}
+    return f"BT /FX 11 Tf 1 0 0 1 72 {y} Tm <{''.join(f'{codes[c]:04x}' for c in line)}> Tj ET"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        unmapped(LINES[1], y=200),
+        unmapped("Office hours: seven to nine", y=200),
+        unmapped("Ada Lind", y=200) + unmapped("Total: 4,250 crowns", y=100),
+        unordered(LINES[1], 200) + unordered(LINES[0], 100),
+    ],
+)
+def test_a_line_of_codes_on_a_good_page_is_reported(bad):
+    document = read("a.pdf", make(text(*PAGE) + bad, mapping=""))
+    assert document.metadata["pages_without_text"] == "1"
+    assert " ".join(document.text.split()) == " ".join(LINES * 12)
+
+
+@pytest.mark.parametrize("line", ["RULES OF THE OFFICE", "Office hours: 7 to 9 (NYC)", "4,250.00"])
+def test_a_line_of_letters_without_a_mapping_is_text(line):
+    document = read("a.pdf", make(text(*PAGE) + unmapped(line, shift=0, y=200), mapping=""))
+    assert "pages_without_text" not in document.metadata
+    assert document.text.endswith(line)
+
+
+@pytest.mark.parametrize("found", ["The harbour master is Ada Lind.", ""])
+def test_only_lines_of_codes_are_recognised(monkeypatch, found):
+    seen = []
+
+    def recognise(picture):
+        seen.append(picture.size)
+        lines = [RecognisedLine(found, 0.0, 0.0, 100.0, 20.0, 0.0)] if found else []
+        return RecognisedPage(lines, *picture.size)
+
+    monkeypatch.setattr(pdf_pictures, "is_available", lambda: True)
+    monkeypatch.setattr(pdf_pictures, "recognise", recognise)
+    document = read("a.pdf", make(text(*PAGE) + unmapped(LINES[1], y=200), mapping=""))
+    ((_, height),) = seen
+    assert height < 100
+    assert " ".join(document.text.split()) == " ".join([*LINES * 12, *filter(None, [found])])
+    assert ("pages_without_text" in document.metadata) is not bool(found)

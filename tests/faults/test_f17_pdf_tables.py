@@ -47,3 +47,30 @@ def test_a_row_that_is_divided_by_the_end_of_a_page(bold, repeated):
     assert lines.count("| Crane | Place | Load (t) |") == 1
     assert "| C20 | South quay, beside the old house and the fish hall | 200 |" in lines
     assert lines[-1] == "| C24 | West 24 | 240 |"
+
+
+CRANES = [("Crane", "Place", "Load (t)"), *((f"C{n}", f"North {n}", f"{n}0") for n in range(36))]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Ship", "Flag", "Length (m)"), *((f"Heron {n}", "Norway", f"{n}.5") for n in range(8))],
+        [("Ship", "Flag", "Length"), ("Tern", "Oslo", "9.5"), ("Auk", "Riga", "8"), ("", "", "2")],
+        [("Year", "Ships", "Boats"), *((str(1990 + n), str(n), str(9 * n)) for n in range(5))],
+    ],
+)
+def test_another_table_with_as_many_columns_has_its_own_names(rows):
+    lines = read("a.pdf", make(page_of(CRANES), page_of(rows))).text.split("\n")
+    assert lines[lines.index(f"| {' | '.join(rows[0])} |") + 1] == "| --- | --- | --- |"
+
+
+@pytest.mark.parametrize(
+    "first", [("C37", "West", "closed"), ("Lift", "West", "closed"), ("Total", "", "4000")]
+)
+@pytest.mark.parametrize("note", ["", "Table 1 (continued)", "(cont'd)", "Tabelle 1 (Fortsetzung)"])
+def test_rows_without_a_header_go_on(note, first):
+    rows = [first, *((f"C{n}", f"North {n}", f"{n}0") for n in range(38, 45))]
+    second = f"{text((72, 760, note)) if note else ''} {page_of(rows)}"
+    lines = read("a.pdf", make(page_of(CRANES), second)).text.split("\n")
+    assert lines[lines.index("| C35 | North 35 | 350 |") + 1] == f"| {' | '.join(first)} |"

@@ -20,7 +20,8 @@ from knotwork._indexing.embedding import (
     refused_chunks,
     refused_notes,
 )
-from knotwork._indexing.loaders.unread import pictures_note, unread_notes, unread_pictures
+from knotwork._indexing.loaders.pictures import unread_pictures_note
+from knotwork._indexing.loaders.unread import unread_notes, unread_pictures
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
@@ -231,7 +232,7 @@ class Tally:
                 *((JOINED_NOTE,) if stages.joins_full and self.readings else ()),
                 *((LEFT_OUT_NOTE.format(counts=self.left_out),) if self.left_out else ()),
                 *self.unread,
-                *filter(None, [pictures_note(self.unread_pictures)]),
+                *filter(None, [unread_pictures_note(self.unread_pictures)]),
                 *(stages.describer.notes if stages.describer else ()),
                 *(self.reader.notes if self.reader else ()),
                 *(self.models.notes if self.models else ()),

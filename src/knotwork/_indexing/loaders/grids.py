@@ -143,8 +143,9 @@ def _with_sections(grid: Grid, titles: Collection[int]) -> Grid:
         is_below = is_title
         if section and not is_title and row.number not in grid.apart:
             blank = [""] * (width - len(row.cells))
-            row = Row(row.number, (*row.cells, *blank, *section))
-        rows.append(row)
+            rows.append(Row(row.number, (*row.cells, *blank, *section)))
+        else:
+            rows.append(row)
     if not section or not grid.header:
         return replace(grid, rows=tuple(rows))
     blank = [""] * (width - len(grid.header))

@@ -97,10 +97,7 @@ class LineWriter:
         if depth < _DEEPEST:
             if (after := self._end_of_list(lines, index)) > index:
                 return after, self._add_list
-            terms = _terms_at(lines, index)
-            below = index + len(terms)
-            right = lines[index].line.x + _SHIFTED_ITEM
-            if terms and (after := _end_of_indented(lines, below, right=right)) > below:
+            if (after := end_of_definition(lines, index)) > index:
                 return after, self._add_definition
         if (after := self._end_of_code(lines, index)) > index:
             return after, self._add_code
@@ -330,6 +327,14 @@ def _entries(lines: _Lines, start: int) -> list[int]:
         while after < len(lines) and lines[after].gap in ("", " "):
             after += 1
     return [*found, after] if len(terms) > 1 else []
+
+
+def end_of_definition(lines: _Lines, start: int) -> int:
+    """Return the index after the definition that begins at ``start``, or ``start`` if none does."""
+    below = start + len(_terms_at(lines, start))
+    right = lines[start].line.x + _SHIFTED_ITEM
+    after = _end_of_indented(lines, below, right=right) if below > start else below
+    return after if after > below else start
 
 
 def _terms_at(lines: _Lines, start: int) -> _Lines:

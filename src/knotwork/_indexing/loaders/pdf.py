@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.line_blocks import LineWriter
-from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined
+from knotwork._indexing.loaders.line_blocks import LineWriter, end_of_definition
+from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined, page_item
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -41,6 +41,7 @@ from knotwork._indexing.loaders.pdf_pictures import (
     caption_near,
     figures_of,
     is_scanned,
+    lines_as_figures,
     no_text_error,
     page_ranges,
     place_behind,
@@ -131,10 +132,14 @@ def _read_pages(
         if content.links:
             links[number] = content.links
         meter.add(length + sum(len(note.text) for note in content.notes))
-        if content.is_garbled or is_scanned(content, length):
+        if content.garbled.is_most or is_scanned(content, length):
             scanned.append(number)
         else:
             figures += figures_of(content, number)
+            if content.garbled.regions:
+                lines = lines_as_figures(content, number)
+                figures += lines
+                scanned += [] if lines else [number]
     return pages, scanned, without_repetitions(figures), notes, links
 
 
@@ -238,6 +243,7 @@ _LARGER = 1.12
 """Font size of a heading, as a multiple of that of the text."""
 _MAX_HEADING_SHARE = 1 / 3
 """The share of a text that can be headings; if more looks like headings, none is."""
+_MOST_TITLE_LINES = 2
 _MAX_LEVEL = 6
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)\.?\s+\S")
 _CHAPTER = re.compile(
@@ -264,9 +270,9 @@ def _headings(
 ) -> list[LineHeading]:
     """Return a heading for each part in a larger font, or bold with a number or chapter mark.
 
-    A line that a bookmark of its page names is one too. The level is that of the number or the
-    bookmark, else the rank of the font size. Returns [] if too much of the text looks like
-    headings.
+    A line that a bookmark of its page names is one too, and a short bold paragraph above text. The
+    level is that of the number or the bookmark, else the rank of the font size. Returns [] if too
+    much of the text looks like headings.
     """
     lengths: Counter[float] = Counter()
     for line in lines:
@@ -275,12 +281,16 @@ def _headings(
     usual = lengths.most_common(1)[0][0] if lengths else 0.0
     if not usual:
         return []
-    parts = [
-        (lines[start].line.size, joined(lines[start:end]), start, end)
-        for start, end in _large_parts(lines, usual, bookmarks)
-    ]
-    found = [part for part in parts if is_title_like(part[1])]
-    if sum(len(title) for _, title, _, _ in found) > _MAX_HEADING_SHARE * lengths.total():
+    found: list[tuple[float, str, int, int]] = []
+    for titles in (_bold_titles(lines), set[int]()):
+        parts = (
+            (lines[start].line.size, joined(lines[start:end]), start, end)
+            for start, end in _large_parts(lines, usual, bookmarks, titles)
+        )
+        found = [part for part in parts if is_title_like(part[1].rstrip(":： "))]
+        if sum(len(title) for _, title, _, _ in found) <= _MAX_HEADING_SHARE * lengths.total():
+            break
+    else:
         return []
     sizes = sorted({size for size, _, _, _ in found}, reverse=True)
     return [
@@ -291,26 +301,28 @@ def _headings(
 
 
 def _large_parts(
-    lines: Sequence[FlowLine], usual: float, bookmarks: Container[tuple[int, str]]
+    lines: Sequence[FlowLine],
+    usual: float,
+    bookmarks: Container[tuple[int, str]],
+    titles: Container[int],
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last line of each part that looks like a heading.
 
-    ``usual`` is the font size of the text.
+    ``usual`` is the font size of the text, ``titles`` are lines that do for their bold type.
     """
 
     def kind(number: int) -> tuple[float, int]:
         line = lines[number].line
+        if line.row is not None or lines[number].edges is not None:
+            return 0.0, line.page
         is_heading = (
-            line.row is None
-            and lines[number].edges is None
-            and (
-                line.size >= _LARGER * usual
-                or (line.page, _title_key(line.text)) in bookmarks
-                or (
-                    line.bold
-                    and line.size >= usual
-                    and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
-                )
+            line.size >= _LARGER * usual
+            or (line.page, _title_key(line.text)) in bookmarks
+            or number in titles
+            or (
+                line.bold
+                and line.size >= usual
+                and (_NUMBERED.match(line.text) or _CHAPTER.match(line.text)) is not None
             )
         )
         return (line.size if is_heading else 0.0), line.page
@@ -321,6 +333,29 @@ def _large_parts(
         members = list(run)
         starts = [n for n in members if n == members[0] or lines[n].begins_paragraph]
         yield from zip(starts, [*starts[1:], members[-1] + 1], strict=True)
+
+
+def _bold_titles(lines: Sequence[FlowLine]) -> set[int]:
+    """Return the lines of short bold paragraphs above text that is not bold and no definition."""
+    found: set[int] = set()
+    for is_bold, run in groupby(range(len(lines)), key=lambda n: lines[n].line.bold):
+        first, *further = run
+        after = first + 1 + len(further)
+        if not is_bold or after == len(lines) or lines[after].line.row is not None:
+            continue
+        below = lines[after].line
+        starts = [n for n in (first, *further) if lines[n].begins_paragraph]
+        for start, end in pairwise([*starts, after]):
+            line = lines[start].line
+            if (
+                end - start <= _MOST_TITLE_LINES
+                and line.page == below.page
+                and line.size >= below.size
+                and not (line.text[:1].islower() or below.text[:1].islower())
+                and (page_item(below.text) or end_of_definition(lines, start) == start)
+            ):
+                found.update(range(start, end))
+    return found
 
 
 def _level(title: str, rank: int) -> int:

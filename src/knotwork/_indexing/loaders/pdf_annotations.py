@@ -45,8 +45,19 @@ _BLANK = re.compile(r"[_.…·\s]{3,}$")
 _PATH = re.compile(r"\[\d+\]|#\w+")
 _PLAIN_STATES = re.compile(r"(?:on|yes|true|\d*)", re.IGNORECASE)
 CHECKED, UNCHECKED = "☒", "☐"
-FILLED = "filled in"
-"""In place of the font of a value."""
+FILLED, CELL = "filled in", "filled in a cell"
+"""In place of the font of a value behind its label, and of one in a row of fields."""
+_ASKS = (":", "：", "?", "？")
+"""The ends of labels that have a value, or several boxes, behind them."""
+_APART, _LARGER = 0.9, 1.12
+"""Sizes from a label to text that is not part of it, and the size of its type at most."""
+_MOST_CELLS = 1_000
+_UNNAMED = re.compile(
+    r"(?:text|field|fill|check|box|combo|list|drop ?down|radio|button|group|choice|untitled"
+    r"|undefined|topmostsubform|[ \d#.,-])*",
+    re.IGNORECASE,
+)
+"""A name that a program gave to a field."""
 
 
 class Region(NamedTuple):
@@ -61,6 +72,11 @@ class Region(NamedTuple):
     def area(self) -> float:
         """The area in square points."""
         return max(self.right - self.left, 0.0) * max(self.top - self.bottom, 0.0)
+
+    def around(self, other: Region) -> Region:
+        """Return the rectangle around two."""
+        low, high = map(min, self[:2], other[:2]), map(max, self[2:], other[2:])
+        return Region(*low, *high)
 
 
 class PageNote(NamedTuple):
@@ -232,89 +248,65 @@ def _field(page: Any, annotation: Any, region: Region) -> Iterator[Filled]:  # n
         yield Filled(region, text, name)
 
 
-class _Place(NamedTuple):
-    """Where a value stands: behind this word, below it, or ``before`` it."""
-
-    word: int
-    before: bool = False
-    below: bool = False
-
-
 def with_values(
     pieces: Sequence[Any], filled: Sequence[Filled]
 ) -> tuple[list[Any], list[PageNote]]:
-    """Return the words of a page with what is filled in behind their labels.
+    """Return the words of a page with what is filled in behind their labels, or in rows of cells.
 
     What is in the text of the page already is left out. The others are returned as notes.
     """
-    notes: list[PageNote] = []
-    words = _Words(pieces)
-    behind: dict[int, list[str]] = {}
-    before: dict[int, str] = {}
-    for value in filled:
-        inside = "".join(pieces[index].text for index in words.inside(value.region))
-        if inside and "".join(value.text.split()) in inside:
-            continue
-        place = words.place_of(value, behind)
-        text = value.text
-        if place is None:
-            named = f"{value.name}: {text}" if value.name else text
-            notes.append(PageNote(value.region, named))
-        elif place.before:
-            before[place.word] = text.split(" ", 1)[0]
-        else:
-            names = place.below and not pieces[place.word].text.endswith((":", "：", "?", "？"))
-            behind.setdefault(place.word, []).append(f": {text}" if names else text)
-    return list(_inserted(pieces, words.blank, behind, before)), notes
+    form = _Form(pieces)
+    missing = [value for value in filled if not form.shows(value)]
+    cells = form.add_cells(missing)
+    alone = [value for value in missing if value not in cells and not form.add(value)]
+    notes = [
+        PageNote(
+            value.region,
+            value.text if _UNNAMED.fullmatch(value.name) else f"{value.name}: {value.text}",
+        )
+        for value in alone
+        if not (value.name and form.add_to_label(value, above=False))
+    ]
+    return list(form.words()), notes
 
 
-def _inserted(
-    pieces: Sequence[Any],
-    blank: set[int],
-    behind: dict[int, list[str]],
-    before: dict[int, str],
-) -> Iterator[Any]:
-    begins = False
-    for index, piece in enumerate(pieces):
-        begins |= piece.begins_line
-        text = piece.text
-        if index in blank:
-            text = _BLANK.sub("", text)
-        if index in before:
-            mark = piece._replace(
-                text=before[index], right=piece.left, left=piece.left - piece.size, font=FILLED
-            )
-            yield mark._replace(begins_line=begins, is_spaced=not begins)
-            begins = False
-            yield piece._replace(text=text, begins_line=False, is_spaced=True)
-        elif text:
-            yield piece._replace(text=text, begins_line=begins)
-            begins = False
-        for value in behind.get(index, ()):
-            left = piece.right + piece.size / 4
-            yield piece._replace(
-                text=value,
-                left=left,
-                right=left + piece.size * len(value) / 2,
-                font=FILLED,
-                begins_line=begins,
-                is_spaced=not begins and not value.startswith(":"),
-                rise=0,
-            )
-            begins = False
-
-
-class _Words:
-    """The words of a page by their heights; ``blank`` are those that are lines to write on."""
+class _Form:
+    """The words of a page by their heights, and what is filled in before and behind them."""
 
     def __init__(self, pieces: Sequence[Any]) -> None:
         self._pieces = pieces
         self._size = median(piece.size for piece in pieces) if pieces else 0.0
         self._bands: dict[int, list[int]] = {}
-        self.blank: set[int] = set()
+        self._blank: set[int] = set()  # words that are lines to write on
+        self._before: dict[int, str] = {}
+        self._behind: dict[int, list[Any]] = {}
         for index, piece in enumerate(pieces):
             if abs(piece.y) < _FARTHEST:
                 self._bands.setdefault(int(piece.y // _BAND), []).append(index)
+
+    def words(self) -> Iterator[Any]:
+        """Yield the words of the page, and the values."""
+        begins = False
+        for index, piece in enumerate(self._pieces):
+            text = _BLANK.sub("", piece.text) if index in self._blank else piece.text
+            mark = self._before.get(index, "")
+            edges = {"left": piece.left - piece.size, "right": piece.left, "font": FILLED}
+            own = [piece._replace(text=mark, **edges)] if mark else []
+            own += (
+                [piece._replace(text=text, is_spaced=piece.is_spaced or bool(mark))] if text else []
+            )
+            begins |= piece.begins_line
+            for word in own:
+                yield word._replace(begins_line=begins, is_spaced=word.is_spaced and not begins)
+                begins = False
+            for word in self._behind.get(index, ()):
+                yield word._replace(begins_line=word.begins_line or begins)
+                begins = False
+
+    def shows(self, value: Filled) -> bool:
+        """Return True if a value is in the text of the page."""
+        inside = "".join(self._pieces[index].text for index in self._inside(value.region))
+        return bool(inside) and "".join(value.text.split()) in inside
 
     def _between(self, bottom: float, top: float) -> list[int]:
         """Return the words with baselines between two heights, near the upper one."""
@@ -327,64 +319,153 @@ class _Words:
         )
         return list(islice(near, _MOST_NEAR))
 
-    def inside(self, region: Region) -> list[int]:
+    def _inside(self, region: Region) -> list[int]:
         """Return the words whose middle is in a region."""
         return [
             index
             for index in self._between(region.bottom - _SLACK, region.top)
-            if region.left <= (self._pieces[index].left + self._pieces[index].right) / 2
-            and (self._pieces[index].left + self._pieces[index].right) / 2 <= region.right
+            for piece in [self._pieces[index]]
+            if region.left <= (piece.left + piece.right) / 2 <= region.right
         ]
 
-    def place_of(self, value: Filled, behind: dict[int, list[str]]) -> _Place | None:
-        """Return where a value stands, None without a label.
+    def _left_of(self, region: Region) -> int | None:
+        """Return the nearest word on the left of a field; it may be a line to write on there."""
+        left: list[int] = []
+        for index in self._between(region.bottom - _SLACK, region.top):
+            piece = self._pieces[index]
+            is_blank = _BLANK.search(piece.text) is not None and piece.left < region.right
+            if is_blank and piece.right > region.left + _SLACK:
+                self._blank.add(index)
+            if piece.right <= region.left + _SLACK or (is_blank and piece.left < region.left):
+                left.append(index)
+        return max(left, key=lambda index: (self._pieces[index].right, index), default=None)
 
-        ``behind`` are the values that stand behind words already.
-        """
-        region, pieces = value.region, self._pieces
+    def add(self, value: Filled) -> bool:
+        """Put a value beside its label, or below it; return False without a label."""
+        label = self._left_of(value.region)
+        if value.is_box and self._add_box(value, label):
+            return True
+        if label is not None:
+            text = self._pieces[label].text
+            if not (value.name or text.endswith(_ASKS) or _BLANK.search(text)):
+                label = None
+        if label is not None and label not in self._behind:
+            self._add_behind(label, value.text)
+        elif not (value.name and self.add_to_label(value)):
+            if label is None:
+                return False
+            self._add_behind(label, value.text)
+        return True
+
+    def add_to_label(self, value: Filled, *, above: bool = True) -> bool:
+        """Put a value behind the label above its field, or below it, if this has no value yet."""
+        label = self._next_label(value.region, above=above)
+        if label is None or label in self._behind:
+            return False
+        ends = self._pieces[label].text.endswith(_ASKS)
+        self._add_behind(label, value.text if ends else f": {value.text}")
+        return True
+
+    def _add_behind(self, index: int, text: str, **options: Any) -> None:  # noqa: ANN401
+        """Put a word behind another one; ``options`` say where it is if it is not beside it."""
+        piece = self._pieces[index]
+        left = piece.right + piece.size / 4
+        placed = {"left": left, "right": left + piece.size * len(text) / 2, "font": FILLED}
+        is_spaced = not text.startswith(":")
+        word = piece._replace(text=text, begins_line=False, is_spaced=is_spaced, rise=0)
+        self._behind.setdefault(index, []).append(word._replace(**{**placed, **options}))
+
+    def _add_box(self, value: Filled, nearest: int | None) -> bool:
+        """Put the mark of a box before the label that is next to it: right, left or above."""
+        region, pieces, farthest = value.region, self._pieces, _NEAR * self._size
         level = self._between(region.bottom - _SLACK, region.top)
-        for index in level:
-            piece = pieces[index]
-            reaches = piece.right > region.left + _SLACK and piece.left < region.right
-            if reaches and _BLANK.search(piece.text):
-                self.blank.add(index)
-        if value.is_box:
-            right = [
-                index
-                for index in level
-                if -_SLACK <= pieces[index].left - region.right <= _NEAR * self._size
-            ]
-            if right:
-                return _Place(min(right, key=lambda index: pieces[index].left), before=True)
-        left = [
-            index
-            for index in level
-            if pieces[index].right <= region.left + _SLACK
-            or (index in self.blank and pieces[index].left < region.left)
-        ]
-        nearest = max(left, key=lambda index: (pieces[index].right, index), default=None)
-        is_label = nearest is not None and (
-            value.name
-            or pieces[nearest].text.endswith((":", "："))
-            or _BLANK.search(pieces[nearest].text)
-        )
-        if nearest is not None and is_label and nearest not in behind:
-            return _Place(nearest)
-        above = self._above(region) if value.name else None
-        if above is not None and above not in behind:
-            return _Place(above, below=True)
-        return _Place(nearest) if nearest is not None and is_label else None
+        right = [n for n in level if -_SLACK <= pieces[n].left - region.right <= farthest]
+        label = min(right, key=lambda n: pieces[n].left, default=None)
+        gap = pieces[label].left - region.right if label is not None else farthest
+        before = region.left - pieces[nearest].right if nearest is not None else farthest
+        if nearest is not None and before < gap and not pieces[nearest].text.endswith(_ASKS):
+            label = nearest
+            while label and not pieces[label].begins_line:
+                last = pieces[label - 1]
+                if pieces[label].left - last.right > _APART * last.size or last.text.endswith(
+                    _ASKS
+                ):
+                    break
+                label -= 1
+        if label is None and before >= farthest:
+            label = self._next_label(region)
+        if label is None or label in self._before:
+            return False
+        self._before[label] = value.text.split(" ", 1)[0]
+        return True
 
-    def _above(self, region: Region) -> int | None:
-        """Return the last word of the label above a field."""
-        pieces = self._pieces
-        over = [
+    def _next_label(self, region: Region, *, above: bool = True) -> int | None:
+        """Return the last word of the label that is next above or below a field."""
+        pieces, reach = self._pieces, _ABOVE * self._size
+        near = (region.top, region.top + reach) if above else (region.bottom - reach, region.bottom)
+        found = [
             index
-            for index in self._between(region.top, region.top + _ABOVE * self._size)
+            for index in self._between(*near)
             if region.left - self._size <= pieces[index].left < region.right
+            and pieces[index].size <= _LARGER * self._size
         ]
-        if not over:
-            return None
-        lowest = min(pieces[index].y for index in over)
-        label = [index for index in over if pieces[index].y - lowest < self._size / 2]
-        return max(label, key=lambda index: pieces[index].right)
+        lowest = min((pieces[index].y for index in found), default=0.0)
+        label = [index for index in found if pieces[index].y - lowest < self._size / 2]
+        return max(label, key=lambda index: pieces[index].right, default=None)
+
+    def add_cells(self, filled: Sequence[Filled]) -> set[Filled]:
+        """Put the values of fields in rows and columns at their places; return these."""
+        found: set[Filled] = set()
+        for rows in self._grids(filled[:_MOST_CELLS]):
+            anchor = self._next_label(rows[0][-1].region)
+            for row in rows:
+                first = row[0].region
+                label = self._left_of(first)
+                anchor = anchor if label is None else label
+                if anchor is None:
+                    break
+                y = first.bottom + _SLACK if label is None else self._pieces[label].y
+                for value in row:
+                    left, right, size = value.region.left, value.region.right, self._size
+                    text = value.text.split(" ", 1)[0] if value.is_box else value.text
+                    right = max(left + _SLACK, min(right - size, left + size * len(text) / 2))
+                    begins = label is None and value is row[0]
+                    edges = {"left": left, "right": right, "y": y, "size": size, "font": CELL}
+                    self._add_behind(anchor, text, begins_line=begins, is_spaced=True, **edges)
+                    found.add(value)
+        return found
+
+    def _grids(self, filled: Sequence[Filled]) -> Iterator[list[list[Filled]]]:
+        """Yield the rows of fields without labels between them: two at least, of two fields."""
+        rows: list[list[Filled]] = []
+        for value in filled:
+            if rows and self._is_beside(rows[-1][-1].region, value.region):
+                rows[-1].append(value)
+            else:
+                rows.append([value])
+        grid: list[list[Filled]] = []
+        for row in [*(row for row in rows if len(row) > 1), []]:
+            if not any(self._is_below(a, b) for a in (grid or [[]])[-1] for b in row):
+                if len(grid) > 1:
+                    yield grid
+                grid = []
+            grid.append(row)
+
+    def _is_beside(self, one: Region, other: Region) -> bool:
+        """Return True if a field is right of another one, without a word between them."""
+        bottom, top = max(one.bottom, other.bottom), min(one.top, other.top)
+        is_level = 2 * (top - bottom) > min(one.top - one.bottom, other.top - other.bottom)
+        is_right = other.left >= one.right - _SLACK
+        return (
+            is_level and is_right and not self._inside(Region(one.right, bottom, other.left, top))
+        )
+
+    def _is_below(self, above: Filled, value: Filled) -> bool:
+        """Return True if a field is below another one of its kind, without a word between them."""
+        one, other = above.region, value.region
+        left, right = max(one.left, other.left), min(one.right, other.right)
+        is_same = 2 * (right - left) > min(one.right - one.left, other.right - other.left)
+        is_near = -_SLACK <= one.bottom - other.top < 2 * (one.top - one.bottom)
+        between = Region(left, other.top + _SLACK, right, one.bottom)
+        is_like = above.is_box is value.is_box and is_same and is_near
+        return is_like and not self._inside(between)

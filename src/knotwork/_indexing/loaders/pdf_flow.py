@@ -14,6 +14,7 @@ from itertools import pairwise
 from math import inf
 from statistics import median
 
+from knotwork._indexing.loaders.column_types import MISSING
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
@@ -57,6 +58,10 @@ _WIDE_GAP = 1.7
 """The same if the next line begins in lower case, as after a formula."""
 _OTHER_SIZE = 0.1
 """Relative change of the font size where another part of the text begins."""
+_FIGURE = re.compile(r"\d")
+_CONTINUED = re.compile(
+    r"(?:\(|^)(?:continued|cont(?:[.'’]?d)?\b|fortsetzung|forts\.|suite|[续續])", re.IGNORECASE
+)
 _SPACE, _SLACK = 0.25, 0.5
 """Width of a space, and what a line is shorter at least into which a word would have fitted, in
 font sizes."""
@@ -143,6 +148,8 @@ def _ends_paragraph(line: PageLine, following: PageLine, pitch: float) -> bool:
         return False
     if abs(line.size - following.size) > _OTHER_SIZE * larger and distance > larger / 2:
         return line.bold or following.bold or not first.islower()
+    if line.bold is not following.bold and not (line.monospaced or first.islower()):
+        return True
     gap = distance / (pitch * larger)
     return gap > _WIDE_GAP or (gap > _PARAGRAPH_GAP and not first.islower())
 
@@ -309,13 +316,12 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
         if before is None and rows[0][1].goes_on:
             found.extend(line._replace(row=None) for line in table)
             continue
-        if before is not None and (not is_marked or below is not None):
+        is_other = is_marked or _is_other_header(texts, names)
+        if before is not None and (not is_other or below is not None):
             first = before.place + 1
             del found[len(found) - lines_between :]
             if below is not None and len(texts) > 1:
                 texts, rows = texts[1:], rows[1:]
-            elif not texts[0][0] and not all(texts[0][1:]):
-                below, texts, rows = texts[0], texts[1:], rows[1:]
             parts = [_cells_of(line, before) for line in rest] + [below or ()]
             cells = before.cells
             for part in filter(any, parts):  # the rest of a row of the page before
@@ -337,10 +343,28 @@ def _join_rows(lines: Sequence[PageLine], join: Callable[[str, str], str]) -> li
     return found
 
 
+def _is_other_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
+    """Return True if the first of some rows is the header of another table than one with ``names``.
+
+    Where all rows below have figures, it has none, and it is written as the names are.
+    """
+    first, *others = rows
+    columns = list(zip(*others, strict=True))
+    figures = [n for n, column in enumerate(columns) if all(map(_FIGURE.search, column))]
+    return (
+        len(others) > 1
+        and bool(figures)
+        and names_columns(first)
+        and not any(_FIGURE.search(first[n]) or first[n].casefold() in MISSING for n in figures)
+        and not any(cell in column for cell, column in zip(first, columns, strict=True) if cell)
+        and [name[:1].isupper() for name in names] in ([], [cell[:1].isupper() for cell in first])
+    )
+
+
 def _rest_of_row(found: Sequence[PageLine], line: PageLine) -> int:
     """Return the number of lines above a row that are the rest of a row of the page before.
 
-    Each is at the top of the page, in one column but the first.
+    Each is at the top of the page, in one column but the first, or says that the table goes on.
     """
     number = 0
     while number < min(_MOST_LINES_OF_ROW, len(found)) and (
@@ -349,7 +373,9 @@ def _rest_of_row(found: Sequence[PageLine], line: PageLine) -> int:
         number += 1
     above = found[-1 - number].row if number < len(found) else None
     rest = found[len(found) - number :]
-    is_rest = above is not None and all(any(_cells_of(part, above)) for part in rest)
+    is_rest = above is not None and all(
+        _CONTINUED.search(part.text) or any(_cells_of(part, above)) for part in rest
+    )
     return number if is_rest else 0
 
 

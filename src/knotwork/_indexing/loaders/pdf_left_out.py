@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
+from knotwork._indexing.loaders.pdf_annotations import Region
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character
 
 _LARGER = 1.5
@@ -16,19 +18,16 @@ _REPEATED = 3
 """Times that smaller type is repeated across a page, to be a watermark."""
 _MOST_FAINT = 100
 """Faint text objects of a page with a watermark."""
-_FEWEST_CODES = 10
-"""Different codes of a font that are text; a font of bullets has fewer."""
-_FEWEST_CHARACTERS = 20
-_SHARE_OF_PAGE = 0.05
+_MOST_OF_PAGE = 0.5
 """The share of a page that is garbled, at least, for it to be read as a picture."""
 _RUN = 4
 """Characters that a text object of prose has, at least; those of formulas have fewer."""
 _UNKNOWN = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ufffd\\ue000-\\uf8ff\\U000f0000-\\U0010ffff]"
 )
-_MOST_UNKNOWN = 0.3
-_PLAIN = re.compile(r"[ -~\s’‘“”–—•…]")
-_FEWEST_PLAIN = 0.8
+_MOST_UNKNOWN = (0.04, 0.3)
+"""The share of codes that are no signs at most, where a font does not say its characters, and
+elsewhere."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _VOWEL = re.compile("[aeiouyà-æè-ïò-öø-ýÿ]", re.IGNORECASE)
 _FEWEST_WORDS = (8, 50)
@@ -89,8 +88,15 @@ def _text(shown: Sequence[Character]) -> str:
     return "".join(character.text for character in shown).strip()
 
 
-def without_garbled(characters: Sequence[Character]) -> tuple[list[Character], bool]:
-    """Return the characters of a page that can be read, and whether others were left out.
+class Garbled(NamedTuple):
+    """Where a page shows text of which only the codes are known; ``is_most`` if half of it does."""
+
+    regions: Sequence[Region] = ()
+    is_most: bool = False
+
+
+def without_garbled(characters: Sequence[Character]) -> tuple[list[Character], Garbled]:
+    """Return the characters of a page that can be read, and where others were left out.
 
     Fonts without a mapping show text of which only the codes are known. A few signs stay.
     """
@@ -103,22 +109,32 @@ def without_garbled(characters: Sequence[Character]) -> tuple[list[Character], b
         rest = "".join(texts.get((font, True), ()))
         if 10 * len(rest) < len("".join(texts.get((font, False), ()))):
             garbled.add((font, True))
-    count = sum(len(text) for kind in garbled for text in texts.get(kind, ()))
-    if count < max(_FEWEST_CHARACTERS, _SHARE_OF_PAGE * len(characters)):
-        return list(characters), False
-    return [c for c in characters if (c.style.font, c.style.is_mapped) not in garbled], True
+    if not garbled:
+        return list(characters), Garbled()
+    kept: list[Character] = []
+    regions: list[Region] = []
+    for character in characters:
+        style = character.style
+        if (style.font, style.is_mapped) not in garbled:
+            kept.append(character)
+            continue
+        half = style.size / 2
+        region = Region(character.left, style.y - half, character.right, style.y + 2 * half)
+        last = regions[-1] if regions else None
+        if last is not None and last.bottom < region.top + half and region.bottom < last.top:
+            region = regions.pop().around(region)
+        regions.append(region)
+    count = len(characters) - len(kept)
+    return kept, Garbled(regions, count >= _MOST_OF_PAGE * len(characters))
 
 
 def _is_garbled(texts: Sequence[str], *, is_mapped: bool) -> bool:
     """Return True if the text of a font has no words of any language."""
     text = "".join("".join(texts).split())
-    in_runs = sum(len(found) for found in texts if len(found) >= _RUN)
-    is_prose = len(set(text)) >= _FEWEST_CODES and 2 * in_runs >= len(text)
-    if not is_prose or len(text) < _FEWEST_CHARACTERS:
+    runs = "".join(found for found in texts if len(found) >= _RUN)
+    if 2 * len(runs) < len(text):
         return False
-    if len(_UNKNOWN.findall(text)) > _MOST_UNKNOWN * len(text):
-        return True
-    if not is_mapped and len(_PLAIN.findall(text)) < _FEWEST_PLAIN * len(text):
+    if len(_UNKNOWN.findall(runs)) > _MOST_UNKNOWN[is_mapped] * len(runs):
         return True
     words = _WORD.findall(" ".join(texts))
     latin = [word for word in words if _LATIN.fullmatch(word)]

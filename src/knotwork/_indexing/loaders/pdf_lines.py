@@ -11,9 +11,10 @@ from statistics import median
 from typing import Any
 
 from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
-from knotwork._indexing.loaders.pdf_annotations import FILLED
-from knotwork._indexing.loaders.pdf_pages import PageContent, Piece
+from knotwork._indexing.loaders.pdf_annotations import CHECKED, FILLED, UNCHECKED
+from knotwork._indexing.loaders.pdf_pages import PageContent, Piece, RulingLine
 from knotwork._indexing.loaders.pdf_tables import (
+    COLUMN_GAP,
     FoundTable,
     find_rows_of,
     find_tables,
@@ -74,6 +75,12 @@ _MOST = 0.8
 """The share of entries with leaders, and of neighbouring ones in order, for a table of contents."""
 _WIDEST_GAP = 80
 """Most spaces between two words of code."""
+_BAND = 50.0
+"""Points of the height of a page in which upright lines are searched together."""
+_HIGHEST = 20_000.0
+"""Points from the origin within which lines of a page are searched."""
+_MOST_UPRIGHT = 500
+"""Upright lines in such a part of a page that are looked at."""
 _FARTHEST_MARK = 4.0
 """Distance of a bullet from its item at most, in font sizes."""
 _FILLED_REACH = 10_000.0
@@ -96,9 +103,10 @@ def make_lines(
     pieces = _with_marks(content.pieces)
     owned = _group_by_line(pieces)
     lines = [_make_line([pieces[i] for i in own], number) for own in owned]
-    tables = list(find_tables(pieces, content.drawn)) if content.is_complete else []
+    apart = _set_apart(pieces, content.upright)
+    tables = list(find_tables(apart, content.drawn, content.upright)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
-    going_on = find_rows_of(pieces, content.drawn, last.columns) if last is not None else None
+    going_on = find_rows_of(apart, content.drawn, last.columns) if last is not None else None
     if going_on is not None:
         own = {piece for row in going_on.pieces for piece in row}
         if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
@@ -121,6 +129,31 @@ def make_lines(
         for place, old in enumerate(lines)
         for line in (rows.get(place, []) if place in replaced else [old])
     ]
+
+
+def _set_apart(pieces: Sequence[Piece], upright: Sequence[RulingLine]) -> list[Piece]:
+    """Return the words of a page, cut off near upright lines, so that there are gaps at these."""
+    bands: dict[int, list[RulingLine]] = {}
+    for rule in upright:
+        for band in range(_band(rule.start), _band(rule.end) + 1):
+            bands.setdefault(band, []).append(rule)
+    cut: list[Piece] = []
+    for piece in pieces:
+        margin = COLUMN_GAP * piece.size / 2
+        left, right = piece.left, piece.right
+        middle = (left + right) / 2
+        for rule in bands.get(_band(piece.y), ())[:_MOST_UPRIGHT]:
+            if rule.start <= piece.y <= rule.end and left - margin < rule.place < right + margin:
+                if rule.place < middle:
+                    left = min(middle, rule.place + margin)
+                else:
+                    right = max(middle, rule.place - margin)
+        cut.append(piece._replace(left=left, right=right))
+    return cut
+
+
+def _band(y: float) -> int:
+    return int(min(_HIGHEST, max(-_HIGHEST, y)) // _BAND)
 
 
 def _group_by_line(pieces: Sequence[Piece]) -> list[list[int]]:
@@ -182,10 +215,10 @@ def _make_line(pieces: Sequence[Piece], page: int) -> PageLine:
     for piece in pieces:
         weights[round(piece.size, 1), piece.y] += len(piece.text)
     size, y = weights.most_common(1)[0][0]
-    is_filled = any(
-        piece.font == FILLED and (before is None or before.text.endswith((":", "：")))
-        for before, piece in pairwise([None, *pieces])
-        if piece is not None
+    filled = [n for n, piece in enumerate(pieces) if piece.font == FILLED]
+    is_filled = pieces[-1].font == FILLED or any(
+        not n or pieces[n - 1].text.endswith((":", "：")) or pieces[n].text in (CHECKED, UNCHECKED)
+        for n in filled
     )
     monospaced = all(is_monospaced_font(piece.font) for piece in pieces)
     return PageLine(

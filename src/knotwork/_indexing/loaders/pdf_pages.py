@@ -27,7 +27,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
     with_values,
 )
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
-from knotwork._indexing.loaders.pdf_left_out import without_garbled, without_watermarks
+from knotwork._indexing.loaders.pdf_left_out import Garbled, without_garbled, without_watermarks
 from knotwork._indexing.loaders.pdf_links import PageLink, read_links
 from knotwork._indexing.loaders.pdf_order import (
     CHINESE,
@@ -60,7 +60,7 @@ _SHORT = 3
 _THIN = 2.5
 """Largest stroke width of a ruling line, in points."""
 _MOST_PIECES = 20_000
-_MOST_RULES = 5_000
+_MOST_RULES = 10_000
 """Largest number of words and ruling lines on a page; a page with more is a drawing."""
 _MOST_OBJECTS = 100_000
 _MOST_PICTURE_BYTES = 50_000_000
@@ -97,14 +97,16 @@ class Piece(NamedTuple):
 
 
 class RulingLine(NamedTuple):
-    """A horizontal line, or such an edge of a filled or framed box, in points.
+    """A level line, or such an edge of a filled or framed box, in points.
 
-    ``place`` is its y coordinate; it extends from ``start`` to ``end``.
+    ``place`` is its y coordinate; it extends from ``start`` to ``end``. That of an ``upright`` line
+    is its x coordinate.
     """
 
     place: float
     start: float
     end: float
+    upright: bool = False
 
 
 _NOWHERE = Region(0, 0, 0, 0)
@@ -121,9 +123,9 @@ class PagePicture(NamedTuple):
 class PageContent(NamedTuple):
     """What a page shows: its words in file order, its lines, and its pictures.
 
-    ``drawn`` are the horizontal lines, the topmost first. ``region`` is that of the whole page,
-    empty if the page is turned. ``is_complete`` is False if it is a drawing, whose lines were not
-    all read, ``is_garbled`` True if codes were left out that name no characters. ``notes`` are
+    ``drawn`` are the level lines, the topmost first, ``upright`` the other ones. ``region`` is that
+    of the whole page, empty if the page is turned. ``is_complete`` is False if it is a drawing,
+    whose lines were not all read, ``garbled`` says where codes were left out. ``notes`` are
     comments, text boxes and values without labels, ``links`` lead away from words of the page.
     """
 
@@ -132,9 +134,10 @@ class PageContent(NamedTuple):
     pictures: list[PagePicture]
     region: Region
     is_complete: bool
-    is_garbled: bool = False
+    garbled: Garbled = Garbled()
     notes: Sequence[PageNote] = ()
     links: Sequence[PageLink] = ()
+    upright: Sequence[RulingLine] = ()
 
 
 @contextmanager
@@ -178,7 +181,7 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
         with closing(document[number]) as page:
             region = _NOWHERE if page.get_rotation() else Region(*page.get_bbox())
             characters, turn = _read_level(page)
-            characters, is_garbled = without_garbled(without_watermarks(characters))
+            characters, garbled = without_garbled(without_watermarks(characters))
             text = "".join(character.text for character in characters)
             if CHINESE.search(text):
                 characters = turned_columns(characters)
@@ -203,7 +206,9 @@ def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a li
     except pypdfium2.PdfiumError:
         return PageContent([], [], [], _NOWHERE, is_complete=False)
     is_complete &= len(pieces) < _MOST_PIECES
-    return PageContent(pieces, drawn, pictures, region, is_complete, is_garbled, notes, links)
+    level = [line for line in drawn if not line.upright]
+    upright = [line for line in drawn if line.upright]
+    return PageContent(pieces, level, pictures, region, is_complete, garbled, notes, links, upright)
 
 
 def _read_level(page: Any) -> tuple[list[Character], int]:  # noqa: ANN401
@@ -390,7 +395,7 @@ def _picture(shown: Any) -> Iterator[PagePicture]:  # noqa: ANN401
 
 
 def _rules(path: Any, place: Callable[[float, float], Point]) -> Iterator[RulingLine]:  # noqa: ANN401
-    """Yield the horizontal lines of a path that is drawn or filled; one with curves has none."""
+    """Yield the lines of a path that is drawn or filled; one with curves has none."""
     import pypdfium2.raw as pdfium
 
     fill, is_drawn = ctypes.c_int(), ctypes.c_int()
@@ -414,6 +419,8 @@ def _rules(path: Any, place: Callable[[float, float], Point]) -> Iterator[Ruling
         for (x1, y1), (x2, y2) in pairwise([*points, points[0]]):
             if number not in curved and abs(y1 - y2) < _THIN < abs(x1 - x2):
                 yield RulingLine(min(y1, y2), min(x1, x2), max(x1, x2))
+            elif number not in curved and abs(x1 - x2) < _THIN < abs(y1 - y2):
+                yield RulingLine(x1, min(y1, y2), max(y1, y2), upright=True)
 
 
 def _moved(x: float, y: float, matrices: Iterable[Any]) -> Point:

@@ -124,12 +124,13 @@ _TOUCHING = 1.0
 
 
 class Figure(NamedTuple):
-    """A picture on a page; ``region`` and that of the whole ``page`` are in points."""
+    """A picture on a page, or garbled text; its region and that of the whole page are in points."""
 
     number: int
     region: Region
     page: Region
     digest: bytes
+    is_text: bool = False
 
     @property
     def place(self) -> Placement:
@@ -177,14 +178,23 @@ def figures_of(content: PageContent, number: int) -> list[Figure]:
     return found
 
 
+def lines_as_figures(content: PageContent, number: int) -> list[Figure]:
+    """Return the garbled lines of a page as figures, [] if they cannot be recognised there."""
+    if not is_available() or not content.region.area:
+        return []
+    return [
+        Figure(number, region, content.region, f"{number} {region}".encode(), is_text=True)
+        for region in content.garbled.regions
+    ]
+
+
 def _joined(pictures: Iterable[PagePicture]) -> list[PagePicture]:
     """Join pictures that touch each other along a side, as the strips of one do."""
     joined: list[PagePicture] = []
     for picture in pictures:
         while joined and _is_next(joined[-1].region, picture.region):
             last = joined.pop()
-            edges = zip(last.region, picture.region, (min, min, max, max), strict=True)
-            region = Region(*(choose(one, other) for one, other, choose in edges))
+            region = last.region.around(picture.region)
             digest = last.digest + picture.digest
             picture = PagePicture(region, last.pixels + picture.pixels, digest)  # noqa: PLW2901
         joined.append(picture)
@@ -228,15 +238,20 @@ def read_pictures(
     for index, (number, figure) in enumerate(checked(asked)):
         report_share(index, len(asked))
         picture = _render(document, number, figure.region if figure else None)
-        if picture is None:
-            unread += [] if figure else [number]
-        elif figure is not None:
-            read = read_picture(source, picture)
-            if read.has_text or read.shown is not None:
+        if figure is not None and not figure.is_text:
+            read = read_picture(source, picture) if picture is not None else None
+            if read is not None and (read.has_text or read.shown is not None):
                 by_page.setdefault(number, []).append((figure, read))
+        elif picture is None:
+            unread.append(number)
         elif (recognised := recognise(picture)).lines:
-            pages[number] = recognised
-    return ReadPictures(pages, unread, by_page, len(figures) - len(wanted))
+            if figure is None:
+                pages[number] = recognised
+            else:
+                by_page.setdefault(number, []).append((figure, ReadPicture(recognised, None)))
+        elif figure is not None:
+            unread.append(number)
+    return ReadPictures(pages, sorted({*unread}), by_page, len(figures) - len(wanted))
 
 
 Placed = TypeVar("Placed")

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._indexing.loaders.grids import read_table
+from knotwork._indexing.loaders.pdf_annotations import CELL
 from knotwork._indexing.loaders.pdf_characters import OBLIQUE
 from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
 from knotwork._indexing.loaders.raised import write_raised
-from knotwork._indexing.loaders.table_rows import Interval, merge_intervals, names_columns
+from knotwork._indexing.loaders.table_rows import (
+    Interval,
+    SpanningCell,
+    merge_intervals,
+    names_columns,
+)
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
     is_monospaced_font,
@@ -30,7 +37,7 @@ _MIN_LINES = 3
 _MAX_LINES = 200
 _GUTTER = 0.6
 """Smallest width of the strip between columns, in sizes; a space between words has a quarter."""
-_COLUMN_GAP = 0.9
+COLUMN_GAP = 0.9
 """Smallest gap between two words in different columns, in sizes."""
 _WORD_GAP = 0.15
 _TOLERANCE = 0.3
@@ -57,6 +64,8 @@ _MOST_SHARE = 0.8
 in the file."""
 _FILLED = 0.55
 """Smallest share of filled cells in a table."""
+_MOST_HEADER_LINES = 4
+"""Lines at the top of a table, and above it, to search for a header of several rows."""
 _MAX_FULL_LINES = 2
 """Where ruling lines separate rows: the most lines that fill all columns in a row."""
 _MIN_BARE_ROWS = 4
@@ -93,10 +102,15 @@ class FoundTable(NamedTuple):
     columns: tuple[Interval, ...]
 
 
-def find_tables(pieces: Sequence[Piece], drawn: Sequence[RulingLine]) -> Iterator[FoundTable]:
-    """Yield the tables among the words (``pieces``) and ruling lines (``drawn``) of a page."""
+def find_tables(
+    pieces: Sequence[Piece], drawn: Sequence[RulingLine], upright: Sequence[RulingLine] = ()
+) -> Iterator[FoundTable]:
+    """Yield the tables among the words (``pieces``) and ruling lines (``drawn``) of a page.
+
+    The words have gaps at ``upright`` lines.
+    """
     for block in _blocks(pieces, drawn):
-        table = _read_table(block, drawn)
+        table = _read_table(block, drawn, upright)
         if table is not None:
             yield table
 
@@ -134,7 +148,7 @@ def _assemble(
     rows = [[cells[i] for i in row] for row in _rows(block, cells, levels)]
     texts = [
         tuple(
-            "\n".join(_join(_as_read(part)) for part in parts if part)
+            "\n".join(_cell_text(part) for part in parts if part)
             for parts in zip(*row, strict=True)
         )
         for row in rows
@@ -142,11 +156,11 @@ def _assemble(
     return rows, texts, tuple(tuple(n for line in r for c in line for n, _ in c) for r in rows)
 
 
-def _as_read(part: _CellPieces) -> list[Piece]:
+def _cell_text(part: _CellPieces) -> str:
     """Return the words of a line of a cell in the order of reading."""
     if any(RIGHT_TO_LEFT.search(piece.text) for _, piece in part):
         part = sorted(part, key=lambda item: item[0])
-    return [piece for _, piece in part]
+    return _join([piece for _, piece in part]) if part else ""
 
 
 def are_aligned(one: Interval, other: Interval) -> bool:
@@ -164,7 +178,7 @@ def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None
     for number, piece in line.pieces:
         column = sum(piece.left > middle for middle in middles)
         last = cells[before][-1][1] if before >= 0 else None
-        is_apart = last is None or piece.left - last.right >= _COLUMN_GAP * line.size
+        is_apart = last is None or piece.left - last.right >= COLUMN_GAP * line.size
         if (column > before) is not is_apart:
             return None
         cells[column].append((number, piece))
@@ -173,7 +187,9 @@ def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None
     return cells if are_aligned((first[0][1].left, first[-1][1].right), own) else None
 
 
-def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None:
+def _read_table(
+    block: _Block, drawn: Sequence[RulingLine], upright: Sequence[RulingLine]
+) -> FoundTable | None:
     lines = block.lines
     around = (*block.above[-_CAPTION_ABOVE:], *block.below[:_CAPTION_BELOW])
     has_caption = any(is_table_caption(line.text) for line in around)
@@ -183,31 +199,159 @@ def _read_table(block: _Block, drawn: Sequence[RulingLine]) -> FoundTable | None
         above = sum(line.y > levels[0] for line in lines)
         below = sum(line.y < levels[-1] for line in lines)
         lines = lines[above if above > 1 else 0 : len(lines) - (below if below > 1 else 0)]
-    cells = _divide(lines)
+    header = _joined_header(block, lines, [*drawn, *upright])
+    if header is not None:
+        lines, cells = lines[header.own :], header.below
+    else:
+        cells = _divide(lines)
     if not cells or _is_code(lines):
         return None
     rows, texts, numbers = _assemble(lines, cells, levels)
-    has_header = _has_header(rows, levels) and names_columns(texts[0], texts[1])
+    is_form = any(piece.font == CELL for line in lines for _, piece in line.pieces)
+    has_header = (is_form or _has_header(rows, levels)) and names_columns(texts[0], texts[1])
+    if header is not None:
+        rows, texts = [[], *rows], [header.names, *texts]
+        numbers, has_header = (header.pieces, *numbers), True
     is_ruled = len(levels) > 1 and any(lines[-1].y < y < lines[0].y for y in levels)
-    is_known = has_header or has_caption
+    is_known = has_header or has_caption or is_form
     fewest = 2 if is_ruled else _MIN_ROWS if is_known else _MIN_BARE_ROWS
     if (
         len(rows) < fewest
-        or not _in_file_order(numbers)
-        or _is_numbered(texts, is_ruled=is_ruled)
+        or not (is_form or _in_file_order(numbers))
+        or (_is_numbered(texts, is_ruled=is_ruled) and not is_form)
         or not _is_full(texts)
         or not (is_ruled or is_known or _has_figures(texts))
     ):
         return None
     body = [line for row in rows[has_header:] for line in row]
-    columns = tuple(
+    return FoundTable(tuple(texts), numbers, has_header, _columns_of(body))
+
+
+class _Header(NamedTuple):
+    """A header of several rows: its names, how many lines of a block it has, the cells below it."""
+
+    names: tuple[str, ...]
+    pieces: tuple[int, ...]
+    own: int
+    below: Sequence[_RowPieces]
+
+
+def _joined_header(
+    block: _Block, lines: Sequence[_TextLine], drawn: Sequence[RulingLine]
+) -> _Header | None:
+    """Return the header of a table whose first row, or the line above it, spans other names."""
+    above = block.above[-2:]
+    seen = [*above, *lines]
+    for place in range(min(_MOST_HEADER_LINES, len(seen) - 2)):
+        top, named, below = seen[place : place + 3]
+        if top.y - named.y > _APART * (named.y - below.y):
+            continue
+        if (
+            place and seen[place - 1].y - top.y < _WRAPPED * top.size
+        ):  # names at half the height of a heading
+            both = [*seen[place - 1].pieces, *top.pieces]
+            top = _TextLine(top.y, top.size, sorted(both, key=lambda item: item[1].left))
+        cells = _divide(seen[place + 1 :])
+        spans, is_ruled = _spans(top, cells, drawn) if cells else ([], False)
+        if not spans:
+            continue
+        rows = [spans, *([SpanningCell(_cell_text(part)) for part in row] for row in cells[:2])]
+        is_marked = is_ruled or (top.bold and named.bold and not below.bold)
+        grid = read_table(rows, marked=2 * is_marked)
+        is_several = len(grid.rows) == len(rows) - 2
+        if is_several and names_columns(grid.header):
+            used = tuple(number for number, _ in (*top.pieces, *named.pieces))
+            return _Header(grid.header, used, place + 2 - len(above), cells[1:])
+    return None
+
+
+def _spans(
+    line: _TextLine, cells: Sequence[_RowPieces], drawn: Sequence[RulingLine]
+) -> tuple[list[SpanningCell], bool]:
+    """Return the cells of a line above columns, and whether drawn lines say that one spans several.
+
+    A heading spans the columns between the lines around it, else those below it. Names without a
+    heading belong to the one beside them if the first column, or a name twice, says that all do.
+    """
+    columns = _columns_of(cells)
+    texts = [*map(_cell_text, cells[0])]
+    named = {number for number, text in enumerate(texts) if text}
+    parts: list[_CellPieces] = []
+    for item in line.pieces:
+        last = parts[-1][-1][1] if parts else None
+        is_level = last is not None and abs(last.y - item[1].y) < _TOLERANCE * line.size
+        if last is None or not is_level or item[1].left - last.right >= COLUMN_GAP * line.size:
+            parts.append([])
+        parts[-1].append(item)
+    edges = [(part[0][1].left, part[-1][1].right) for part in parts]
+    ends = columns[0][0], columns[-1][1]
+    cut = [_between_lines(edge, line, ends, drawn) for edge in edges]
+    spans = [_below(edge, columns) for edge in cut]
+    is_ruled = any(len(span) > 1 for span, a, b in zip(spans, cut, edges, strict=True) if a != b)
+    taken = {column for span in spans for column in span}
+    is_central = abs(sum(edges[0]) - sum(ends)) < 4 * line.size
+    is_title = len(parts) == 1 and (0 in taken or is_central)
+    if (is_title and not is_ruled) or len(taken) < sum(map(len, spans)):
+        return [], False
+    over = [n for n, span in enumerate(spans) if 0 not in span and named.issuperset(span)]
+    if over and (0 in taken or len(set(texts)) < len(texts)):
+        shifts = [abs(edges[n][0] - columns[spans[n][0]][0]) for n in over]
+        for column in sorted(named - taken - {0}):
+            left, right = columns[column]
+            before = [n for n in over if edges[n][0] < left]
+            if before and max(shifts) <= SHIFTED_COLUMN:
+                spans[before[-1]].append(column)
+            else:
+                nearest = min(over, key=lambda n: max(left - edges[n][1], edges[n][0] - right))
+                spans[nearest].append(column)
+    first = {min(span): (max(span) + 1, part) for span, part in zip(spans, parts, strict=True)}
+    found: list[SpanningCell] = []
+    column = 0
+    while column < len(columns):
+        end, part = first.pop(column, (column + 1, []))
+        found.append(SpanningCell(_cell_text(part), end - column))
+        column = end
+    return ([], False) if first else (found, is_ruled)
+
+
+def _between_lines(
+    edge: Interval, line: _TextLine, ends: Interval, drawn: Sequence[RulingLine]
+) -> Interval:
+    """Return where the lines beside a heading are, or the ends of the shortest one along it.
+
+    A line between the ``ends`` of the table says nothing.
+    """
+    left, right = ends
+    sides = [r.place for r in drawn if r.upright and r.start < line.y < r.end]
+    before = [place for place in sides if place <= edge[0] + _THICK]
+    after = [place for place in sides if place >= edge[1] - _THICK]
+    if before and after:
+        return max(before), min(after)
+    near = (r for r in drawn if not r.upright and abs(r.place - line.y) < 2 * line.size)
+    along = [
+        (r.start, r.end)
+        for r in near
+        if r.start <= edge[0] and edge[1] <= r.end and not (r.start <= left and right <= r.end)
+    ]
+    return min(along, key=lambda rule: rule[1] - rule[0], default=edge)
+
+
+def _below(edge: Interval, columns: Sequence[Interval]) -> list[int]:
+    """Return the columns below a heading, else those beside it."""
+    found = [n for n, (left, right) in enumerate(columns) if left < edge[1] and edge[0] < right]
+    after = sum(right < edge[0] for _, right in columns)
+    return found or [n for n in (after - 1, after) if 0 <= n < len(columns)]
+
+
+def _columns_of(rows: Sequence[_RowPieces]) -> tuple[Interval, ...]:
+    """Return the left and right edges of the columns of lines."""
+    return tuple(
         (
             min((cell[0][1].left for cell in column if cell), default=0.0),
             max((cell[-1][1].right for cell in column if cell), default=0.0),
         )
-        for column in zip(*body, strict=True)
+        for column in zip(*rows, strict=True)
     )
-    return FoundTable(tuple(texts), numbers, has_header, columns)
 
 
 def _rows(
@@ -437,7 +581,7 @@ def _gutters(covered: Sequence[Interval], size: float) -> list[Interval]:
 def _is_parted(line: _TextLine) -> bool:
     """Return True if a line has a gap that may separate columns."""
     return any(
-        after.left - before.right >= _COLUMN_GAP * line.size
+        after.left - before.right >= COLUMN_GAP * line.size
         for (_, before), (_, after) in pairwise(line.pieces)
     )
 

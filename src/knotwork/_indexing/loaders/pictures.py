@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -257,13 +257,14 @@ class EmbeddedPictures:
         return {UNREAD_PICTURES: str(self._unread)} if self._unread else {}
 
 
-def unread_pictures_note(pictures: int, documents: int) -> str:
-    """Return the note of a report on pictures that were not read."""
+def unread_pictures_note(unread: Sequence[int]) -> str:
+    """Return the note of a report on the numbers of pictures that documents have unread, or ""."""
+    pictures, documents = sum(unread), len(unread)
+    if not documents:
+        return ""
     held = "1 picture" if pictures == 1 else f"{pictures:,} pictures"
     where = "a document" if documents == 1 else f"{documents:,} documents"
     verb = "was" if pictures == 1 else "were"
-    if is_available():
-        return f"The text of {held} in {where} {verb} not read: {MOST_PICTURES} are, of each."
-    return (
-        f"The text of {held} in {where} {verb} not read. Install text recognition with: {INSTALL}"
-    )
+    limit = f": {MOST_PICTURES} are, of each."
+    why = limit if is_available() else f". Install text recognition with: {INSTALL}"
+    return f"The text of {held} in {where} {verb} not read{why}"

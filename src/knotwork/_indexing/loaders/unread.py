@@ -40,13 +40,6 @@ def unread_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
     return [note for note in notes if note]
 
 
-def pictures_note(unread: list[int]) -> str:
-    """Return what a report says of pictures that were not read, given the number in each document
-    with some; "" without any.
-    """
-    return unread_pictures_note(sum(unread), len(unread)) if unread else ""
-
-
 def unread_pictures(metadata: Mapping[str, str]) -> list[int]:
     """Return the number of pictures that were not read in a document, if there are any."""
     return [int(metadata[UNREAD_PICTURES])] if UNREAD_PICTURES in metadata else []
@@ -54,5 +47,5 @@ def unread_pictures(metadata: Mapping[str, str]) -> list[int]:
 
 def document_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
     """Return everything that is said of one document that was read in part."""
-    note = pictures_note(unread_pictures(metadata))
-    return [*unread_notes(uri, metadata), *([note] if note else [])]
+    notes = [*unread_notes(uri, metadata), unread_pictures_note(unread_pictures(metadata))]
+    return [note for note in notes if note]
