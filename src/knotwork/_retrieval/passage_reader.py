@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from knotwork._stores.base import Store
@@ -41,7 +41,8 @@ class PassageReader:
             self._sections |= {i: found.get(i, []) for i in missing}
 
     def read_around(self, chunks: Collection[Chunk], *, reach: int) -> None:
-        """Read the leaf chunks near these chunks at once, for `around`."""
+        """Read these chunks' documents and the leaf chunks near at once, for `around` and `cut`."""
+        self.read_documents([chunk.document_id for chunk in chunks])
         self._read_chunk_ids([chunk.document_id for chunk in chunks])
         self.chunks(
             identifier
@@ -141,20 +142,3 @@ def _overlap(one: Chunk, other: Chunk) -> bool:
         return False
     a, b = one.span, other.span
     return a.contains(b) or b.contains(a)
-
-
-def group_hits(hits: Iterable[Hit], key: Mapping[str, str]) -> dict[str, list[Hit]]:
-    """Return hits grouped by ``key`` of their chunk id, or by the chunk id itself if ``key`` lacks
-    it.
-
-    Groups and their hits keep the given order.
-    """
-    groups: dict[str, list[Hit]] = {}
-    for hit in hits:
-        groups.setdefault(key.get(hit.chunk.id, hit.chunk.id), []).append(hit)
-    return groups
-
-
-def chunk_ids_of(hits: Iterable[Hit]) -> Collection[str]:
-    """Return the ids of the chunks of hits, in order."""
-    return [hit.chunk.id for hit in hits]

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain
-from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever, WalkOptions
+from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain, WalkOptions
+from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.question import Question, rarity
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
@@ -51,10 +52,8 @@ class OntologyRetriever(KeywordWalkRetriever):
     name = "ontology"
     opening = "The question leads to"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(WalkOptions):
-        """Options of this retriever in a specification."""
-
         ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
 
     options: Options

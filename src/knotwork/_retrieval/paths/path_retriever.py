@@ -25,6 +25,7 @@ from knotwork._retrieval.chunk_entities import OWN_PAGE
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._retrieval.optional_parts import attempt
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY, cite_paths
 from knotwork._retrieval.paths.path_enumeration import UNSTATED_RELATIONS, PathBounds
 from knotwork._retrieval.paths.path_question import relation_words
@@ -75,10 +76,8 @@ class PathsRetriever:
 
     name = "paths"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
         trees: str | Path | None = None
         stages: Stages = "both"
 

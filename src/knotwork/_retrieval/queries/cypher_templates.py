@@ -26,6 +26,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._questions.reading import reading_of
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
@@ -181,10 +182,8 @@ class CypherTemplatesRetriever(StatementRetriever):
 
     name = "cypher_templates"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
         templates: Sequence[Template] | str | Path = ()
         graph: str | None = None
         words: Mapping[str, tuple[str, ...]] | None = None

@@ -7,12 +7,12 @@ Cypher and text to SQL, a model writes the whole statement and repairs it after 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     Example,
@@ -94,10 +94,8 @@ class TranslatingRetriever(StatementRetriever):
 
     by_model: ClassVar[tuple[str, ...]]
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options that all of these retrievers have in a specification."""
-
         words: Mapping[str, tuple[str, ...]] | None = None
         rounds: int = ROUNDS
         translator: str = ""
@@ -159,10 +157,8 @@ class DynamicCypherRetriever(TranslatingRetriever):
     name = "dynamic_cypher"
     by_model = ("fragments",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(TranslatingRetriever.Options):
-        """Options of this retriever in a specification."""
-
         graph: str | None = None
 
     options: Options
@@ -190,10 +186,8 @@ class TextToCypherRetriever(DynamicCypherRetriever):
     name = "text_to_cypher"
     by_model = ("statement",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(DynamicCypherRetriever.Options):
-        """Options of this retriever in a specification."""
-
         examples: Sequence[Example] | str | Path = ()
 
 
@@ -207,10 +201,8 @@ class TextToSqlRetriever(TranslatingRetriever):
     name = "text_to_sql"
     by_model = ("statement",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(TranslatingRetriever.Options):
-        """Options of this retriever in a specification."""
-
         tables: str | Path | None = None
         examples: Sequence[Example] | str | Path = ()
 

@@ -12,16 +12,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Annotated
 
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
+from knotwork._retrieval.options import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, RULES_OR_MODEL, ask_parts
+from knotwork._retrieval.steps.step_prompts import BLANK, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._retrieval.wrapping_retriever import ModelStep
-from knotwork.errors import ConfigError, ModelError, UnknownName
+from knotwork.errors import ModelError
 from knotwork.records import Evidence, Hit, Query, Span
 
 MOST_FILLINGS = 5
@@ -53,21 +55,11 @@ class Decompose(ModelStep):
     precedes = True
     searches = 8
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-        beam: int = 2
+        by: RulesOrModel = "rules"
+        beam: Annotated[int, Bounds(1, MOST_FILLINGS)] = 2
         weight: float = 0.4
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of decomposition", self.by, RULES_OR_MODEL)
-            if not 1 <= self.beam <= MOST_FILLINGS:
-                raise ConfigError(
-                    f"`beam` is `{self.beam}`, but must be from 1 to {MOST_FILLINGS}."
-                )
 
     options: Options
 

@@ -9,21 +9,22 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
+from knotwork._retrieval.options import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.question import correct_spelling, read_question
 from knotwork._retrieval.steps.step_prompts import (
-    RULES_OR_MODEL,
     ask_passage,
     ask_rewriting,
     ask_words,
 )
 from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
-from knotwork.errors import ConfigError, ModelError, UnknownName
+from knotwork.errors import ModelError
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 
 EXPANSION_WAYS = ("feedback", "graph", "both", "model")
@@ -52,19 +53,11 @@ class Expand(ModelStep):
     precedes = True
     searches = 3
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "feedback"
-        terms: int = 8
-        weight: float = 0.2
-
-        def __post_init__(self) -> None:
-            if self.by not in EXPANSION_WAYS:
-                raise UnknownName("method of expansion", self.by, EXPANSION_WAYS)
-            if self.terms < 1 or self.weight < 0:
-                raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
+        by: Annotated[str, OneOf(EXPANSION_WAYS, "method of expansion")] = "feedback"
+        terms: Positive = 8
+        weight: Weight = 0.2
 
     options: Options
 
@@ -165,18 +158,10 @@ class Hyde(ModelStep):
     precedes = True
     searches = 3
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-        weight: float = 0.3
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of writing a passage", self.by, RULES_OR_MODEL)
-            if self.weight < 0:
-                raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
+        by: RulesOrModel = "rules"
+        weight: Weight = 0.3
 
     options: Options
 
@@ -234,15 +219,9 @@ class Rewrite(ModelStep):
     precedes = True
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of rewriting", self.by, RULES_OR_MODEL)
+        by: RulesOrModel = "rules"
 
     options: Options
 

@@ -20,7 +20,6 @@ from knotwork._questions.reading import reading_of
 from knotwork.errors import Unparsable
 
 STAGE = "search"
-RULES_OR_MODEL = ("rules", "model")
 
 MOST_PARTS = 4
 MOST_WORDS = 10
