@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +22,12 @@ from knotwork._inference.embedder import to_similarity
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities
 from knotwork._retrieval.options import Bounds, Positive, Whole, bounded
-from knotwork._retrieval.passage_reader import PassageReader, drop_overlaps, merge_hits
+from knotwork._retrieval.passage_reader import (
+    PassageReader,
+    drop_overlaps,
+    lift_hit,
+    merge_hits,
+)
 from knotwork._retrieval.question import can_embed, question_vectors
 from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion
 from knotwork._text.terms import content_terms
@@ -154,10 +159,6 @@ def _by_document(hits: Iterable[Hit]) -> dict[str, list[Hit]]:
     for hit in hits:
         found.setdefault(hit.chunk.document_id, []).append(hit)
     return found
-
-
-def _lift(hit: Hit, gain: float, part: str) -> Hit:
-    return replace(hit, score=hit.score + gain, scores={**hit.scores, part: gain})
 
 
 FEWEST_HITS_OF_SECTION = 2
@@ -306,7 +307,7 @@ class TopDownRetriever(ExpandingRetriever):
             title = by_document[document_id][0].chunk.document_title
             trace.append(f"Entered “{title or passages.document(document_id).uri}”.")
         lift = self.options.lift
-        hits = [_lift(h, lift * lifts.get(h.chunk.id, 0.0), "sections") for h in evidence.hits]
+        hits = [lift_hit(h, lift * lifts.get(h.chunk.id, 0.0), "sections") for h in evidence.hits]
         return hits, trace
 
     def _gather(self, hits: Sequence[Hit], title: str, asked: Collection[str]) -> float:
@@ -391,7 +392,7 @@ class SummariesRetriever(ExpandingRetriever):
             for chunk_id in summary.chunk_ids:
                 values[chunk_id] = max(summary.value, values.get(chunk_id, 0.0))
         lift = self.options.lift
-        hits = [_lift(h, lift * values.get(h.chunk.id, 0.0), "summary") for h in evidence.hits]
+        hits = [lift_hit(h, lift * values.get(h.chunk.id, 0.0), "summary") for h in evidence.hits]
         return hits, [f"Looked into “{summary.title}”." for summary in found[:3]]
 
     def _reports(self, evidence: Evidence) -> list[GroupSummary]:

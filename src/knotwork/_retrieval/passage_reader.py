@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from knotwork._stores.base import Store
@@ -142,3 +142,19 @@ def _overlap(one: Chunk, other: Chunk) -> bool:
         return False
     a, b = one.span, other.span
     return a.contains(b) or b.contains(a)
+
+
+def lift_hit(hit: Hit, gain: float, part: str) -> Hit:
+    """Return a hit with a gain in its score, named ``part`` in its scores."""
+    return replace(hit, score=hit.score + gain, scores={**hit.scores, part: gain})
+
+
+def raise_hits(
+    evidence: Evidence, gains: Mapping[str, float], *, part: str, store: Store
+) -> tuple[Hit, ...]:
+    """Return the best hits after the chunks in ``gains`` have gained, found before or not."""
+    known = {hit.chunk.id: hit for hit in evidence.hits}
+    chunks = store.documents.chunks([i for i in gains if i not in known])
+    hits = [*known.values(), *(Hit(chunk, 0.0) for chunk in chunks.values())]
+    raised = (lift_hit(h, gains[h.chunk.id], part) if h.chunk.id in gains else h for h in hits)
+    return tuple(sorted(raised, key=lambda h: (-h.score, h.chunk.id))[: evidence.query.k])

@@ -466,6 +466,7 @@ class GraphVectorRetriever(WalkRetriever):
 
     name = "graph_vector"
     strength = 3.0
+    nothing = "No passage shares a word with the question."
 
     @bounded
     class Options:

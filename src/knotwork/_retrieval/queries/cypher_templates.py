@@ -21,18 +21,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._questions.reading import reading_of
 from knotwork._retrieval.options import bounded
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
+    ROOM,
     Example,
     ExampleBook,
     describe_stored_names,
-    fill_prompt,
     mask_values,
 )
 from knotwork._retrieval.queries.query_plans import (
@@ -44,6 +42,7 @@ from knotwork._retrieval.queries.query_plans import (
 )
 from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
 from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
@@ -127,11 +126,22 @@ class ChoosingTranslator:
         offered = [template for template, _ in self._book.rank(asked)[:MOST_OFFERED]]
         if attempts or not offered:
             return None
-        chosen = complete_checked(
+        lines = [
+            f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
+            for n, t in enumerate(offered, start=1)
+        ]
+        request = request_about(
+            asked.text,
+            ROOM,
+            "template",
             self._model,
-            _request(asked, offered, self._model),
-            lambda reply: parse_choice(reply, offered),
+            stage=STAGE,
+            output_tokens=120,
+            schema=escape_tags("\n".join(lines)),
+            names=describe_stored_names(asked),
+            question=escape_tags(asked.text.strip()),
         )
+        chosen = complete_checked(self._model, request, lambda reply: parse_choice(reply, offered))
         if chosen is None:
             return None
         template, given = chosen
@@ -159,20 +169,6 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-def _request(asked: LinkedQuestion, offered: Sequence[Template], model: ChatModel) -> ChatRequest:
-    lines = [
-        f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
-        for n, t in enumerate(offered, start=1)
-    ]
-    blanks = {
-        "schema": escape_tags("\n".join(lines)),
-        "names": describe_stored_names(asked),
-        "question": escape_tags(asked.text.strip()),
-    }
-    messages = fill_prompt("template", reading_of(asked.text).language, blanks, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=120, stage=STAGE)
-
-
 class CypherTemplatesRetriever(StatementRetriever):
     """Finds rows of a graph by one of a user's query templates.
 
@@ -189,6 +185,8 @@ class CypherTemplatesRetriever(StatementRetriever):
         words: Mapping[str, tuple[str, ...]] | None = None
         rounds: int = ROUNDS
 
+    options: Options
+
     def __init__(
         self,
         *,
@@ -197,16 +195,13 @@ class CypherTemplatesRetriever(StatementRetriever):
         model: ChatModel | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
-        templates = options.templates
+        super().__init__(store=store, embedder=embedder, model=model, options=options)
+        templates = self.options.templates
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
-        self._model = model
-        graph = choose_graph(store, options.graph)
-        self._graph = CypherGraph(store, graph=graph, words=options.words)
-        self._book: tuple[StoredValues, TemplateBook] | None = None
+        graph = choose_graph(store, self.options.graph)
+        self._graph = CypherGraph(store, graph=graph, words=self.options.words)
 
     def target(self) -> CypherGraph:
         """Return the graph to query."""
@@ -215,13 +210,13 @@ class CypherTemplatesRetriever(StatementRetriever):
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the model's choice, if there is a model, then the matcher."""
         values = target.values()
-        if self._book is None or self._book[0] is not values:
+        if self._made is None or self._made[0] is not values:
             book = TemplateBook(self._templates, values, embedder=self._embedder)
-            self._book = values, book
-        matcher = MatchingTranslator(self._book[1])
-        if self._model is None:
-            return [matcher]
-        return [ChoosingTranslator(self._book[1], values, self._model), matcher]
+            made: list[Translator] = [MatchingTranslator(book)]
+            if self._model is not None:
+                made.insert(0, ChoosingTranslator(book, values, self._model))
+            self._made = values, made
+        return self._made[1]
 
 
 SLOT_TYPES = ("text", "integer", "number", "date")

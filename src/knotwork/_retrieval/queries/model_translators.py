@@ -12,12 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from knotwork._inference import prompt_files
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -26,7 +24,6 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._questions.amounts import Operator
 from knotwork._questions.reading import reading_of
@@ -49,6 +46,7 @@ from knotwork._retrieval.queries.target_schema import (
     TargetSchema,
     describe_target_schema,
 )
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, QueryRefused, Unparsable
@@ -313,13 +311,11 @@ def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkS
     return fitting
 
 
+ROOM = "knotwork._retrieval.queries"
 OUTPUT_TOKENS = 400
 SCHEMA_TOKENS = 1_500
 SHOWN_ATTEMPTS = 2
 _MOST_NAMES = 12
-
-fill_prompt = partial(prompt_files.fill_prompt, "knotwork._retrieval.queries")
-"""Return the messages of a translator prompt, from its task, language and blanks."""
 
 
 def make_request(
@@ -332,17 +328,21 @@ def make_request(
     more: str = "",
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
-    language = reading_of(asked.text).language
-    blanks = {
-        "question": escape_tags(asked.text.strip()),
-        "schema": escape_tags(describe_linked_schema(asked)),
-        "names": describe_stored_names(asked),
-        "examples": more or "none",
-        "attempts": describe_attempts(attempts),
-        "language": "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)",
-    }
-    messages = fill_prompt(task, language, blanks, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
+    language = "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)"
+    return request_about(
+        asked.text,
+        ROOM,
+        task,
+        model,
+        stage=stage,
+        output_tokens=OUTPUT_TOKENS,
+        question=escape_tags(asked.text.strip()),
+        schema=escape_tags(describe_linked_schema(asked)),
+        names=describe_stored_names(asked),
+        examples=more or "none",
+        attempts=describe_attempts(attempts),
+        language=language,
+    )
 
 
 def describe_linked_schema(asked: LinkedQuestion) -> str:
