@@ -28,10 +28,13 @@ class Bounds:
         low = value > self.least if self.is_open else value >= self.least
         if low and value <= self.most and not (self.is_whole and isinstance(value, float)):
             return
-        kind = "a whole number " if self.is_whole else ""
-        least = f"{kind}{'above' if self.is_open else 'of at least' if kind else 'at least'}"
-        most = f" and at most {self.most:g}" if self.most < math.inf else ""
-        raise ConfigError(f"`{name}` is `{value}`, but must be {least} {self.least:g}{most}.")
+        if self.is_open:
+            allowed = f"above {self.least:g} and at most {self.most:g}"
+        elif self.most < math.inf:
+            allowed = f"from {self.least:g} to {self.most:g}"
+        else:
+            allowed = f"{'a whole number of ' if self.is_whole else ''}at least {self.least:g}"
+        raise ConfigError(f"`{name}` is `{value}`, but must be {allowed}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,9 +177,7 @@ class GraphReasoner:
                 worth = [way._replace(score=_DETOUR * way.score) for way in short]
                 grown = self._follow(worth, step, start=plan.start)
             partial = grown
-        return self._name(
-            [GraphPath(way.hops, way.score, {"plan": way.score}) for way in partial[:MOST_PATHS]]
-        )
+        return self._name(partial[:MOST_PATHS])
 
     def _follow(
         self, ways: Sequence[_Way], step: frozenset[str] | None, *, start: str
@@ -195,25 +193,24 @@ class GraphReasoner:
                 other = edge.target if edge.source == here else edge.source
                 if other not in visited:
                     share = score / len(fitting) ** 0.5
-                    grown.append(_Way(other, (*hops, _hop(edge, here, other)), share))
+                    forward, first = edge.source == here, edge.chunks[0]
+                    hop = Hop(
+                        here, "", edge.relation, other, "", forward, first, weight=edge.weight
+                    )
+                    grown.append(_Way(other, (*hops, hop), share))
         return sorted(grown, key=lambda way: (-way.score, way.end))[:_WIDEST]
 
-    def _name(self, paths: Sequence[GraphPath]) -> list[GraphPath]:
-        ids = {identifier for path in paths for identifier in path.entity_ids}
-        names = {key: e.name for key, e in self._store.graph.entities(ids).items()}
+    def _name(self, ways: Sequence[_Way]) -> list[GraphPath]:
+        """Return ways as paths with the names of their entities."""
+        ends = {end for way in ways for hop in way.hops for end in (hop.source, hop.target)}
+        names = {key: entity.name for key, entity in self._store.graph.entities(ends).items()}
+
+        def named(hop: Hop) -> Hop:
+            source, target = (names.get(end, end) for end in (hop.source, hop.target))
+            return replace(hop, source_name=source, target_name=target)
+
         return [
-            replace(
-                path,
-                hops=tuple(
-                    replace(
-                        hop,
-                        source_name=names.get(hop.source, hop.source),
-                        target_name=names.get(hop.target, hop.target),
-                    )
-                    for hop in path.hops
-                ),
-            )
-            for path in paths
+            GraphPath(tuple(map(named, way.hops)), way.score, {"plan": way.score}) for way in ways
         ]
 
     def _raise(
@@ -259,8 +256,3 @@ def parse_plans(
     if not plans and not _NONE.fullmatch(reply.text):
         raise Unparsable("The reply has no path of known relations from a named entity.")
     return plans
-
-
-def _hop(edge: Edge, here: str, other: str) -> Hop:
-    forward = edge.source == here
-    return Hop(here, here, edge.relation, other, other, forward, edge.chunks[0], weight=edge.weight)

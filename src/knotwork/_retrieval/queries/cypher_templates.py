@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,12 @@ from knotwork._retrieval.queries.query_plans import (
     Translator,
 )
 from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
-from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
+from knotwork._retrieval.queries.stored_values import (
+    StoredValue,
+    StoredValues,
+    ValueMention,
+    find_mentions,
+)
 from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
@@ -69,25 +74,20 @@ class TemplateBook:
         *,
         embedder: Embedder | None = None,
     ) -> None:
-        self._owners: list[Template] = []
-        examples = []
-        for template in templates:
-            for text in (template.description, *template.questions):
-                if text.strip():
-                    masked = mask_values(text, find_mentions(text, values))
-                    examples.append(Example(masked, template.statement))
-                    self._owners.append(template)
+        texts = [(t, text) for t in templates for text in (t.description, *t.questions)]
+        self._owners = [(template, text) for template, text in texts if text.strip()]
+        masked = [mask_values(text, find_mentions(text, values)) for _, text in self._owners]
+        examples = [Example(text, "") for text in masked]
         self._book = ExampleBook(examples, embedder=embedder)
 
     def rank(self, asked: LinkedQuestion) -> list[tuple[Template, float]]:
         """Return the templates that a question may mean, with how well each fits."""
         best: dict[str, tuple[Template, float]] = {}
-        numbers = {id(example): n for n, example in enumerate(self._book.examples)}
-        count = len(self._book.examples)
-        for example, likeness in self._book.nearest(asked.text, k=count, mentions=asked.mentions):
-            template = self._owners[numbers[id(example)]]
-            fit = likeness * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
-            if likeness >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
+        likeness = self._book.likeness(asked.text, asked.mentions)
+        for number in sorted(range(len(likeness)), key=lambda n: -likeness[n]):
+            like, template = float(likeness[number]), self._owners[number][0]
+            fit = like * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
+            if like >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
                 best[template.name] = template, fit
         return sorted(best.values(), key=lambda item: (-item[1], item[0].name))
 
@@ -236,6 +236,11 @@ class SlotShape:
         """Return True if only stored values fill the slot."""
         return bool(self.property)
 
+    def value_in(self, stored: Iterable[StoredValue]) -> PropertyValue:
+        """Return the first value of this kind and property, or None."""
+        wanted = self.kind, self.property
+        return next((v.value for v in stored if (v.kind, v.property) == wanted), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -351,12 +356,10 @@ def covered(template: Template, asked: LinkedQuestion) -> float:
 
 def _stored(shape: SlotShape, asked: LinkedQuestion, used: set[int]) -> PropertyValue:
     for number, mention in enumerate(asked.mentions):
-        if number in used:
-            continue
-        for near in mention.found:
-            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
-                used.add(number)
-                return near.stored.value
+        value = None if number in used else shape.value_in(near.stored for near in mention.found)
+        if value is not None:
+            used.add(number)
+            return value
     return None
 
 
@@ -381,15 +384,10 @@ def _cast(shape: SlotShape, text: str) -> PropertyValue:
 
 
 def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue:
-    for stored in values.exact([normal_form(text)]).values():
-        for item in stored:
-            if (item.kind, item.property) == (shape.kind, shape.property):
-                return item.value
-    for mention in find_mentions(f'"{text}"', values):
-        for near in mention.found:
-            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
-                return near.stored.value
-    return text
+    exact = [item for found in values.exact([normal_form(text)]).values() for item in found]
+    near = [n.stored for m in find_mentions(f'"{text}"', values) for n in m.found]
+    value = shape.value_in([*exact, *near])
+    return text if value is None else value
 
 
 def _unnamed(asked: LinkedQuestion) -> str:

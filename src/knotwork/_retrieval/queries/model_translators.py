@@ -246,22 +246,20 @@ def _value(draft: _PlanDraft, kind: str, name: str, text: str) -> PropertyValue:
     return text
 
 
-def _return(draft: _PlanDraft, parts: list[str]) -> None:
-    draft.answer = draft.node(parts[0])
-    draft.returned = Returned.VALUE if len(parts) > 1 and parts[1] else Returned.THING
-    draft.property = parts[1] if len(parts) > 1 else ""
+def _answer(name: str) -> Callable[[_PlanDraft, list[str]], None]:
+    """Return the reader of a line that says what to return: a node, a value or an aggregate."""
 
-
-def _count(draft: _PlanDraft, parts: list[str]) -> None:
-    draft.answer, draft.returned = draft.node(parts[0]), Returned.COUNT
-
-
-def _aggregate(name: str) -> Callable[[_PlanDraft, list[str]], None]:
     def read(draft: _PlanDraft, parts: list[str]) -> None:
-        if len(parts) < 2:
+        named = parts[1] if len(parts) > 1 and name != "count" else ""
+        if name in _AGGREGATES and len(parts) < 2:
             raise Unparsable(f"{name} needs a letter and a property.")
-        draft.answer, draft.property = draft.node(parts[0]), parts[1]
-        draft.returned = _AGGREGATES[name]
+        draft.answer = draft.node(parts[0])
+        if name == "return":
+            draft.returned = Returned.VALUE if named else Returned.THING
+        else:
+            draft.returned = _AGGREGATES.get(name, Returned.COUNT)
+        if name != "count":
+            draft.property = named
 
     return read
 
@@ -278,10 +276,8 @@ _READERS: dict[str, Callable[[_PlanDraft, list[str]], None]] = {
     "find": _find,
     "hop": _hop,
     "where": _where,
-    "return": _return,
-    "count": _count,
     "order": _order,
-    **{name: _aggregate(name) for name in _AGGREGATES},
+    **{name: _answer(name) for name in ("return", "count", *_AGGREGATES)},
 }
 
 
@@ -421,18 +417,21 @@ class ExampleBook:
         self, question: str, *, k: int = 3, mentions: Sequence[ValueMention] = ()
     ) -> list[tuple[Example, float]]:
         """Return the ``k`` most similar examples with their similarity from 0 to 1."""
-        if not self.examples:
-            return []
+        scores = self.likeness(question, mentions)
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
+
+    def likeness(self, question: str, mentions: Sequence[ValueMention] = ()) -> FloatMatrix:
+        """Return the similarity of a question to each example, from 0 to 1."""
         masked = mask_values(question, mentions)
         scores = self._by_words(masked)
-        if self._embedder is not None:
+        if self._embedder is not None and self.examples:
             if self._vectors is None:
                 self._vectors = self._embedder.embed([item.question for item in self.examples])
             cosines = self._vectors @ self._embedder.embed([masked])[0]
             near = np.clip(to_similarity(cosines, self._embedder.name), 0.0, 1.0)
             scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
+        return scores
 
     def _by_words(self, question: str) -> FloatMatrix:
         wanted = set(reading_of(question).terms)
