@@ -134,6 +134,7 @@ class PathsRetriever:
         ]
         names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
         count = candidates.reader.count
+        first = f"passages that state {len(acting)} of them come first"
         hits = _put_first(base.hits, _cited(acting), self._store, query.k)
         return replace(
             base,
@@ -144,8 +145,7 @@ class PathsRetriever:
             trace=(
                 f"The question names {names}.",
                 f"{len(candidates.patterns)} kinds of paths over {count} entities.",
-                f"{len(paths)} may answer it; passages that state {len(acting)} of them come "
-                "first.",
+                f"{len(paths)} may answer it; {first}.",
             ),
         )
 

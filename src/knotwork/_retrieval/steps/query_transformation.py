@@ -24,7 +24,6 @@ from knotwork._retrieval.steps.step_prompts import (
 )
 from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
-from knotwork.errors import ModelError
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 
 EXPANSION_WAYS = ("feedback", "graph", "both", "model")
@@ -63,14 +62,13 @@ class Expand(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for its expansion."""
-        words: list[str] = []
-        notes: tuple[str, ...] = ()
         own = search_deep(self._base, query)
-        if self._model is not None:
-            try:
-                words += ask_words(query.text, self._model)
-            except ModelError as error:
-                notes = (f"The question was not expanded: {error.message}",)
+        asked, notes = self._try(
+            lambda model: ask_words(query.text, model),
+            tuple[str, ...](),
+            "The question was not expanded",
+        )
+        words = list(asked)
         if self.options.by in {"graph", "both"}:
             words += self._related_names(query.text)
         if self.options.by in {"feedback", "both"}:
@@ -167,16 +165,13 @@ class Hyde(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for the hypothetical passage."""
-        notes: tuple[str, ...] = ()
-        passage = ""
         own = search_deep(self._base, query)
-        if self._model is not None:
-            try:
-                passage = ask_passage(query.text, self._model)
-            except ModelError as error:
-                notes = (f"No hypothetical passage was written: {error.message}",)
-        else:
-            passage = _answer_from(query.text, own.hits[:SENTENCES])
+        by_rules = "" if self._model else _answer_from(query.text, own.hits[:SENTENCES])
+        passage, notes = self._try(
+            lambda model: ask_passage(query.text, model),
+            by_rules,
+            "No hypothetical passage was written",
+        )
         texts = [(passage, self.options.weight)] if passage else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Also searched for: {passage}",) if passage else ()
@@ -227,15 +222,12 @@ class Rewrite(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the rewritten question; its query is the original one."""
-        notes: tuple[str, ...] = ()
         text = query.text
-        if self._model is not None:
-            try:
-                text = ask_rewriting(query.text, self._model)
-            except ModelError as error:
-                notes = (f"The question was not rewritten: {error.message}",)
-        else:
+        if self._model is None:
             text, _ = correct_spelling(without_politeness(query.text), self._store, names=True)
+        text, notes = self._try(
+            lambda model: ask_rewriting(query.text, model), text, "The question was not rewritten"
+        )
         evidence = self._base.retrieve(Query(text, query.k))
         trace = (f"Asked as: {text}",) if text != query.text else ()
         return replace(
