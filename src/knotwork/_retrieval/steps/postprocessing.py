@@ -22,6 +22,7 @@ from knotwork._retrieval.chunk_features import sentence_coverage
 from knotwork._retrieval.fusion import keep_within
 from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.options import Bounds, OneOf, Positive, Share, bounded
+from knotwork._retrieval.passage_reader import lift_hit
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.steps.step_prompts import ask_ratings
 from knotwork._retrieval.wrapping_retriever import ModelStep, WrappingRetriever
@@ -106,8 +107,7 @@ class Rerank(ModelStep):
         for hit, value in zip(head, judged, strict=True):
             own = (hit.score - least) / width if width > 0 else 1.0
             score = least + width * ((1 - self._weight) * own + self._weight * value)
-            parts = hit.scores | {"rerank": score - hit.score}
-            found.append(replace(hit, score=score, scores=parts))
+            found.append(replace(lift_hit(hit, score - hit.score, "rerank"), score=score))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
 
     def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
@@ -240,9 +240,8 @@ class Diversify(WrappingRetriever):
             worths = np.where(is_open, scores * (1 - self.options.strength * nearest), -1.0)
             best = int(np.argmax(worths))
             value = float(worths[best])
-            hit = hits[best]
-            parts = hit.scores | {"repeats": value - hit.score}
-            chosen.append(replace(hit, score=value, scores=parts))
+            gain = value - hits[best].score
+            chosen.append(replace(lift_hit(hits[best], gain, "repeats"), score=value))
             is_open[best] = False
             nearest = np.maximum(nearest, similarity[best])
         return replace(evidence, query=query, hits=tuple(chosen))
