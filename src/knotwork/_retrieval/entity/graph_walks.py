@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
-from knotwork._retrieval.chunk_entities import read_merged_entities_of
+from knotwork._retrieval.chunk_entities import entities_in_order, read_merged_entities_of
 from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
 from knotwork._retrieval.graph_retriever import find_activations
 from knotwork._retrieval.options import Bounds, OneOf, Whole, bounded
@@ -201,7 +201,7 @@ def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSee
     shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
     hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
     found = []
-    for identifier, entity in _entities_in_order(hits, store).items():
+    for identifier, entity in entities_in_order(hits, store).items():
         words = set(content_terms(entity.name))
         shared = words & shares.keys()
         if not shared or identifier in question.named:
@@ -232,13 +232,8 @@ def near_seeds(
     cosines = dict(hits)
     return [
         WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), "vector")
-        for i, entity in _entities_in_order(hits, store).items()
+        for i, entity in entities_in_order(hits, store).items()
     ]
-
-
-def _entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]:
-    entities = store.graph.entities([hit.id for hit in hits])
-    return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}
 
 
 def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
