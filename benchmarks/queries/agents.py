@@ -71,7 +71,7 @@ def measure(
 ) -> dict[str, Any]:
     tools = make_tools(("graph", "hybrid"), store=store, embedder=embedder)
     asked: dict[str, Any] = {name: tool.retriever for name, tool in tools.items()}
-    planners = {"agent": IterativePlanner(store), "corrective": CorrectivePlanner(store)}
+    planners = {"agent": IterativePlanner(store), "corrective": CorrectivePlanner()}
     asked |= {name: Agent(planners[name], tools, store, name=name) for name in agents}
     found: dict[str, Any] = {"questions": len(dataset.cases)}
     for name, retriever in asked.items():

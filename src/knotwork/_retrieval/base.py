@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
@@ -16,7 +16,7 @@ from knotwork.records import Evidence, Query
 class Retriever(Protocol):
     """A way to find evidence for a query in a store.
 
-    A class with options declares them in a dataclass ``Options`` and takes an instance as
+    A class with options declares them in a class ``Options`` and takes an instance as
     ``options``. One that needs an optional part of the store (`Store.capabilities`) raises
     MissingCapability when it is built (`knotwork._stores.base`).
     """
@@ -38,7 +38,7 @@ class RetrieverStep(Retriever, Protocol):
     searches: ClassVar[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@bounded
 class NoOptions:
     """The options of a retriever that has none."""
 
@@ -46,8 +46,8 @@ class NoOptions:
 class ConfiguredRetriever:
     """A retriever over a store, with options.
 
-    A subclass has a ``name``, and, if it has options, a dataclass ``Options`` that refuses invalid
-    values and the annotation ``options: Options``.
+    A subclass has a ``name``, and, if it has options, a class ``Options`` (see `bounded`) and the
+    annotation ``options: Options``.
     """
 
     name: str

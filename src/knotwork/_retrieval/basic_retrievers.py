@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.base import QuestionRetriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
+from knotwork._retrieval.options import Weight, bounded
 from knotwork._retrieval.question import Question, can_embed, question_vectors, read_question
 from knotwork._stores.base import Store
-from knotwork.errors import ConfigError
 from knotwork.records import Evidence, Query
 
 UNREAD_QUESTION_NOTE = (
@@ -94,15 +94,9 @@ class QuestionsRetriever(QuestionRetriever):
     name = "questions"
     uses_links = False
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        weight: float = 0.3
-
-        def __post_init__(self) -> None:
-            if self.weight < 0:
-                raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
+        weight: Weight = 0.3
 
     options: Options
 

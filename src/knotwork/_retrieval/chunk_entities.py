@@ -16,7 +16,7 @@ from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.chinese import HAN, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
-from knotwork.records import Chunk, Span
+from knotwork.records import Chunk, Entity, Span
 
 OWN_PAGE = 0.95
 """Aboutness from which a chunk is the entity's own page; the entity leads nowhere else."""
@@ -190,3 +190,9 @@ def chunks_about(store: Store, entity_ids: Sequence[str], *, fan: int) -> dict[s
         if ranked:
             found[key] = [Scored(*item) for item in ranked[:fan]]
     return found
+
+
+def entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]:
+    """Return the entities of hits by id, in the order of the hits."""
+    entities = store.graph.entities([hit.id for hit in hits])
+    return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.question import can_embed, question_vectors
@@ -68,12 +68,12 @@ def find_communities(
     if held is None or most <= 0:
         return []
     topic = find_topic(question)
+    scores: defaultdict[str, float] = defaultdict(float)
     lists = _read_lists(topic, question, store, held, evidence, embedder) if topic else []
-    ranked = _fuse_ranks(lists)
-    if not ranked:
-        return _largest(held, most)
-    ranked = [item for item in ranked if item.score >= _LEAST_SHARE * ranked[0].score]
-    return _without_overlap(ranked, held)[:most]
+    for found in lists:
+        for number, item in enumerate(found, start=1):
+            scores[item.id] += 1.0 / (_RANK_OFFSET + number)
+    return _relevant(scores, held, most) if scores else _largest(held, most)
 
 
 def search_communities(
@@ -85,12 +85,11 @@ def search_communities(
     within: Collection[str] | None = None,
     most: int,
 ) -> list[Scored]:
-    """Return the communities on a topic, best first.
+    """Return the communities on a topic, best first; with ``within``, only of these ids.
 
-    These are the communities whose reports are nearest to the topic, and those that contain the
-    passages of ``evidence``; with ``within``, only of these ids. Scores are sums of each list's
-    scores relative to its best, not of ranks: many reports share nearly the same words of a short
-    topic, so ranks among them say little.
+    They are found as by `find_communities`. Scores are sums of each list's scores relative to its
+    best, not of ranks: many reports share nearly the same words of a short topic, so ranks among
+    them say little.
     """
     held = store.capabilities.communities
     if held is None or most <= 0:
@@ -100,9 +99,53 @@ def search_communities(
         top = max((item.score for item in found), default=0.0)
         for item in found if top > 0 else ():
             scores[item.id] += item.score / top
-    ranked = [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
-    ranked = [item for item in ranked if item.score >= _LEAST_SHARE * ranked[0].score]
-    return _without_overlap(ranked, held)[:most]
+    return _relevant(scores, held, most)
+
+
+def _relevant(scores: Mapping[str, float], held: CommunityStore, most: int) -> list[Scored]:
+    """Return the communities with a fair share of the best score, without those inside or around
+    a better one.
+    """
+    ranked, tree = ranked_scores(scores, len(scores)), CommunityTree(held.parents())
+    above = {item.id: set(tree.around(item.id)) for item in ranked if item.id in tree.parents}
+    kept: list[Scored] = []
+    for item in ranked:
+        if item.score < _LEAST_SHARE * ranked[0].score or item.id not in above:
+            continue
+        if not any(item.id in above[k.id] or k.id in above[item.id] for k in kept):
+            kept.append(item)
+    return kept[:most]
+
+
+def ranked_scores(scores: Mapping[str, float], most: int) -> list[Scored]:
+    """Return the ``most`` best scores above 0, descending, ties by ascending id."""
+    ranked = sorted(scores, key=lambda i: (-scores[i], i))[: max(most, 0)]
+    return [Scored(i, scores[i]) for i in ranked if scores[i] > 0]
+
+
+class CommunityTree:
+    """The hierarchy of communities; those whose parent is missing are topmost."""
+
+    def __init__(self, parents: Mapping[str, str | None]) -> None:
+        self.parents = parents
+        self._children: defaultdict[str, list[str]] = defaultdict(list)
+        self.top: list[str] = []
+        for identifier, parent in parents.items():
+            if parent in parents and parent is not None:
+                self._children[parent].append(identifier)
+            else:
+                self.top.append(identifier)
+
+    def children(self, community_id: str) -> Sequence[str]:
+        """Return the direct children of a community, by ascending id."""
+        return self._children.get(community_id, ())
+
+    def around(self, community_id: str) -> Iterator[str]:
+        """Yield the ancestors of a community, nearest first."""
+        parent = self.parents.get(community_id)
+        while parent is not None and parent in self.parents:
+            yield parent
+            parent = self.parents[parent]
 
 
 def _read_lists(
@@ -114,37 +157,25 @@ def _read_lists(
     embedder: Embedder | None,
     within: Collection[str] | None = None,
 ) -> list[list[Scored]]:
-    """Return communities by the words of their reports, by their vectors, and by their passages."""
+    """Return communities by the words of their reports, by their vectors, and by their passages.
+
+    The last are the lowest communities, of ``within``, that contain the passages of the evidence.
+    """
     texts, vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
     lists = [texts.search(topic, k=_CANDIDATES, where=within)]
     if embedder is not None and can_embed(embedder, question) and has_report_vectors(store):
         vector = question_vectors(embedder, [question])[0]
         lists.append(vectors.search(vector, k=_CANDIDATES, where=within))
     if evidence is not None:
-        lists.append(_votes(evidence, held, within))
+        hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]
+        around = held.of_chunks([hit.chunk.id for hit in hits])
+        votes: defaultdict[str, float] = defaultdict(float)
+        for hit in hits:
+            inside = around.get(hit.chunk.id, ())
+            for lowest in [key for key in inside if within is None or key in within][-1:]:
+                votes[lowest] += hit.score
+        lists.append(ranked_scores(votes, len(votes)))
     return lists
-
-
-def _fuse_ranks(lists: Iterable[Sequence[Scored]]) -> list[Scored]:
-    scores: defaultdict[str, float] = defaultdict(float)
-    for found in lists:
-        for rank, item in enumerate(found, start=1):
-            scores[item.id] += 1.0 / (_RANK_OFFSET + rank)
-    return [Scored(i, scores[i]) for i in sorted(scores, key=lambda i: (-scores[i], i))]
-
-
-def _votes(
-    evidence: Evidence, held: CommunityStore, within: Collection[str] | None
-) -> list[Scored]:
-    """Return the lowest communities, of ``within``, that contain the passages found."""
-    hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]
-    around = held.of_chunks([hit.chunk.id for hit in hits])
-    votes: defaultdict[str, float] = defaultdict(float)
-    for hit in hits:
-        allowed = [key for key in around.get(hit.chunk.id, ()) if within is None or key in within]
-        for lowest in allowed[-1:]:
-            votes[lowest] += hit.score
-    return [Scored(i, votes[i]) for i in sorted(votes, key=lambda i: (-votes[i], i))]
 
 
 def _largest(held: CommunityStore, most: int) -> list[Scored]:
@@ -169,35 +200,6 @@ def _largest(held: CommunityStore, most: int) -> list[Scored]:
 
 def _by_extent(community: Community) -> tuple[int, str]:
     return -(community.size + len(community.chunk_ids)), community.id
-
-
-def _without_overlap(ranked: Sequence[Scored], held: CommunityStore) -> list[Scored]:
-    """Remove communities that are inside or around a better one."""
-    above = _ancestors([item.id for item in ranked], held.parents())
-    kept: list[Scored] = []
-    for item in ranked:
-        if item.id in above and not any(
-            item.id in above[other.id] or other.id in above[item.id] for other in kept
-        ):
-            kept.append(item)
-    return kept
-
-
-def _ancestors(
-    community_ids: Iterable[str], parents: Mapping[str, str | None]
-) -> dict[str, list[str]]:
-    """Return the ancestors of each community, nearest first; missing communities are absent."""
-    result: dict[str, list[str]] = {}
-    for identifier in community_ids:
-        if identifier not in parents:
-            continue
-        chain: list[str] = []
-        parent = parents[identifier]
-        while parent is not None and parent not in chain:
-            chain.append(parent)
-            parent = parents.get(parent)
-        result[identifier] = chain
-    return result
 
 
 _WHOLE = re.compile(

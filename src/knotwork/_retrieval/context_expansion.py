@@ -1,4 +1,4 @@
-"""Retrievers that return more, or less, text around each hit of another retriever.
+"""Context policies: what text around each hit of another retriever is returned, and which ranks.
 
 Sentence windows, siblings in a section, parent chunks, and whole sections of which most was found
 (bottom-up, also called auto-merging).
@@ -12,29 +12,27 @@ nearest to the mean of all (Radev et al., centroid-based summarization, 2004).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from knotwork._inference.embedder import to_similarity
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities
+from knotwork._retrieval.options import Bounds, Positive, Whole, bounded
 from knotwork._retrieval.passage_reader import (
     PassageReader,
-    chunk_ids_of,
     drop_overlaps,
-    group_hits,
+    lift_hit,
     merge_hits,
-    replace_hits,
 )
 from knotwork._retrieval.question import can_embed, question_vectors
-from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion, WrappingRetriever
-from knotwork._stores.base import FloatMatrix
+from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ConfigError
-from knotwork.records import Chunk, Evidence, Hit, Query, Section, Span
+from knotwork.records import Chunk, Evidence, Hit, Section, Span
 
 
 class SentenceWindowRetriever(ExpandingRetriever):
@@ -46,33 +44,26 @@ class SentenceWindowRetriever(ExpandingRetriever):
 
     name = "sentence_window"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        size: int = 3
-
-        def __post_init__(self) -> None:
-            if self.size < 0:
-                raise ConfigError(f"`size` is `{self.size}`, but must be at least 0 sentences.")
+        size: Whole = 3
 
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.size)
-        passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
         return drop_overlaps(self._window(hit, passages) for hit in evidence.hits), ()
 
     def _window(self, hit: Hit, passages: PassageReader) -> Hit:
         if not hit.sentences or hit.matched:
             return hit  # without a best sentence, or already cut by another retriever
-        best = hit.sentences[0][0]
-        near = passages.around(hit.chunk, reach=self.options.size)
+        best, size = hit.sentences[0][0], self.options.size
+        near = passages.around(hit.chunk, reach=size)
         sentences = sorted({span for chunk in near for span in chunk.sentences})
         if best not in sentences:
             return hit
         place = sentences.index(best)
-        around = sentences[max(place - self.options.size, 0) : place + self.options.size + 1]
+        around = sentences[max(place - size, 0) : place + size + 1]
         window = Span(around[0].start, max(span.end for span in around))
         return merge_hits([hit], passages.cut(hit.chunk, window, sentences))
 
@@ -87,42 +78,31 @@ class SiblingsRetriever(ExpandingRetriever):
     name = "siblings"
     hits_per_passage = 2  # neighbours that are both found are merged
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        reach: int = 2
-        tokens: int = 800
-
-        def __post_init__(self) -> None:
-            if self.reach < 0 or self.tokens < 1:
-                raise ConfigError("`reach` must be at least 0 chunks, and `tokens` at least 1.")
+        reach: Whole = 2
+        tokens: Positive = 800
 
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
-        passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.reach)
-        passages.read_documents([hit.chunk.document_id for hit in evidence.hits])
         reach, tokens = self.options.reach, self.options.tokens
+        passages.read_around([hit.chunk for hit in evidence.hits], reach=reach)
         return drop_overlaps(
             add_siblings(hit, passages, reach=reach, tokens=tokens) for hit in evidence.hits
         ), ()
 
 
 def add_siblings(hit: Hit, passages: PassageReader, *, reach: int, tokens: int) -> Hit:
-    """Return a hit with its neighbours; a parent, and what was widened before, stays as it is."""
-    if hit.chunk.is_parent or hit.matched:
-        return hit
-    beside = siblings_of(hit.chunk, passages, reach=reach, tokens=tokens)
-    return merge_hits([hit], passages.join(hit.chunk, beside))
+    """Return a hit with its neighbours in the section, with at most ``tokens`` together.
 
-
-def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: int) -> list[Chunk]:
-    """Return the chunk and its neighbours in the section, in order, with at most ``tokens``
-    together.
+    A parent, and what was widened before, stays as it is.
     """
+    chunk = hit.chunk
+    if chunk.is_parent or hit.matched:
+        return hit
     near = {c.ordinal: c for c in passages.around(chunk, reach=reach)}
-    kept = {chunk.ordinal: chunk}
+    kept = [chunk]
     left = tokens - count_tokens(chunk.text)
     open_ends = {1, -1}
     for distance in range(1, reach + 1):
@@ -133,9 +113,9 @@ def siblings_of(chunk: Chunk, passages: PassageReader, *, reach: int, tokens: in
                 continue
             left -= count_tokens(neighbour.text)
             if left < 0:
-                return [kept[ordinal] for ordinal in sorted(kept)]
-            kept[neighbour.ordinal] = neighbour
-    return [kept[ordinal] for ordinal in sorted(kept)]
+                return merge_hits([hit], passages.join(chunk, kept))
+            kept.append(neighbour)
+    return merge_hits([hit], passages.join(chunk, kept))
 
 
 class ParentChildRetriever(ExpandingRetriever):
@@ -149,30 +129,36 @@ class ParentChildRetriever(ExpandingRetriever):
     name = "parent_child"
     hits_per_passage = 3  # several may have the same parent
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        tokens: int = 800
+        tokens: Positive = 800
 
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
-        found = passages.chunks(chunk_ids_of(evidence.hits))
+        found = passages.chunks([hit.chunk.id for hit in evidence.hits])
         parents = passages.chunks(sorted({c.parent_id for c in found.values() if c.parent_id}))
-        home = {i: c.parent_id for i, c in found.items() if c.parent_id in parents and c.parent_id}
-        alone = [hit.chunk for hit in evidence.hits if hit.chunk.id not in home]
+        groups: defaultdict[str, list[Hit]] = defaultdict(list)
+        for hit in evidence.hits:
+            home = found[hit.chunk.id].parent_id if hit.chunk.id in found else None
+            groups[home if home in parents and home else hit.chunk.id].append(hit)
         tokens = self.options.tokens
         reach = max(1, tokens // 100)
+        alone = [hits[0].chunk for key, hits in groups.items() if key not in parents]
         passages.read_around(alone, reach=reach)
-        passages.read_documents([chunk.document_id for chunk in alone])
-        hits = [
+        return drop_overlaps(
             merge_hits(group, parents[key])
             if key in parents
             else add_siblings(group[0], passages, reach=reach, tokens=tokens)
-            for key, group in group_hits(evidence.hits, home).items()
-        ]
-        return drop_overlaps(hits), ()
+            for key, group in groups.items()
+        ), ()
+
+
+def _by_document(hits: Iterable[Hit]) -> dict[str, list[Hit]]:
+    found: dict[str, list[Hit]] = {}
+    for hit in hits:
+        found.setdefault(hit.chunk.document_id, []).append(hit)
+    return found
 
 
 FEWEST_HITS_OF_SECTION = 2
@@ -183,9 +169,10 @@ _LONGEST_TOKEN = 12
 
 
 class BottomUpRetriever(ExpandingRetriever):
-    """Replaces the hits of another retriever by their section if most of its text was found.
+    """Replaces the hits of another retriever by the section that contains them if most of it was
+    found.
 
-    From parent chunks up the section tree, a node replaces its hits if they cover ``share`` of its
+    From the leaves of the section tree, a node replaces its hits if they cover ``share`` of its
     characters and it has at most ``tokens``. This follows the auto-merging retrievers of
     hierarchical indexes, but measures covered text in place of covered children, so no other chunk
     of a section must be read.
@@ -194,23 +181,15 @@ class BottomUpRetriever(ExpandingRetriever):
     name = "bottom_up"
     hits_per_passage = 3  # merging leaves few
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        share: float = 0.5
-        tokens: int = 1200
-
-        def __post_init__(self) -> None:
-            if not 0 < self.share <= 1 or self.tokens < 1:
-                raise ConfigError("`share` must be above 0 and at most 1, and `tokens` at least 1.")
+        share: Annotated[float, Bounds(0, 1, is_open=True)] = 0.5
+        tokens: Positive = 1200
 
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
-        by_document: dict[str, list[Hit]] = {}
-        for hit in drop_overlaps(evidence.hits):
-            by_document.setdefault(hit.chunk.document_id, []).append(hit)
+        by_document = _by_document(drop_overlaps(evidence.hits))
         several = [key for key, hits in by_document.items() if len(hits) >= FEWEST_HITS_OF_SECTION]
         passages.read_sections(several)
         passages.read_documents(several)
@@ -229,13 +208,14 @@ class BottomUpRetriever(ExpandingRetriever):
             return hits
         for span, chunk in self._nodes(document_id, hits, passages):
             inside = [hit for hit in hits if span.contains(hit.chunk.span)]
-            if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < self.options.share * (
-                span.end - span.start
-            ):
+            least = self.options.share * (span.end - span.start)
+            if len(inside) < FEWEST_HITS_OF_SECTION or _covered(inside) < least:
                 continue
             best = max(inside, key=lambda hit: (hit.score, hit.chunk.id))
             ranked = [best, *(hit for hit in inside if hit is not best)]
-            passage = chunk or passages.cut(best.chunk, span, self._sentences(best, span, passages))
+            passage = chunk or passages.cut(
+                best.chunk, span, _sentences_around(best.chunk, span, passages)
+            )
             hits = [hit for hit in hits if hit not in inside]
             hits.append(merge_hits(ranked, passage))
         return hits
@@ -256,19 +236,18 @@ class BottomUpRetriever(ExpandingRetriever):
             if count_tokens(text[span.start : span.end]) <= self.options.tokens:
                 yield span, chunk
 
-    def _sentences(self, best: Hit, span: Span, passages: PassageReader) -> list[Span]:
-        """Return the sentences of the chunks around a hit that overlap a span."""
-        found: dict[Span, None] = {}
-        for direction in (-1, 1):
-            ordinal = best.chunk.ordinal
-            while near := passages.leaves(best.chunk.document_id, ordinal, ordinal):
-                if near[0].span.end <= span.start or near[0].span.start >= span.end:
-                    break
-                found |= dict.fromkeys(near[0].sentences)
-                ordinal += direction
-                if ordinal < 0:
-                    break
-        return list(found)
+
+def _sentences_around(chunk: Chunk, span: Span, passages: PassageReader) -> list[Span]:
+    """Return the sentences of the chunks around one that overlap a span."""
+    found: dict[Span, None] = {}
+    for direction in (-1, 1):
+        ordinal = chunk.ordinal
+        while ordinal >= 0 and (near := passages.leaves(chunk.document_id, ordinal, ordinal)):
+            if near[0].span.end <= span.start or near[0].span.start >= span.end:
+                break
+            found |= dict.fromkeys(near[0].sentences)
+            ordinal += direction
+    return list(found)
 
 
 def _covered(hits: Sequence[Hit]) -> int:
@@ -299,26 +278,18 @@ class TopDownRetriever(ExpandingRetriever):
     name = "top_down"
     fewest_hits = 100  # that count as evidence for their sections
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        documents: int = 5
-        sections: int = 3
+        documents: Positive = 5
+        sections: Positive = 3
         lift: float = 0.2
         titles: float = 0.3
-
-        def __post_init__(self) -> None:
-            if self.documents < 1 or self.sections < 1:
-                raise ConfigError("`documents` and `sections` must be at least 1.")
 
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         asked = frozenset(reading_of(evidence.query.text).terms)
-        by_document: dict[str, list[Hit]] = {}
-        for hit in evidence.hits:
-            by_document.setdefault(hit.chunk.document_id, []).append(hit)
+        by_document = _by_document(evidence.hits)
         roots = {
             document_id: self._gather(hits, hits[0].chunk.document_title, asked)
             for document_id, hits in by_document.items()
@@ -328,15 +299,15 @@ class TopDownRetriever(ExpandingRetriever):
         passages.read_sections(entered)
         lifts: dict[str, float] = {}
         for document_id in entered:
-            hits = by_document[document_id]
-            sections = passages.sections(document_id)
+            sections, hits = passages.sections(document_id), by_document[document_id]
             start = [roots[document_id] / highest]
             lifts |= self._descend(sections, hits, start, highest, asked)
         trace = []
         for document_id in entered[:DOCUMENTS_IN_TRACE]:
             title = by_document[document_id][0].chunk.document_title
             trace.append(f"Entered “{title or passages.document(document_id).uri}”.")
-        hits = [self._lifted(hit, lifts.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
+        lift = self.options.lift
+        hits = [lift_hit(h, lift * lifts.get(h.chunk.id, 0.0), "sections") for h in evidence.hits]
         return hits, trace
 
     def _gather(self, hits: Sequence[Hit], title: str, asked: Collection[str]) -> float:
@@ -362,7 +333,13 @@ class TopDownRetriever(ExpandingRetriever):
         while open_nodes:
             node, inside, values = open_nodes.pop()
             lifts |= {hit.chunk.id: sum(values) / len(values) for hit in inside}
-            found = self._below(children.get(node.id, []), inside, asked)
+            found = []
+            for below in children.get(node.id, []):
+                span = below.span
+                held = [h for h in inside if span.start <= h.chunk.span.start < span.end]
+                if held:
+                    found.append((below, held, self._gather(held, below.title, asked)))
+            found.sort(key=lambda item: (-item[2], item[0].id))
             for child, held, value in found[: self.options.sections]:
                 open_nodes.append((child, held, [*values, value / highest]))
             for _, held, _ in found[self.options.sections :]:
@@ -370,27 +347,6 @@ class TopDownRetriever(ExpandingRetriever):
                     lifts.pop(hit.chunk.id, None)
         return lifts
 
-    def _below(
-        self, sections: Sequence[Section], hits: Sequence[Hit], asked: Collection[str]
-    ) -> list[tuple[Section, list[Hit], float]]:
-        """Return subsections with their hits and their evidence, best first."""
-        found = []
-        for section in sections:
-            held = [
-                hit for hit in hits if section.span.start <= hit.chunk.span.start < section.span.end
-            ]
-            if held:
-                found.append((section, held, self._gather(held, section.title, asked)))
-        return sorted(found, key=lambda item: (-item[2], item[0].id))
-
-    def _lifted(self, hit: Hit, value: float) -> Hit:
-        gain = self.options.lift * value
-        scores: Mapping[str, float] = hit.scores | {"sections": gain}
-        return replace(hit, score=hit.score + gain, scores=dict(scores))
-
-
-SUMMARIES_HITS = 60
-"""Hits of the base retriever whose groups have their summaries read."""
 
 REPORTS_READ = 8
 SECTIONS_READ = 12
@@ -407,7 +363,7 @@ class GroupSummary:
     chunk_ids: frozenset[str]
 
 
-class SummariesRetriever(WrappingRetriever):
+class SummariesRetriever(ExpandingRetriever):
     """Raises the scores of another retriever's hits whose group has a relevant summary.
 
     ``lift`` is what the best summary adds. ``source`` is "reports" (of communities), "sections"
@@ -415,46 +371,34 @@ class SummariesRetriever(WrappingRetriever):
     """
 
     name = "summaries"
+    fewest_hits = 60  # whose groups have their summaries read
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
         lift: float = 0.1
         source: str = "auto"
 
     options: Options
 
-    def retrieve(self, query: Query) -> Evidence:
-        """Return chunks by their own score and that of their group's summary."""
-        evidence = self._base.retrieve(Query(query.text, max(SUMMARIES_HITS, query.k)))
-        summaries = self._summaries(query, evidence)
-        values: dict[str, float] = {}
-        for summary in summaries:
-            for chunk_id in summary.chunk_ids:
-                values[chunk_id] = max(summary.value, values.get(chunk_id, 0.0))
-        hits = [self._lifted(hit, values.get(hit.chunk.id, 0.0)) for hit in evidence.hits]
-        trace = [f"Looked into “{summary.title}”." for summary in summaries[:3]]
-        done = replace_hits(evidence, hits, query=query, retriever=self.name)
-        return replace(done, trace=(*evidence.trace, *trace))
-
-    def _lifted(self, hit: Hit, value: float) -> Hit:
-        gain = self.options.lift * value
-        return replace(hit, score=hit.score + gain, scores=hit.scores | {"summary": gain})
-
-    def _summaries(self, query: Query, evidence: Evidence) -> list[GroupSummary]:
-        """Return the summaries relevant to the question, best first."""
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         found: list[GroupSummary] = []
         if self.options.source in {"auto", "reports"}:
-            found = self._reports(query, evidence)
+            found = self._reports(evidence)
         if not found and self.options.source in {"auto", "sections"}:
-            found = self._sections(query, evidence)
-        return sorted(found, key=lambda s: (-s.value, s.title, min(s.chunk_ids)))
+            found = self._sections(evidence, passages)
+        found.sort(key=lambda s: (-s.value, s.title, min(s.chunk_ids)))
+        values: dict[str, float] = {}
+        for summary in found:
+            for chunk_id in summary.chunk_ids:
+                values[chunk_id] = max(summary.value, values.get(chunk_id, 0.0))
+        lift = self.options.lift
+        hits = [lift_hit(h, lift * values.get(h.chunk.id, 0.0), "summary") for h in evidence.hits]
+        return hits, [f"Looked into “{summary.title}”." for summary in found[:3]]
 
-    def _reports(self, query: Query, evidence: Evidence) -> list[GroupSummary]:
+    def _reports(self, evidence: Evidence) -> list[GroupSummary]:
         held = self._store.capabilities.communities
         ranked = find_communities(
-            query.text,
+            evidence.query.text,
             store=self._store,
             evidence=evidence,
             embedder=self._embedder,
@@ -477,46 +421,31 @@ class SummariesRetriever(WrappingRetriever):
             if item.id in inside
         ]
 
-    def _sections(self, query: Query, evidence: Evidence) -> list[GroupSummary]:
-        embedder = self._embedder
-        if not evidence.hits or embedder is None or not can_embed(embedder, query.text):
+    def _sections(self, evidence: Evidence, passages: PassageReader) -> list[GroupSummary]:
+        embedder, text = self._embedder, evidence.query.text
+        if not evidence.hits or embedder is None or not can_embed(embedder, text):
             return []
-        vector = question_vectors(embedder, [query.text])[0]
-        passages = PassageReader(self._store)
-        first_hits: dict[str, Hit] = {}
+        question = question_vectors(embedder, [text])[0]
+        first_hits: dict[str, Chunk] = {}
         for hit in evidence.hits:
-            first_hits.setdefault(hit.chunk.section_id, hit)
-        first = [hit.chunk for hit in list(first_hits.values())[:SECTIONS_READ]]
-        with self._store.reading():
-            passages.read_around(first, reach=CHUNKS_OF_SECTION // 2)
-            near = [passages.around(chunk, reach=CHUNKS_OF_SECTION // 2) for chunk in first]
-            groups = [
-                [c for c in around if c.section_id == chunk.section_id]
-                for chunk, around in zip(first, near, strict=True)
-            ]
-            groups = [inside for inside in groups if len(inside) > 1]
-            ids = dict.fromkeys(chunk.id for inside in groups for chunk in inside)
-            vectors = self._store.vectors("sentence").get(ids)
-        found = [self._sum_up(inside, vectors, vector, embedder=embedder.name) for inside in groups]
+            first_hits.setdefault(hit.chunk.section_id, hit.chunk)
+        first, reach = list(first_hits.values())[:SECTIONS_READ], CHUNKS_OF_SECTION // 2
+        passages.read_around(first, reach=reach)
+        near = {chunk.section_id: passages.around(chunk, reach=reach) for chunk in first}
+        groups = [[c for c in near[i] if c.section_id == i] for i in near]
+        groups = [inside for inside in groups if len(inside) > 1]
+        vectors = self._store.vectors("sentence").get(
+            dict.fromkeys(chunk.id for inside in groups for chunk in inside)
+        )
+        found = []
+        for inside in groups:
+            rows = [vectors[chunk.id] for chunk in inside if len(vectors.get(chunk.id, ()))]
+            if rows:
+                sentences = np.concatenate(rows)
+                central = np.argsort(-(sentences @ sentences.mean(axis=0)), kind="stable")
+                cosines = sentences[central[:CENTRAL_SENTENCES]] @ question
+                value = float(np.clip(to_similarity(float(cosines.mean()), embedder.name), 0, 1))
+                leading = inside[0]
+                title = (*leading.headings, leading.document_title or leading.text[:40])[-1]
+                found.append(GroupSummary(title, value, frozenset(c.id for c in inside)))
         return [summary for summary in found if summary.value > 0]
-
-    def _sum_up(
-        self,
-        chunks: Sequence[Chunk],
-        vectors: Mapping[str, FloatMatrix],
-        question: FloatMatrix,
-        *,
-        embedder: str,
-    ) -> GroupSummary:
-        """Return the mean similarity of the chunks' central sentences to the question."""
-        ids = [chunk.id for chunk in chunks]
-        rows = [vectors[i] for i in ids if len(vectors.get(i, ()))]
-        first = chunks[0]
-        title = (*first.headings, first.document_title or first.text[:40])[-1]
-        if not rows:
-            return GroupSummary(title, 0.0, frozenset(ids))
-        sentences = np.concatenate(rows)
-        central = np.argsort(-(sentences @ sentences.mean(axis=0)), kind="stable")
-        cosines = sentences[central[:CENTRAL_SENTENCES]] @ question
-        nearest = to_similarity(float(cosines.mean()), embedder)
-        return GroupSummary(title, float(np.clip(nearest, 0.0, 1.0)), frozenset(ids))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from knotwork._retrieval.chunk_entities import read_merged_entities_of
+from knotwork._retrieval.chunk_entities import entities_in_order, read_merged_entities_of
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
@@ -204,18 +204,13 @@ def _by_words(store: Store, name: str) -> str | None:
     wanted = set(terms(name))
     if not wanted:
         return None
-    hits = store.texts("entity").search(name, k=_TEXT_HITS)
-    entities = store.graph.entities([hit.id for hit in hits])
-    for hit in hits:
-        if hit.id in entities and wanted <= set(terms(entities[hit.id].name)):
-            return hit.id
-    return None
+    found = entities_in_order(store.texts("entity").search(name, k=_TEXT_HITS), store)
+    return next((key for key, e in found.items() if wanted <= set(terms(e.name))), None)
 
 
 def _suggest_names(store: Store, name: str) -> list[str]:
-    hits = store.texts("entity").search(name, k=_MOST_SUGGESTIONS)
-    entities = store.graph.entities([hit.id for hit in hits])
-    by_words = [entities[hit.id].name for hit in hits if hit.id in entities]
+    found = entities_in_order(store.texts("entity").search(name, k=_MOST_SUGGESTIONS), store)
+    by_words = [entity.name for entity in found.values()]
     known = {node.name for node in store.graph.find(label=Label.ENTITY, limit=_SCANNED_NAMES)}
     by_letters = get_close_matches(name, known, n=_MOST_SUGGESTIONS)
     return list(dict.fromkeys([*by_letters, *by_words]))[:_MOST_SUGGESTIONS]

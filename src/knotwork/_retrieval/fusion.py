@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.options import OneOf, bounded
 from knotwork._retrieval.passage_reader import drop_overlaps, merge_hits
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import ConfigError
 from knotwork.records import Evidence, Hit, Query
 
 FUSION_DEPTH = 50
@@ -31,11 +33,9 @@ class FusedRetriever:
 
     name = "fuse"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
-        by: str = "scores"
+        by: Annotated[str, OneOf(FUSION_METHODS, "way to fuse")] = "scores"
         tokens: int = 0
 
     def __init__(
@@ -47,8 +47,6 @@ class FusedRetriever:
         options = options or self.Options()
         if not parts:
             raise ConfigError("A fusion needs at least one retriever.")
-        if options.by not in FUSION_METHODS:
-            raise UnknownName("way to fuse", options.by, FUSION_METHODS)
         self._parts = list(zip(_labels(r.name for _, r in parts), parts, strict=True))
         self._by = options.by
         self._tokens = options.tokens

@@ -32,13 +32,7 @@ from knotwork._stores.base import Scored, Store
 from knotwork._text.terms import content_terms
 from knotwork.records import Chunk, Entity, Evidence, Query, Step
 
-
-@dataclass(frozen=True, slots=True)
-class _NamedEntities:
-    """A chunk's score for being about an entity that the question names."""
-
-    score: float
-    name: str
+_UNNAMED = (0.0, "")
 
 
 class GraphRetriever(QuestionRetriever):
@@ -69,7 +63,7 @@ class GraphRetriever(QuestionRetriever):
         pool = list(dict.fromkeys([*pool, *own_pages]))
         features = ChunkFeatures(question, self._store, text, weights=self.weights)
         features.fetch(pool)
-        seeds = {i: features[i].base + _score(named, i) for i in pool}
+        seeds = {i: features[i].base + named.get(i, _UNNAMED)[0] for i in pool}
         bridges = build_bridges(question, seeds, features, self._store, self.weights)
         scores, parts = self._combine(pool, named, bridges, features)
         ranked = rank(scores, query.k)
@@ -80,7 +74,7 @@ class GraphRetriever(QuestionRetriever):
             parts,
             features,
             self._store,
-            seeds={i: (found.name,) for i, found in named.items()},
+            seeds={i: (name,) for i, (_, name) in named.items()},
             paths={
                 i: (_step(bridge, bridges),)
                 for i, bridge in bridges.into.items()
@@ -88,21 +82,22 @@ class GraphRetriever(QuestionRetriever):
             },
         )
 
-    def _named(self, question: Question) -> dict[str, _NamedEntities]:
-        best: dict[str, _NamedEntities] = {}
+    def _named(self, question: Question) -> dict[str, tuple[float, str]]:
+        """Return the score of chunks for being about an entity of the question, and its name."""
+        best: dict[str, tuple[float, str]] = {}
         factor = self.weights.link.named * link_factor(question, self.weights)
         for link in question.links:
             shares = spread(link.about, self.weights.link.spread)
             for item, share in zip(link.about, shares, strict=True):
                 score = factor * link.weight * item.score * share
-                if item.id not in best or score > best[item.id].score:
-                    best[item.id] = _NamedEntities(score, link.entity.name)
+                if item.id not in best or score > best[item.id][0]:
+                    best[item.id] = score, link.entity.name
         return best
 
     def _combine(
         self,
         pool: list[str],
-        named: Mapping[str, _NamedEntities],
+        named: Mapping[str, tuple[float, str]],
         bridges: Bridges,
         features: ChunkFeatures,
     ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
@@ -110,7 +105,7 @@ class GraphRetriever(QuestionRetriever):
         own: dict[str, float] = {}
         parts: dict[str, dict[str, float]] = {}
         for identifier in dict.fromkeys([*pool, *bridges.into]):
-            direct = _score(named, identifier)
+            direct = named.get(identifier, _UNNAMED)[0]
             bridge = bridges.into.get(identifier)
             over = bridge.score if bridge else 0.0
             support = self.weights.bridge.support * bridges.support.get(identifier, 0.0)
@@ -129,10 +124,6 @@ class GraphRetriever(QuestionRetriever):
             parts[nearest]["nearest"] = above - scores[nearest]
             scores[nearest] = above
         return scores, parts
-
-
-def _score(named: Mapping[str, _NamedEntities], identifier: str) -> float:
-    return named[identifier].score if identifier in named else 0.0
 
 
 def _step(bridge: Bridge, bridges: Bridges) -> Step:

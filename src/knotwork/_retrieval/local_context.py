@@ -209,7 +209,10 @@ class _FactReader:
         }
         chunk_ids = {chunk for found in nearest.values() for chunk in found}
         supports = _SupportReader(self._store, chunk_ids, self._merged)
-        contributions = self._read_contributions(chunk_ids)
+        contributions: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
+        for chunk, extracted in self._store.graph.relations(chunk_ids).items():
+            for one in extracted:
+                contributions[chunk, one.source, one.relation, one.target].append(one)
         facts = []
         for key, edges in lines.items():
             source, relation, target = key
@@ -255,17 +258,6 @@ class _FactReader:
             if key[0] != key[2] or source == target:
                 lines[key].append(edge)
         return lines
-
-    def _read_contributions(
-        self, chunk_ids: Collection[str]
-    ) -> defaultdict[tuple[str, ...], list[Relation]]:
-        """Return relations as extracted, by chunk, source, relation and target."""
-        contributions: defaultdict[tuple[str, ...], list[Relation]] = defaultdict(list)
-        for chunk, relations in self._store.graph.relations(chunk_ids).items():
-            for relation in relations:
-                key = chunk, relation.source, relation.relation, relation.target
-                contributions[key].append(relation)
-        return contributions
 
     def _worth(self, line: str, ends: Sequence[str], worths: Mapping[str, float]) -> float:
         between = [worths[end] for end in ends if end in worths]

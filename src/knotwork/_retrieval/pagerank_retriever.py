@@ -103,16 +103,14 @@ class PageRankRetriever(QuestionRetriever):
         edges: dict[tuple[str, str], float] = {}
         for identifier, found in self._store.graph.about(kept, fan=self._walk.fan).items():
             for item in found:
-                edges[item.id, identifier] = self._weight(item.score, rarities[identifier])
+                weight = self._walk.mention_weight + item.score
+                edges[item.id, identifier] = weight * rarities[identifier]
         for chunk_id, found_mentions in mentions.items():
             for mention in found_mentions:
                 if mention.entity_id in rarities:
-                    weight = self._weight(mention.about, rarities[mention.entity_id])
-                    edges[chunk_id, mention.entity_id] = weight
+                    weight = self._walk.mention_weight + mention.about
+                    edges[chunk_id, mention.entity_id] = weight * rarities[mention.entity_id]
         return edges
-
-    def _weight(self, about: float, rarity: float) -> float:
-        return (self._walk.mention_weight + about) * rarity
 
 
 def _adjacency(

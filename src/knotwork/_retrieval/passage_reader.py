@@ -41,7 +41,8 @@ class PassageReader:
             self._sections |= {i: found.get(i, []) for i in missing}
 
     def read_around(self, chunks: Collection[Chunk], *, reach: int) -> None:
-        """Read the leaf chunks near these chunks at once, for `around`."""
+        """Read these chunks' documents and the leaf chunks near at once, for `around` and `cut`."""
+        self.read_documents([chunk.document_id for chunk in chunks])
         self._read_chunk_ids([chunk.document_id for chunk in chunks])
         self.chunks(
             identifier
@@ -143,18 +144,17 @@ def _overlap(one: Chunk, other: Chunk) -> bool:
     return a.contains(b) or b.contains(a)
 
 
-def group_hits(hits: Iterable[Hit], key: Mapping[str, str]) -> dict[str, list[Hit]]:
-    """Return hits grouped by ``key`` of their chunk id, or by the chunk id itself if ``key`` lacks
-    it.
-
-    Groups and their hits keep the given order.
-    """
-    groups: dict[str, list[Hit]] = {}
-    for hit in hits:
-        groups.setdefault(key.get(hit.chunk.id, hit.chunk.id), []).append(hit)
-    return groups
+def lift_hit(hit: Hit, gain: float, part: str) -> Hit:
+    """Return a hit with a gain in its score, named ``part`` in its scores."""
+    return replace(hit, score=hit.score + gain, scores={**hit.scores, part: gain})
 
 
-def chunk_ids_of(hits: Iterable[Hit]) -> Collection[str]:
-    """Return the ids of the chunks of hits, in order."""
-    return [hit.chunk.id for hit in hits]
+def raise_hits(
+    evidence: Evidence, gains: Mapping[str, float], *, part: str, store: Store
+) -> tuple[Hit, ...]:
+    """Return the best hits after the chunks in ``gains`` have gained, found before or not."""
+    known = {hit.chunk.id: hit for hit in evidence.hits}
+    chunks = store.documents.chunks([i for i in gains if i not in known])
+    hits = [*known.values(), *(Hit(chunk, 0.0) for chunk in chunks.values())]
+    raised = (lift_hit(h, gains[h.chunk.id], part) if h.chunk.id in gains else h for h in hits)
+    return tuple(sorted(raised, key=lambda h: (-h.score, h.chunk.id))[: evidence.query.k])

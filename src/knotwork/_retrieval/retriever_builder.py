@@ -8,7 +8,7 @@ after another retriever it expands what that one found.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 MOST_SEARCHES = 64
 """Searches per question, at most: a specification from outside must not keep a service busy."""
 
+_Inputs = Mapping[str, Any]
+"""The store and the models that retrievers are built with."""
+
 _TYPE_NAMES: Mapping[type, str] = {
     int: "a whole number",
     float: "a number",
@@ -75,7 +78,13 @@ def build_retriever(
     specification or value, MissingCapability if the store lacks a part that the retriever needs,
     and RetrievalError if a required embedder or model is missing.
     """
-    inputs = _Inputs(store, embedder, model, reranker, translator)
+    inputs: _Inputs = {
+        "store": store,
+        "embedder": embedder,
+        "model": model,
+        "reranker": reranker,
+        "translator": translator,
+    }
     if name == AUTO or name in RETRIEVERS:
         return _build_named(name, inputs, options or {})
     if options or not (is_expression(name) or name in STEPS):
@@ -89,17 +98,6 @@ def build_retriever(
             fix="Remove steps before retrievers, or remove retrievers.",
         )
     return _SpecificationBuilder(name, inputs).build(tree)
-
-
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """The store and the models that retrievers are built with."""
-
-    store: Store
-    embedder: Embedder | None
-    model: ChatModel | None
-    reranker: Reranker | None
-    translator: str | Translator
 
 
 class ComposedRetriever:
@@ -230,7 +228,7 @@ def _build_named(
     name: str, inputs: _Inputs, options: Mapping[str, object], base: Retriever | None = None
 ) -> Retriever:
     """Build a retriever of the registry. Raises MissingCapability if the store cannot serve it."""
-    return _construct(resolve_auto(name, inputs.store), RETRIEVERS, inputs, options, base)
+    return _construct(resolve_auto(name, inputs["store"]), RETRIEVERS, inputs, options, base)
 
 
 _NEEDED = {
@@ -253,13 +251,7 @@ def _construct(
 ) -> Retriever:
     """Create a retriever or step from what its constructor declares to take."""
     target = parts.load(name)
-    offered: dict[str, object] = {
-        "store": inputs.store,
-        "embedder": inputs.embedder,
-        "model": inputs.model,
-        "reranker": inputs.reranker,
-        "translator": inputs.translator,
-    }
+    offered = dict(inputs)
     for required in sorted(required_parameters(target)):
         if required in _NEEDED and offered[required] is None:
             what, fix = _NEEDED[required]

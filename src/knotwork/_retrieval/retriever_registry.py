@@ -1,11 +1,13 @@
 """The registries of retrievers and steps, and which of them may call a model.
 
-To add a retriever or step, write its class and one entry here. Its class is imported when it is
+To add a retriever or step, write its class and one row here. Its class is imported when it is
 first built, so listing the names imports no retriever. The parameters of its constructor decide
 what it is given: see `build_retriever`.
 """
 
 from __future__ import annotations
+
+import re
 
 from knotwork._registry import Entry, Registry, takes
 from knotwork._retrieval.base import Retriever, RetrieverStep
@@ -22,166 +24,85 @@ the relations of the imported graph very likely lead to an answer."""
 FUSE = "fuse"
 """The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
-_RETRIEVERS = (
-    Entry(
-        "bm25",
-        "knotwork._retrieval.basic_retrievers:Bm25Retriever",
-        "passages with the question's words (BM25)",
-    ),
-    Entry(
-        "dense",
-        "knotwork._retrieval.basic_retrievers:DenseRetriever",
-        "passages with vectors near the question's",
-        needs=frozenset({"embedder"}),
-    ),
-    Entry(
-        "hybrid",
-        "knotwork._retrieval.basic_retrievers:HybridRetriever",
-        "words and vectors in one weighted score",
-    ),
-    Entry(
-        "graph",
-        "knotwork._retrieval.graph_retriever:GraphRetriever",
-        "hybrid, plus named entities and bridges between passages",
-    ),
-    Entry(
-        "pagerank",
-        "knotwork._retrieval.pagerank_retriever:PageRankRetriever",
-        "passages by personalized PageRank from the question's entities",
-    ),
-    Entry(
-        "sentence_window",
-        "knotwork._retrieval.context_expansion:SentenceWindowRetriever",
-        "a few sentences around the best one of each passage",
-    ),
-    Entry(
-        "siblings",
-        "knotwork._retrieval.context_expansion:SiblingsRetriever",
-        "passages extended by their neighbours in the section",
-    ),
-    Entry(
-        "parent_child",
-        "knotwork._retrieval.context_expansion:ParentChildRetriever",
-        "the larger passages that contain the small ones found",
-    ),
-    Entry(
-        "bottom_up",
-        "knotwork._retrieval.context_expansion:BottomUpRetriever",
-        "whole sections of which most was found",
-    ),
-    Entry(
-        "top_down",
-        "knotwork._retrieval.context_expansion:TopDownRetriever",
-        "the best documents, then their best sections and passages",
-    ),
-    Entry(
-        "questions",
-        "knotwork._retrieval.basic_retrievers:QuestionsRetriever",
-        "passages by the questions they answer (index.questions)",
-    ),
-    Entry(
-        "summaries",
-        "knotwork._retrieval.context_expansion:SummariesRetriever",
-        "passages by a summary of their section or community",
-    ),
-    Entry(
-        "paths",
-        "knotwork._retrieval.paths.path_retriever:PathsRetriever",
-        "cited paths of relations from named entities to the answer",
-    ),
-    Entry(
-        "explore",
-        "knotwork._retrieval.entity.walk_retrievers:ExploreRetriever",
-        "passages along a bounded walk from the question's entities",
-    ),
-    Entry(
-        "entity_vectors",
-        "knotwork._retrieval.entity.walk_retrievers:EntityVectorRetriever",
-        "passages around the entities with the nearest vectors",
-    ),
-    Entry(
-        "graph_vector",
-        "knotwork._retrieval.entity.walk_retrievers:GraphVectorRetriever",
-        "hybrid, plus passages near the entities of the best ones",
-    ),
-    Entry(
-        "ontology",
-        "knotwork._retrieval.entity.ontology:OntologyRetriever",
-        "passages along the relations that an ontology selects",
-    ),
-    Entry(
-        "drill_down",
-        "knotwork._retrieval.entity.community_retrievers:DrillDownRetriever",
-        "from the nearest communities down to their passages",
-    ),
-    Entry(
-        "communities",
-        "knotwork._retrieval.entity.community_retrievers:CommunityReportRetriever",
-        "passages cited by the nearest community reports",
-    ),
-    Entry(
-        "cypher_templates",
-        "knotwork._retrieval.queries.cypher_templates:CypherTemplatesRetriever",
-        "rows of a graph by one of your query templates, chosen and filled",
-    ),
-    Entry(
-        "dynamic_cypher",
-        "knotwork._retrieval.queries.query_retrievers:DynamicCypherRetriever",
-        "rows of a graph by a query assembled from the question",
-    ),
-    Entry(
-        "text_to_cypher",
-        "knotwork._retrieval.queries.query_retrievers:TextToCypherRetriever",
-        "rows of a graph by a query that a language model writes",
-    ),
-    Entry(
-        "text_to_sql",
-        "knotwork._retrieval.queries.query_retrievers:TextToSqlRetriever",
-        "rows of the tables beside the index, by an SQL query",
-    ),
-)
 
-_STEPS = (
-    Entry(
-        "decompose",
-        "knotwork._retrieval.steps.decompose:Decompose",
-        "split nested and comparing questions and search for each part",
-    ),
-    Entry(
-        "expand",
-        "knotwork._retrieval.steps.query_transformation:Expand",
-        "also search for words of the best passages and for aliases",
-    ),
-    Entry(
-        "hyde",
-        "knotwork._retrieval.steps.query_transformation:Hyde",
-        "also search for a hypothetical passage that answers",
-    ),
-    Entry(
-        "rewrite",
-        "knotwork._retrieval.steps.query_transformation:Rewrite",
-        "remove polite phrases and correct the spelling",
-    ),
-    Entry(
-        "budget",
-        "knotwork._retrieval.steps.postprocessing:EvidenceBudget",
-        "keep the best passages that fit a token budget",
-    ),
-    Entry(
-        "diversify",
-        "knotwork._retrieval.steps.postprocessing:Diversify",
-        "rank passages that add something before those that repeat",
-    ),
-    Entry(
-        "prune",
-        "knotwork._retrieval.steps.postprocessing:Prune",
-        "drop weak passages, and weak sentences of the others",
-    ),
-    Entry(
-        "rerank",
-        "knotwork._retrieval.steps.postprocessing:Rerank",
-        "reorder the best passages by features, an encoder or a model",
-    ),
+def _entries(table: str) -> tuple[Entry, ...]:
+    """Return the entries of lines NAME = MODULE:CLASS NEEDS, each above its summary."""
+    rows = re.findall(r"(\w+) = (\S+) ?(\w*)\n\s+(.+)", table)
+    return tuple(
+        Entry(name, f"knotwork._retrieval.{target}", summary, needs=frozenset(needs.split()))
+        for name, target, needs, summary in rows
+    )
+
+
+_RETRIEVERS = _entries(
+    """
+bm25 = basic_retrievers:Bm25Retriever
+    passages with the question's words (BM25)
+dense = basic_retrievers:DenseRetriever embedder
+    passages with vectors near the question's
+hybrid = basic_retrievers:HybridRetriever
+    words and vectors in one weighted score
+graph = graph_retriever:GraphRetriever
+    hybrid, plus named entities and bridges between passages
+pagerank = pagerank_retriever:PageRankRetriever
+    passages by personalized PageRank from the question's entities
+sentence_window = context_expansion:SentenceWindowRetriever
+    a few sentences around the best one of each passage
+siblings = context_expansion:SiblingsRetriever
+    passages extended by their neighbours in the section
+parent_child = context_expansion:ParentChildRetriever
+    the larger passages that contain the small ones found
+bottom_up = context_expansion:BottomUpRetriever
+    whole sections of which most was found
+top_down = context_expansion:TopDownRetriever
+    the best documents, then their best sections and passages
+questions = basic_retrievers:QuestionsRetriever
+    passages by the questions they answer (index.questions)
+summaries = context_expansion:SummariesRetriever
+    passages by a summary of their section or community
+paths = paths.path_retriever:PathsRetriever
+    cited paths of relations from named entities to the answer
+explore = entity.walk_retrievers:ExploreRetriever
+    passages along a bounded walk from the question's entities
+entity_vectors = entity.walk_retrievers:EntityVectorRetriever
+    passages around the entities with the nearest vectors
+graph_vector = entity.walk_retrievers:GraphVectorRetriever
+    hybrid, plus passages near the entities of the best ones
+ontology = entity.ontology:OntologyRetriever
+    passages along the relations that an ontology selects
+drill_down = entity.community_retrievers:DrillDownRetriever
+    from the nearest communities down to their passages
+communities = entity.community_retrievers:CommunityReportRetriever
+    passages cited by the nearest community reports
+cypher_templates = queries.cypher_templates:CypherTemplatesRetriever
+    rows of a graph by one of your query templates, chosen and filled
+dynamic_cypher = queries.query_retrievers:DynamicCypherRetriever
+    rows of a graph by a query assembled from the question
+text_to_cypher = queries.query_retrievers:TextToCypherRetriever
+    rows of a graph by a query that a language model writes
+text_to_sql = queries.query_retrievers:TextToSqlRetriever
+    rows of the tables beside the index, by an SQL query
+"""
+)
+_STEPS = _entries(
+    """
+decompose = steps.decompose:Decompose
+    split nested and comparing questions and search for each part
+expand = steps.query_transformation:Expand
+    also search for words of the best passages and for aliases
+hyde = steps.query_transformation:Hyde
+    also search for a hypothetical passage that answers
+rewrite = steps.query_transformation:Rewrite
+    remove polite phrases and correct the spelling
+budget = steps.postprocessing:EvidenceBudget
+    keep the best passages that fit a token budget
+diversify = steps.postprocessing:Diversify
+    rank passages that add something before those that repeat
+prune = steps.postprocessing:Prune
+    drop weak passages, and weak sentences of the others
+rerank = steps.postprocessing:Rerank
+    reorder the best passages by features, an encoder or a model
+"""
 )
 
 RETRIEVERS: Registry[Retriever] = Registry(

@@ -177,6 +177,12 @@ class _Parser:
     def _is(self, sign: str) -> bool:
         return self._token.kind == "sign" and self._token.text == sign
 
+    def _skips(self, sign: str) -> bool:
+        """Consume the next token if it is this sign; return True if it was."""
+        found = self._is(sign)
+        self._next += found
+        return found
+
     def expect(self, wanted: str) -> _Token:
         """Consume and return the next token, which must be this sign or of this kind."""
         if self._token.kind == wanted or self._is(wanted):
@@ -192,16 +198,14 @@ class _Parser:
             )
         position = self._token.position
         stages = [self._sum(depth)]
-        while self._is(">"):
-            self._take()
+        while self._skips(">"):
             stages.append(self._sum(depth))
         return RetrieverPipeline(tuple(stages), position)
 
     def _sum(self, depth: int) -> RetrieverCall | RetrieverSum | RetrieverPipeline:
         position = self._token.position
         parts = [self._part(depth)]
-        while self._is("+"):
-            self._take()
+        while self._skips("+"):
             parts.append(self._part(depth))
         if len(parts) == 1 and parts[0][0] == 1.0:
             return parts[0][1]
@@ -215,8 +219,7 @@ class _Parser:
             if weight <= 0:
                 raise specification_error(self._text, token.position, "A weight must be above 0")
             self.expect("*")
-        if self._is("("):
-            self._take()
+        if self._skips("("):
             inner = self.expression(depth=depth + 1)
             self.expect(")")
             return weight, inner
@@ -230,10 +233,8 @@ class _Parser:
         name = self._take()
         options: dict[str, Value] = {}
         inner = None
-        if self._is("("):
-            self._take()
-            if not self._is(")"):
-                inner = self._arguments(options, depth)
+        if self._skips("(") and not self._skips(")"):
+            inner = self._arguments(options, depth)
             self.expect(")")
         return RetrieverCall(name.text, options, inner, name.position)
 
@@ -242,18 +243,16 @@ class _Parser:
         inner = None
         if not self._is_option():
             inner = self.expression(depth=depth + 1)
-            if not self._is(","):
+            if not self._skips(","):
                 return inner
-            self._take()
         while True:
             key = self.expect("name")
             self.expect("=")
             if key.text in options:
                 raise specification_error(self._text, key.position, f"`{key.text}` is given twice")
             options[key.text] = self._value()
-            if not self._is(","):
+            if not self._skips(","):
                 return inner
-            self._take()
 
     def _is_option(self) -> bool:
         following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]

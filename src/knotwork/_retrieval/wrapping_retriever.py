@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
@@ -13,9 +13,10 @@ from knotwork._retrieval.base import ConfiguredRetriever, Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.passage_reader import PassageReader, replace_hits
 from knotwork._stores.base import Store
-from knotwork.errors import RetrievalError
+from knotwork.errors import ModelError, RetrievalError
 from knotwork.records import Evidence, Hit, Query
 
+T = TypeVar("T")
 Expansion = tuple[Iterable[Hit], Sequence[str]]
 
 
@@ -79,3 +80,14 @@ class ModelStep(WrappingRetriever):
                 f"`{self.name}(by=model)` needs a language model, but none is configured.",
                 fix="Set llm.model, or leave out `by=model`.",
             )
+
+    def _try(
+        self, ask: Callable[[ChatModel], T], otherwise: T, failure: str
+    ) -> tuple[T, tuple[str, ...]]:
+        """Return the model's reply; ``otherwise`` without a model, or with a note if it fails."""
+        if self._model is None:
+            return otherwise, ()
+        try:
+            return ask(self._model), ()
+        except ModelError as error:
+            return otherwise, (f"{failure}: {error.message}",)

@@ -221,7 +221,6 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         return
     reports, notes = yield from _select_reports(inquiry)
     reports = reports or [theme.report for theme in material.themes]
-    numbering = PassageNumbering(inquiry.store)
     read = MOST_PARTS * _REPORTS_IN_PART
     if len(reports) > read:
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
@@ -237,14 +236,15 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         if lines:
             text = make_sections([("reports", lines)])
             parts.append(MaterialPart(inquiry.question, text, own.passages()))
-    collected = yield from collect_points(inquiry, parts, numbering, label="map")
+    numbering = PassageNumbering(inquiry.store)
+    collected = CollectedPoints("map", "parts of the reports")
+    yield from collect_points(inquiry, parts, numbering, collected)
     yield from reduce_points(
         inquiry,
         collected,
         numbering,
         material.quoted,
         budget_tokens=_REDUCE_REPORTS_TOKENS,
-        parts="parts of the reports",
         notes=notes,
     )
 
@@ -340,7 +340,8 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
     questions, failed = _ask_further(inquiry, "reports", lines, MOST_FURTHER[0])
     parts = [_search_locally(inquiry, inquiry.question, material.evidence)]
     parts += [_search_locally(inquiry, question) for question in questions]
-    collected = yield from collect_points(inquiry, parts, numbering, label="follow up")
+    collected = CollectedPoints("follow up", "questions on the way")
+    yield from collect_points(inquiry, parts, numbering, collected)
     more: list[str] = []
     if collected.points and not failed:
         known = pack_points(collected.points, budget_tokens=_KNOWN_TOKENS)
@@ -348,20 +349,13 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
         more, failed = _ask_further(inquiry, "points", lines, MOST_FURTHER[1], questions)
     if more:
         parts = [_search_locally(inquiry, question) for question in more]
-        second = yield from collect_points(inquiry, parts, numbering, label="follow up")
-        collected = CollectedPoints(
-            [*collected.points, *second.points],
-            collected.dropped + second.dropped,
-            [*collected.errors, *second.errors],
-            collected.parts + second.parts,
-        )
+        yield from collect_points(inquiry, parts, numbering, collected)
     yield from reduce_points(
         inquiry,
         collected,
         numbering,
         material.quoted,
         budget_tokens=_REDUCE_QUESTIONS_TOKENS,
-        parts="questions on the way",
         notes=[f"No further questions were asked: {failed}"] if failed else [],
     )
 

@@ -69,8 +69,13 @@ class MaterialPart:
 
 @dataclass(slots=True)
 class CollectedPoints:
-    """What became of all ``parts``: their points, unusable lines, and the errors of those lost."""
+    """What became of all ``parts``: their points, unusable lines, and the errors of those lost.
 
+    ``label`` is what steps call the reading of parts, ``noun`` what notes call the parts.
+    """
+
+    label: str
+    noun: str
     points: list[ReportPoint] = field(default_factory=list)
     dropped: int = 0
     errors: list[KnotworkError] = field(default_factory=list)
@@ -81,19 +86,23 @@ class CollectedPoints:
         """Whether all parts failed."""
         return 0 < len(self.errors) == self.parts
 
-    @property
-    def error(self) -> KnotworkError:
-        """The most informative error: of a failed call rather than of an unusable reply."""
-        return min(self.errors, key=lambda error: isinstance(error, Unparsable))
+
+def most_telling(errors: Sequence[KnotworkError]) -> KnotworkError:
+    """Return the error of a failed call rather than of an unusable reply."""
+    return min(errors, key=lambda error: isinstance(error, Unparsable))
 
 
 def collect_points(
-    inquiry: Inquiry, parts: Sequence[MaterialPart], numbering: PassageNumbering, *, label: str
-) -> Generator[AskEvent, None, CollectedPoints]:
-    """Ask for the points of all parts concurrently; yield how many are finished.
+    inquiry: Inquiry,
+    parts: Sequence[MaterialPart],
+    numbering: PassageNumbering,
+    collected: CollectedPoints,
+) -> Generator[AskEvent]:
+    """Ask for the points of all parts concurrently, and add them to those ``collected``.
 
-    The points cite numbers of ``numbering``. A part that fails has no points. If all parts fail and
-    the inquiry has no fallback, raises ModelError as `complete_checked`, or StoreError.
+    Yields how many are finished. The points cite numbers of ``numbering``. A part that fails has no
+    points. If all parts fail and the inquiry has no fallback, raises ModelError as
+    `complete_checked`, or StoreError.
     """
 
     def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
@@ -105,20 +114,20 @@ def collect_points(
             material=part.material,
         )
 
-    outcomes = yield from work_through(inquiry, label, ask, parts)
-    collected = CollectedPoints(parts=len(parts))
+    outcomes = yield from work_through(inquiry, collected.label, ask, parts)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, KnotworkError)]
+    collected.parts += len(parts)
+    collected.errors += errors
+    if 0 < len(errors) == len(parts) and not inquiry.fallback:
+        raise most_telling(errors)
     for part, outcome in zip(parts, outcomes, strict=True):
         if isinstance(outcome, KnotworkError):
-            collected.errors.append(outcome)
             continue
         held = {passage.number: passage for passage in part.passages}
         for point in outcome.points:
             numbers = tuple(numbering.adopt(held[number]) for number in point.numbers)
             collected.points.append(replace(point, numbers=numbers))
         collected.dropped += outcome.dropped
-    if collected.is_lost and not inquiry.fallback:
-        raise collected.error
-    return collected
 
 
 def reduce_points(
@@ -128,24 +137,23 @@ def reduce_points(
     quoted: Answer,
     *,
     budget_tokens: int,
-    parts: str,
     notes: Sequence[str] = (),
 ) -> Iterator[AskEvent]:
     """Yield the steps to an answer from points, which cite numbers of ``numbering``.
 
     ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
-    point in what it read, the documents do not answer. ``parts`` is what notes call the parts.
+    point in what it read, the documents do not answer.
     """
     writer, model = inquiry.writer, inquiry.model
     assert writer is not None
     assert model is not None
-    notes = [*notes, *_describe_failures(collected, parts)]
+    notes = [*notes, *_describe_failures(collected)]
     points = collected.points
     if not points:
         quoted = replace(quoted, notes=(*quoted.notes, *notes))
         if collected.is_lost:
             lost = f"Sentences are quoted, because {model.name} gave no answer: "
-            yield writer.finish(quoted, f"{lost}{collected.error}")
+            yield writer.finish(quoted, f"{lost}{most_telling(collected.errors)}")
         else:  # without parts the model was not asked
             yield writer.finish(writer.decline(quoted) if collected.parts else quoted)
         return
@@ -160,12 +168,12 @@ def reduce_points(
     yield from writer.write_from(request, passages, quoted, notes=notes)
 
 
-def _describe_failures(collected: CollectedPoints, parts: str) -> Iterator[str]:
+def _describe_failures(collected: CollectedPoints) -> Iterator[str]:
     """Yield notes on parts and lines that are missing from an answer."""
     if collected.errors and not collected.is_lost:
         yield (
-            f"{len(collected.errors)} of {collected.parts} {parts} could not be read and "
-            f"are missing from the answer: {collected.error}"
+            f"{len(collected.errors)} of {collected.parts} {collected.noun} could not be read and "
+            f"are missing from the answer: {most_telling(collected.errors)}"
         )
     if collected.dropped:
         lines = "line" if collected.dropped == 1 else "lines"

@@ -11,20 +11,19 @@ from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._retrieval.question import Question, read_question
+from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
 from knotwork._text.terms import terms
 from knotwork.errors import RetrievalError
-from knotwork.records import Evidence, GraphPath, Hit, Query, QueryResult
+from knotwork.records import Answer, Evidence, GraphPath, Hit, Query, QueryResult
 
 DEFAULT_STEPS = 6
 DEFAULT_TOKENS = 8_000
@@ -48,10 +47,11 @@ class AgentStep:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentEvent:
-    """A step of an agent; the last event has the evidence instead."""
+class AgentReply:
+    """A step of an agent; the last reply has the evidence instead, and an answer if one is made."""
 
     step: AgentStep | None = None
+    answer: Answer | None = None
     evidence: Evidence | None = None
 
 
@@ -88,17 +88,16 @@ class Agent:
         Raises RetrievalError if the planner chooses an unknown tool.
         """
         *_, last = self.events(query)
-        assert last.evidence is not None, "the last event has the evidence"
+        assert last.evidence is not None, "the last reply has the evidence"
         return last.evidence
 
-    def events(self, query: Query) -> Iterator[AgentEvent]:
-        """Yield each step of `retrieve`; the last event carries the evidence."""
+    def events(self, query: Query) -> Iterator[AgentReply]:
+        """Yield each step of `retrieve`; the last reply carries the evidence."""
         state = AgentState(
             query.text, query.k, tuple(self._tools), AgentBudget(max(self._steps, 1), self._tokens)
         )
-        traced = 0
-        while not state.budget.is_spent:
-            move = self._planner.next_move(state)
+        while state.budget.spent_steps < state.budget.steps:
+            traced, move = len(state.trace), self._planner.next_move(state)
             if move is None:
                 break
             evidence = self._search(move, state)
@@ -111,9 +110,8 @@ class Agent:
                 lines=tuple(line.strip() for line in state.trace[traced:]),
                 tokens=state.budget.spent_tokens,
             )
-            traced = len(state.trace)
-            yield AgentEvent(step=step)
-        yield AgentEvent(evidence=self._conclude(query, state))
+            yield AgentReply(step=step)
+        yield AgentReply(evidence=self._conclude(query, state))
 
     def _search(self, move: AgentMove, state: AgentState) -> Evidence:
         if move.tool not in self._tools:
@@ -123,13 +121,13 @@ class Agent:
             )
         state.budget.spent_steps += 1
         evidence = self._tools[move.tool].search(move.text, k=move.k or state.k)
-        finding = StepFinding(move.tool, move.text, evidence, move.weight, move.led_by)
-        state.findings.append(finding)
-        number = state.budget.spent_steps
-        state.trace.append(f"{number}. {move.tool}: {move.text} ({move.reason})")
-        state.trace.append(f"   {len(evidence.hits)} passages{_first_title(evidence)}")
+        state.findings.append(StepFinding(move.tool, move.text, evidence, move.weight))
+        first = evidence.hits[0].chunk if evidence.hits else None
+        title = f", first {first.document_title or first.id}" if first else ""
+        state.trace.append(f"{len(state.findings)}. {move.tool}: {move.text} ({move.reason})")
+        state.trace.append(f"   {len(evidence.hits)} passages{title}")
         state.trace += [f"   {line}" for line in evidence.trace]
-        if state.main is None or move.replaces:
+        if state.main is None:
             state.main = evidence
             state.judgement = judge_evidence(evidence, self._store)
             state.trace.append(f"   {state.judgement.text}")
@@ -164,20 +162,12 @@ class Agent:
         )
 
 
-def _first_title(evidence: Evidence) -> str:
-    if not evidence.hits:
-        return ""
-    chunk = evidence.hits[0].chunk
-    return f", first {chunk.document_title or chunk.id}"
-
-
 @dataclass(frozen=True, slots=True)
 class AgentMove:
     """The next search: a tool, a text, and the ``reason`` that the trace records.
 
     ``weight`` scales the scores of the findings relative to those of the question itself. ``k`` is
-    the number of passages (0: that of the question). ``led_by`` is the id of the entity that led to
-    the search. If ``replaces``, the finding becomes the evidence for the question itself.
+    the number of passages (0: that of the question).
     """
 
     tool: str
@@ -185,8 +175,6 @@ class AgentMove:
     reason: str
     weight: float = 1.0
     k: int = 0
-    led_by: str = ""
-    replaces: bool = False
 
 
 @dataclass(slots=True)
@@ -200,11 +188,6 @@ class AgentBudget:
     tokens: int | None = None
     spent_steps: int = 0
     spent_tokens: int = 0
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether all searches are used up."""
-        return self.spent_steps >= self.steps
 
     def can_ask(self, tokens: int) -> bool:
         """Return True if a model call of this many tokens is within the limit."""
@@ -272,12 +255,10 @@ def make_tools(
     embedder: Embedder | None = None,
     model: ChatModel | None = None,
     reranker: Reranker | None = None,
-    options: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, AgentTool]:
     """Return a tool for each retriever name, in the given order.
 
-    ``options`` has the options of retrievers by name. Raises RetrievalError without a name, and
-    the errors of `build_retriever`.
+    Raises RetrievalError without a name, and the errors of `build_retriever`.
     """
     if not names:
         raise RetrievalError("An agent needs at least one tool.")
@@ -285,14 +266,7 @@ def make_tools(
         name: AgentTool(
             name,
             RETRIEVERS.describe(name).summary if name in RETRIEVERS else name,
-            build_retriever(
-                name,
-                store=store,
-                embedder=embedder,
-                model=model,
-                reranker=reranker,
-                options=(options or {}).get(name),
-            ),
+            build_retriever(name, store=store, embedder=embedder, model=model, reranker=reranker),
         )
         for name in names
     }
@@ -336,9 +310,12 @@ class EvidenceJudgement:
 def judge_evidence(evidence: Evidence, store: Store) -> EvidenceJudgement:
     """Judge evidence by its first `JUDGED_HITS` hits and the confidence of its retriever."""
     question = read_question(evidence.query.text, store=store, link=False)
-    mask = covered_terms(question, evidence)
+    found: set[str] = set()
+    for hit in evidence.hits[:JUDGED_HITS]:
+        found.update(terms(hit.chunk.context), terms(hit.chunk.text))
+    mask = np.array([term in found for term in question.terms], dtype=np.bool_)
     coverage = float(question.weights[mask].sum()) if len(mask) else 0.0
-    missing = tuple(t for t, has in zip(question.terms, mask, strict=True) if not has)
+    missing = tuple(term for term in question.terms if term not in found)
     confidence = evidence.confidence
     if not evidence.hits or confidence < POOR_CONFIDENCE:
         verdict = EvidenceVerdict.POOR
@@ -349,17 +326,6 @@ def judge_evidence(evidence: Evidence, store: Store) -> EvidenceJudgement:
     return EvidenceJudgement(verdict, confidence, coverage, missing)
 
 
-def covered_terms(
-    question: Question, evidence: Evidence, *, read_hits: int = JUDGED_HITS
-) -> NDArray[np.bool_]:
-    """Return a mask over the terms of a question: True if a hit or its titles contain the term."""
-    found: set[str] = set()
-    for hit in evidence.hits[:read_hits]:
-        found.update(terms(hit.chunk.context))
-        found.update(terms(hit.chunk.text))
-    return np.array([term in found for term in question.terms], dtype=np.bool_)
-
-
 @dataclass(frozen=True, slots=True)
 class StepFinding:
     """The evidence of one step; ``weight`` in [0, 1] scales its scores relative to the first."""
@@ -368,7 +334,6 @@ class StepFinding:
     text: str
     evidence: Evidence
     weight: float = 1.0
-    led_by: str = ""
 
 
 def merge_findings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from knotwork._indexing.embedding import EMBEDDER_META
@@ -24,14 +24,19 @@ from knotwork.agents._agent import (
     DEFAULT_TOKENS,
     DEFAULT_TOOLS,
     Agent,
-    AgentStep,
+    AgentReply,
     AgentTool,
     Planner,
     make_tools,
 )
 from knotwork.agents._graph_reasoner import GraphReasoner
-from knotwork.agents._planners import CorrectivePlanner, IterativePlanner, ModelPlanner
-from knotwork.agents._revising import RevisingPlanner
+from knotwork.agents._planners import (
+    FOLLOWED,
+    MODEL_TASKS,
+    CorrectivePlanner,
+    IterativePlanner,
+    ModelPlanner,
+)
 from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, Query
 
@@ -55,15 +60,6 @@ class AgentOptions(TypedDict, total=False):
     """A ceiling on the cost of all models together, as `parse_ceiling` reads it."""
     filters: FilterSpec | None
     """Restricts the search as in `KnowledgeBase.search`."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentReply:
-    """A step of an agent; the last reply has the answer and its evidence instead."""
-
-    step: AgentStep | None = None
-    answer: Answer | None = None
-    evidence: Evidence | None = None
 
 
 def ask_agent(
@@ -102,12 +98,12 @@ def ask_agent_events(
             tokens=options.get("tokens", DEFAULT_TOKENS),
         )
         k = settings.retrieval.k if k is None else k
-        for event in agent.events(Query(question, k, wanted)):
-            if event.evidence is None:
-                yield AgentReply(step=event.step)
+        for reply in agent.events(Query(question, k, wanted)):
+            if reply.evidence is None:
+                yield reply
                 continue
             most = settings.answer.max_sentences
-            evidence = read_hits(event.evidence, knowledge_base.reader, most=most)
+            evidence = read_hits(reply.evidence, knowledge_base.reader, most=most)
             if wanted is not None:
                 notes = (*note_nothing_left(store, wanted), *evidence.notes)
                 evidence = replace(evidence, notes=notes)
@@ -151,14 +147,10 @@ def build_agent(
             store=store, embedder=embedder, model=model, text=next(iter(made.values())).retriever
         )
         made = {REASONING_TOOL: AgentTool(REASONING_TOOL, AGENTS[kind], reasoner), **made}
-    planner: Planner
-    if kind == "corrective":
-        planner = CorrectivePlanner(store)
-    else:
-        planner = IterativePlanner(store, followed=0 if kind == "reasoning" else 4)
+    planner: Planner = CorrectivePlanner()
+    if kind != "corrective":
+        planner = IterativePlanner(store, followed=0 if kind == "reasoning" else FOLLOWED)
+    if model is not None and kind in MODEL_TASKS:
         summaries = {name: tool.summary for name, tool in made.items()}
-        if model is not None and kind == "iterative":
-            planner = ModelPlanner(model, planner, summaries)
-        elif model is not None and kind == "revising":
-            planner = RevisingPlanner(model, planner, summaries)
+        planner = ModelPlanner(model, planner, summaries, MODEL_TASKS[kind])
     return Agent(planner, made, store, steps=steps, tokens=tokens, name=f"agent:{kind}")

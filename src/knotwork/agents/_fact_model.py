@@ -13,13 +13,13 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.languages import detect_language
 from knotwork._text.moments import keep_precision, read_moment
 from knotwork._text.terms import content_terms
 from knotwork.agents._fact_rules import StatedFact
-from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import Unparsable
 
 REMEMBER_STAGE = "remember"
@@ -39,7 +39,9 @@ def ask_for_facts(text: str, model: ChatModel, *, today: str) -> list[StatedFact
     words of the statement are dropped. Raises ModelError as `complete_checked`.
     """
     blanks = {"text": escape_tags(text.strip()), "today": today, "speaker": SPEAKER}
-    messages = fill_prompt("told", detect_language(text), blanks, prompts_of(model))
+    messages = fill_prompt(
+        "knotwork.agents", "told", detect_language(text), blanks, prompts_of(model)
+    )
     request = ChatRequest(messages, max_output_tokens=REMEMBER_OUTPUT_TOKENS, stage=REMEMBER_STAGE)
     return complete_checked(model, request, lambda reply: parse_facts(reply, text))
 

@@ -12,22 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._questions.reading import reading_of
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.passage_reader import raise_hits
 from knotwork._retrieval.queries.plan_assembly import assemble_chains
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.queries.question_slots import read_answer_wording
 from knotwork._retrieval.queries.schema_linker import SchemaLinker
 from knotwork._retrieval.queries.stored_values import EntityNames, find_mentions
 from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, TargetSchema
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
-from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Edge, EdgeType, Entity, Evidence, GraphPath, Hit, Hop, Query
 
@@ -145,15 +144,17 @@ class GraphReasoner:
     ) -> list[RelationPlan]:
         if self._model is None:
             return []
-        blanks = {
-            "question": escape_tags(asked.text.strip()),
-            "names": escape_tags("\n".join(sorted(e.name for e in entities.values()))),
-            "relations": escape_tags("\n".join(link.relation for link in asked.schema.links)),
-        }
-        messages = fill_prompt(
-            "relations", reading_of(asked.text).language, blanks, prompts_of(self._model)
+        request = request_about(
+            asked.text,
+            "knotwork.agents",
+            "relations",
+            self._model,
+            stage=RELATIONS_STAGE,
+            output_tokens=200,
+            question=escape_tags(asked.text.strip()),
+            names=escape_tags("\n".join(sorted(e.name for e in entities.values()))),
+            relations=escape_tags("\n".join(link.relation for link in asked.schema.links)),
         )
-        request = ChatRequest(messages, max_output_tokens=200, stage=RELATIONS_STAGE)
         known = {link.relation for link in asked.schema.links}
         try:
             return complete_checked(
@@ -176,9 +177,7 @@ class GraphReasoner:
                 worth = [way._replace(score=_DETOUR * way.score) for way in short]
                 grown = self._follow(worth, step, start=plan.start)
             partial = grown
-        return self._name(
-            [GraphPath(way.hops, way.score, {"plan": way.score}) for way in partial[:MOST_PATHS]]
-        )
+        return self._name(partial[:MOST_PATHS])
 
     def _follow(
         self, ways: Sequence[_Way], step: frozenset[str] | None, *, start: str
@@ -194,25 +193,24 @@ class GraphReasoner:
                 other = edge.target if edge.source == here else edge.source
                 if other not in visited:
                     share = score / len(fitting) ** 0.5
-                    grown.append(_Way(other, (*hops, _hop(edge, here, other)), share))
+                    forward, first = edge.source == here, edge.chunks[0]
+                    hop = Hop(
+                        here, "", edge.relation, other, "", forward, first, weight=edge.weight
+                    )
+                    grown.append(_Way(other, (*hops, hop), share))
         return sorted(grown, key=lambda way: (-way.score, way.end))[:_WIDEST]
 
-    def _name(self, paths: Sequence[GraphPath]) -> list[GraphPath]:
-        ids = {identifier for path in paths for identifier in path.entity_ids}
-        names = {key: e.name for key, e in self._store.graph.entities(ids).items()}
+    def _name(self, ways: Sequence[_Way]) -> list[GraphPath]:
+        """Return ways as paths with the names of their entities."""
+        ends = {end for way in ways for hop in way.hops for end in (hop.source, hop.target)}
+        names = {key: entity.name for key, entity in self._store.graph.entities(ends).items()}
+
+        def named(hop: Hop) -> Hop:
+            source, target = (names.get(end, end) for end in (hop.source, hop.target))
+            return replace(hop, source_name=source, target_name=target)
+
         return [
-            replace(
-                path,
-                hops=tuple(
-                    replace(
-                        hop,
-                        source_name=names.get(hop.source, hop.source),
-                        target_name=names.get(hop.target, hop.target),
-                    )
-                    for hop in path.hops
-                ),
-            )
-            for path in paths
+            GraphPath(tuple(map(named, way.hops)), way.score, {"plan": way.score}) for way in ways
         ]
 
     def _raise(
@@ -226,20 +224,7 @@ class GraphReasoner:
             for hop in path.hops:
                 gain = worth * _PATH_SHARE * top * path.score / best
                 gains[hop.chunk_id] = max(gain, gains.get(hop.chunk_id, 0.0))
-        known = {hit.chunk.id: hit for hit in evidence.hits}
-        chunks = self._store.documents.chunks([i for i in gains if i not in known])
-        hits = [*known.values(), *(Hit(chunk, 0.0) for chunk in chunks.values())]
-        raised = [
-            replace(
-                hit,
-                score=hit.score + gains[hit.chunk.id],
-                scores={**hit.scores, "path": gains[hit.chunk.id]},
-            )
-            if hit.chunk.id in gains
-            else hit
-            for hit in hits
-        ]
-        return tuple(sorted(raised, key=lambda h: (-h.score, h.chunk.id))[: evidence.query.k])
+        return raise_hits(evidence, gains, part="path", store=self._store)
 
 
 def _show_plan(plan: RelationPlan, paths: Sequence[GraphPath]) -> str:
@@ -271,8 +256,3 @@ def parse_plans(
     if not plans and not _NONE.fullmatch(reply.text):
         raise Unparsable("The reply has no path of known relations from a named entity.")
     return plans
-
-
-def _hop(edge: Edge, here: str, other: str) -> Hop:
-    forward = edge.source == here
-    return Hop(here, here, edge.relation, other, other, forward, edge.chunks[0], weight=edge.weight)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._inference.call_costs import count_request
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, rarity, read_question
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._agent import AgentMove, AgentState, EvidenceVerdict, Planner
-from knotwork.agents._prompting import fill_prompt
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Entity, Evidence, Hit, Mention
 
@@ -33,45 +31,36 @@ WIDENED = 3
 """How many times as many passages are searched for if evidence is poor."""
 
 REWRITE_WEIGHT = 0.3
+OTHER_TOOL = "hybrid"
+"""What a corrective agent searches with next, if it is among its tools."""
 
 
 class IterativePlanner:
     """Asks the question, then its uncovered part about each of the likeliest entities found.
 
-    A comparison is first asked about each of its two sides. ``tool`` is the tool to search with, by
-    default the first. With ``stops_when_good``, good evidence of the first search ends the loop.
+    A comparison is first asked about each of its two sides. The main tool searches.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        tool: str = "",
-        followed: int = FOLLOWED,
-        stops_when_good: bool = False,
-    ) -> None:
+    def __init__(self, store: Store, *, followed: int = FOLLOWED) -> None:
         self._store = store
-        self._tool = tool
         self._followed = followed
-        self._stops_when_good = stops_when_good
 
     def next_move(self, state: AgentState) -> AgentMove | None:
         """Return the question, then the sides of a comparison, then follow-ups on findings."""
-        tool = self._tool or state.tools[0]
+        tool = state.tools[0]
         if state.main is None:
             return AgentMove(tool, state.question, "the question itself")
         asked = {finding.text for finding in state.findings}
-        judged = state.judgement
-        if self._stops_when_good and judged and judged.verdict is EvidenceVerdict.GOOD:
-            return None
         for part in split_comparison(state.question):
             if part not in asked:
                 return AgentMove(tool, part, "one side of the comparison", PART_WEIGHT)
+        found = (hit.chunk for finding in state.findings for hit in finding.evidence.hits)
+        titles = {chunk.id: chunk.document_title for chunk in found}
         for follow in follow_up(state.main, self._store, most=self._followed):
             if follow.text not in asked:
-                source = _title_of(follow.chunk_id, state)
+                source = titles.get(follow.chunk_id) or follow.chunk_id
                 reason = f"follows from {source}: worth {follow.worth:.2f}"
-                return AgentMove(tool, follow.text, reason, FOLLOW_WEIGHT, led_by=follow.entity)
+                return AgentMove(tool, follow.text, reason, FOLLOW_WEIGHT)
         return None
 
 
@@ -84,10 +73,6 @@ class CorrectivePlanner:
     only adds passages: it never raises the confidence of a poor question.
     """
 
-    def __init__(self, store: Store, *, other_tool: str = "hybrid") -> None:
-        self._store = store
-        self._other_tool = other_tool
-
     def next_move(self, state: AgentState) -> AgentMove | None:
         """Return the question, then a wider search, then a rewritten one, while still needed."""
         tool = state.tools[0]
@@ -97,72 +82,91 @@ class CorrectivePlanner:
         if judged is None or judged.verdict is EvidenceVerdict.GOOD:
             return None
         done = len(state.findings)
-        other = self._other_tool if self._other_tool in state.tools else state.tools[-1]
+        other = OTHER_TOOL if OTHER_TOOL in state.tools else state.tools[-1]
         if done == 1 and other != tool:
             reason = f"{judged.verdict}: another retriever, more passages"
             return AgentMove(other, state.question, reason, REWRITE_WEIGHT, k=WIDENED * state.k)
         rewritten = keep_names(state.question, judged.missing)
         asked = {finding.text for finding in state.findings}
         if rewritten and rewritten not in asked and done <= 2:
-            return AgentMove(
-                tool, rewritten, f"{judged.verdict}: only names and rare words", REWRITE_WEIGHT
-            )
+            reason = f"{judged.verdict}: only names and rare words"
+            return AgentMove(tool, rewritten, reason, REWRITE_WEIGHT)
         if judged.verdict is EvidenceVerdict.POOR:
             state.abstains = True
             state.notes.append("The evidence is still poor after searching in other ways.")
         return None
 
 
-def _title_of(chunk_id: str, state: AgentState) -> str:
-    """Return the title of the document of a chunk that was found, or else the chunk's id."""
-    found = (hit.chunk for finding in state.findings for hit in finding.evidence.hits)
-    return next((c.document_title for c in found if c.id == chunk_id), "") or chunk_id
-
-
-PLAN_STAGE = "plan"
-PLAN_OUTPUT_TOKENS = 120
 STEP_WEIGHT = 0.8
 MOST_UNUSABLE = 2
 """Unusable replies in a row, after which rules choose all further steps for a question."""
 NO_LONGER_ASKED = "The model was not asked again, since its replies were unusable."
+MOST_STEPS = 4
+_LONGEST_STEP = 400
 SHOWN_HITS = 4
 SHOWN_CHARACTERS = 240
 _SEARCH_LINE = re.compile(
     r"^[^\w\n]*+search\s*[|｜]\s*([\w+-]+)\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE
 )
+_STEP_LINE = re.compile(r"^[^\w\n]*+step\s*\d*\s*[|｜:：]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _DONE = re.compile(
     r"^[^\w\n]*+(?:finish|done|none|完成|结束)[^\w\n]*+$", re.IGNORECASE | re.MULTILINE
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ModelTask:
+    """What a model is asked before each further search; ``name`` is that of its prompt and stage.
+
+    ``read`` returns the search of a reply, None if the model is done, or raises Unparsable.
+    """
+
+    name: str
+    output_tokens: int
+    read: Callable[[ChatReply, AgentState], AgentMove | None]
+
+
 class ModelPlanner:
-    """Lets a model choose each search from what was found so far.
+    """Lets a model choose each search from what was found so far, as its task says.
 
     The first search is for the question itself, so that nothing depends on the model's memory. If
     the model fails, its reply is unusable or the token budget is used up, ``rules`` choose the next
     search, and a note explains why.
     """
 
-    output_tokens = PLAN_OUTPUT_TOKENS
-
-    def __init__(self, model: ChatModel, rules: Planner, summaries: Mapping[str, str]) -> None:
+    def __init__(
+        self, model: ChatModel, rules: Planner, summaries: Mapping[str, str], task: ModelTask
+    ) -> None:
         self._model = model
         self._rules = rules
         self._summaries = dict(summaries)
+        self._task = task
 
     def next_move(self, state: AgentState) -> AgentMove | None:
         """Return the question first, then the search that the model asks for."""
         if state.main is None:
             return AgentMove(state.tools[0], state.question, "the question itself")
-        request = self._request(state)
-        expected = count_request(request, count_tokens) + self.output_tokens
-        if not state.budget.can_ask(expected):
+        request = request_about(
+            state.question,
+            "knotwork.agents",
+            self._task.name,
+            self._model,
+            stage=self._task.name,
+            output_tokens=self._task.output_tokens,
+            question=escape_tags(state.question.strip()),
+            tools="\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),
+            draft=escape_tags("\n".join(state.draft)),
+            found=escape_tags(show_findings(state)),
+            left=str(state.budget.steps - state.budget.spent_steps),
+        )
+        asked = count_request(request, count_tokens)
+        if not state.budget.can_ask(asked + self._task.output_tokens):
             return self._fall_back(state, "The token budget is used up: rules chose the next step.")
         if state.unusable >= MOST_UNUSABLE:
             return self._rules.next_move(state)
         try:
             text, move = complete_checked(
-                self._model, request, lambda reply: (reply.text, self._read(reply, state))
+                self._model, request, lambda reply: (reply.text, self._task.read(reply, state))
             )
         except ModelError as error:
             state.unusable += 1
@@ -170,28 +174,13 @@ class ModelPlanner:
                 state.notes.append(NO_LONGER_ASKED)
             return self._fall_back(state, f"The model chose no step: {error}")
         state.unusable = 0
-        state.budget.spent_tokens += expected - self.output_tokens + count_tokens(text)
+        state.budget.spent_tokens += asked + count_tokens(text)
         return move
 
     def _fall_back(self, state: AgentState, note: str) -> AgentMove | None:
         if note not in state.notes:
             state.notes.append(note)
         return self._rules.next_move(state)
-
-    def _request(self, state: AgentState) -> ChatRequest:
-        language = reading_of(state.question).language
-        blanks = {
-            "question": escape_tags(state.question.strip()),
-            "tools": "\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),
-            "found": escape_tags(show_findings(state)),
-            "left": str(state.budget.steps - state.budget.spent_steps),
-        }
-        messages = fill_prompt("plan", language, blanks, prompts_of(self._model))
-        return ChatRequest(messages, max_output_tokens=PLAN_OUTPUT_TOKENS, stage=PLAN_STAGE)
-
-    def _read(self, reply: ChatReply, state: AgentState) -> AgentMove | None:
-        """Return the search of a reply; None if the model is done. Raises Unparsable."""
-        return parse_move(reply, state)
 
 
 def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
@@ -208,6 +197,41 @@ def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
     if state.has_searched(tool, text):
         raise Unparsable("The reply asks for a search that was made before.")
     return AgentMove(tool, text, "chosen by the model", STEP_WEIGHT)
+
+
+def read_draft(reply: ChatReply, state: AgentState) -> AgentMove | None:
+    """Return a search for the first step of a draft that is not checked yet; None if it is done.
+
+    After Wang et al., "RAT: Retrieval Augmented Thoughts" (2024): a draft of the reasoning is a
+    better query than the question, and each search corrects what is still to be checked. Here the
+    draft is nothing but queries: answers cite passages, so no statement of a draft gets into one by
+    itself.
+    """
+    steps = read_steps(reply.text)
+    if not steps:
+        if says_finish(reply.text):
+            return None
+        raise Unparsable("The reply has neither a step nor the end.")
+    tool = state.tools[0]
+    following = next((step for step in steps if not state.has_searched(tool, step)), "")
+    if not following:
+        raise Unparsable("The reply has only steps that were checked before.")
+    state.draft = steps
+    reason = f"step 1 of {len(steps)} of the draft" if len(steps) > 1 else "the drafted step"
+    return AgentMove(tool, following, reason, STEP_WEIGHT)
+
+
+def read_steps(text: str) -> tuple[str, ...]:
+    """Return the steps of a draft, at most `MOST_STEPS`."""
+    found = (match[1].strip().strip("\"'“”")[:_LONGEST_STEP] for match in _STEP_LINE.finditer(text))
+    return tuple(dict.fromkeys(filter(None, found)))[:MOST_STEPS]
+
+
+MODEL_TASKS = {
+    "iterative": ModelTask("plan", 120, parse_move),
+    "revising": ModelTask("draft", 240, read_draft),
+}
+"""The tasks of the model by the kind of agent."""
 
 
 def says_finish(text: str) -> bool:

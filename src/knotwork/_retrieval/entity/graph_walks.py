@@ -7,56 +7,52 @@ sentences of the best passages activate. A walk keeps the best path to each enti
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
-from knotwork._retrieval.chunk_entities import read_merged_entities_of
+from knotwork._retrieval.chunk_entities import entities_in_order, read_merged_entities_of
 from knotwork._retrieval.chunk_features import ChunkFeatures, sentence_coverage
 from knotwork._retrieval.graph_retriever import find_activations
+from knotwork._retrieval.options import Bounds, OneOf, Whole, bounded
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork._text.terms import content_terms
-from knotwork.errors import ConfigError
 from knotwork.records import ENTITY_EDGES, Chunk, Direction, Edge, Entity
 
 DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
 
 
-@dataclass(frozen=True, slots=True)
-class WalkLimits:
-    """The bounds of a walk.
+@bounded
+class WalkOptions:
+    """The bounds of a walk that a specification may state.
 
-    Of each entity the ``fan`` strongest neighbours are visited, and after each of ``depth`` hops
-    the ``beam`` best entities continue; the walk ends at ``limit`` edges. An entity has ``decay``
-    of the score of the one before it, times the gain of the edge.
+    Of each entity the ``fan`` strongest neighbours are visited, in ``depth`` hops; the walk ends at
+    ``limit`` edges.
     """
 
-    direction: Direction = "both"
-    depth: int = 2
-    fan: int = 16
-    limit: int = 400
-    beam: int = 24
-    decay: float = 0.7
+    direction: Annotated[Direction, OneOf(DIRECTIONS)] = "both"
+    depth: Whole = 2
+    fan: Whole = 16
+    limit: Whole = 400
 
-    def __post_init__(self) -> None:
-        if self.direction not in DIRECTIONS:
-            valid = ", ".join(f"`{name}`" for name in DIRECTIONS)
-            raise ConfigError(f"Unknown direction `{self.direction}`. Valid: {valid}.")
-        for name in ("depth", "fan", "limit", "beam"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise ConfigError(
-                    f"`{name}` is {value!r}, but must be a whole number of at least 0."
-                )
-        if not 0.0 < self.decay <= 1.0:
-            raise ConfigError(f"`decay` is {self.decay!r}, but must be above 0 and at most 1.")
+
+@bounded
+class WalkLimits(WalkOptions):
+    """The bounds of a walk.
+
+    After each hop the ``beam`` best entities continue. An entity has ``decay`` of the score of the
+    one before it, times the gain of the edge.
+    """
+
+    beam: Whole = 24
+    decay: Annotated[float, Bounds(0, 1, is_open=True)] = 0.7
 
 
 class EdgeGain(Protocol):
@@ -102,6 +98,14 @@ class GraphWalk:
             entity_id = path[-1].source
         return tuple(reversed(path))
 
+    def arrive(self, step: WalkStep) -> bool:
+        """Add a step; return True if it is the best arrival at its target so far."""
+        self.steps.append(step)
+        if step.score <= self.scores.get(step.target, 0.0):
+            return False
+        self.scores[step.target], self.arrivals[step.target] = step.score, step
+        return True
+
     def reweighed(self, factors: Mapping[int, float]) -> GraphWalk:
         """Return the walk with the score of each step times a factor, by the number of the
         step.
@@ -113,11 +117,7 @@ class GraphWalk:
             start = walk.scores.get(step.source, 0.0)
             share = step.score / step.start if step.start > 0 else 0.0
             score = start * share * factors.get(number, 1.0)
-            moved = replace(step, score=score, start=start)
-            walk.steps.append(moved)
-            if score > walk.scores.get(step.target, 0.0):
-                walk.scores[step.target] = score
-                walk.arrivals[step.target] = moved
+            walk.arrive(replace(step, score=score, start=start))
         return walk
 
     def start_of(self, entity_id: str) -> str:
@@ -138,59 +138,38 @@ def walk_from(
     entities = store.graph.entities(list(seeds))
     started = {i: seeds[i] for i in seeds if i in entities}
     walk = GraphWalk(dict(started), entities, started)
-    frontier = _best_entities(walk.scores, limits.beam)
-    taken: set[tuple[str, str, str]] = set()
+    reached, taken = walk.scores, set[tuple[str, str, str]]()
     for _ in range(limits.depth):
-        reached = _walk_hop(frontier, walk, taken, store, gain, limits)
-        if len(walk.steps) >= limits.limit:
-            break
-        frontier = _best_entities(reached, limits.beam)
-    return walk
-
-
-def _walk_hop(
-    frontier: list[str],
-    walk: GraphWalk,
-    taken: set[tuple[str, str, str]],
-    store: Store,
-    gain: EdgeGain,
-    limits: WalkLimits,
-) -> dict[str, float]:
-    """Walk the edges of the frontier and return the entities with a new or better score."""
-    around = store.graph.neighbours(
-        frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
-    )
-    ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
-    walk.entities.update(store.graph.entities(ends - walk.entities.keys()))
-    reached: dict[str, float] = {}
-    for source in frontier:
-        for edge in around.get(source, ()):
+        frontier = best_of(reached, limits.beam)
+        around = store.graph.neighbours(
+            frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
+        )
+        ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
+        entities.update(store.graph.entities(ends - entities.keys()))
+        reached = {}
+        for source, edge in ((i, edge) for i in frontier for edge in around.get(i, ())):
             target = edge.target if edge.source == source else edge.source
             key = edge.source, edge.target, edge.relation
-            if key in taken or target not in walk.entities:
+            if key in taken or target not in entities:
                 continue
-            worth = gain(edge, walk.entities[source], walk.entities[target])
+            worth = gain(edge, entities[source], entities[target])
             if worth <= 0.0:
                 continue
             if len(walk.steps) >= limits.limit:
-                return reached
+                return walk
             taken.add(key)
             score = walk.scores[source] * limits.decay * min(worth, 1.0)
-            step = WalkStep(edge, source, target, score, walk.scores[source])
-            walk.steps.append(step)
-            if score > walk.scores.get(target, 0.0):
-                walk.scores[target] = reached[target] = score
-                walk.arrivals[target] = step
-    return reached
+            if walk.arrive(WalkStep(edge, source, target, score, walk.scores[source])):
+                reached[target] = score
+        if len(walk.steps) >= limits.limit:
+            break
+    return walk
 
 
-def _best_entities(scores: Mapping[str, float], most: int) -> list[str]:
+def best_of(scores: Mapping[str, float], most: int) -> list[str]:
+    """Return the ids with the best scores, ties by ascending id."""
     return sorted(scores, key=lambda i: (-scores[i], i))[:most]
 
-
-NAMED = "named"
-WORDED = "words"
-NEAR = "vector"
 
 MOST_KEYWORDS = 8
 """Maximum number of seeds from the words of a question, not counting merged entities."""
@@ -210,7 +189,7 @@ class WalkSeed:
 
 def named_seeds(question: Question) -> list[WalkSeed]:
     """Return the entities that the question names."""
-    return [WalkSeed(link.entity, link.weight, NAMED) for link in question.links if link.weight > 0]
+    return [WalkSeed(k.entity, k.weight, "named") for k in question.links if k.weight > 0]
 
 
 def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSeed]:
@@ -222,26 +201,15 @@ def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSee
     shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
     hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
     found = []
-    for identifier, entity in _entities_in_order(hits, store).items():
+    for identifier, entity in entities_in_order(hits, store).items():
         words = set(content_terms(entity.name))
         shared = words & shares.keys()
         if not shared or identifier in question.named:
             continue
         information = sum(shares[word] for word in shared)
-        share = len(shared) / len(words)
-        rare = question.rarity(entity.chunk_count)
-        score = _WORDED_TRUST * share * math.sqrt(information) * rare
-        found.append(WalkSeed(entity, score, WORDED))
-    return _best_seeds(found, most)
-
-
-def keyword_seeds(question: Question, store: Store) -> list[WalkSeed]:
-    """Return the entities that the question names or shares words with, and those merged with
-    them.
-    """
-    worded = worded_seeds(question, store, most=MOST_KEYWORDS)
-    found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
-    return add_merged_seeds(found, store) if found else []
+        score = _WORDED_TRUST * (len(shared) / len(words)) * math.sqrt(information)
+        found.append(WalkSeed(entity, score * question.rarity(entity.chunk_count), "words"))
+    return merge_seeds(found, most=most)
 
 
 def near_seeds(
@@ -263,24 +231,18 @@ def near_seeds(
     hits = [hit for hit in hits if hit.score > least]
     cosines = dict(hits)
     return [
-        WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), NEAR)
-        for i, entity in _entities_in_order(hits, store).items()
+        WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), "vector")
+        for i, entity in entities_in_order(hits, store).items()
     ]
-
-
-def _entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]:
-    entities = store.graph.entities([hit.id for hit in hits])
-    return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}
 
 
 def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
     """Return the best seed of each entity, best first."""
     merged: dict[str, WalkSeed] = {}
     for seed in (seed for seeds in lists for seed in seeds):
-        known = merged.get(seed.entity.id)
-        if known is None or seed.score > known.score:
-            merged[seed.entity.id] = seed
-    return _best_seeds(merged.values(), most)
+        known = merged.setdefault(seed.entity.id, seed)
+        merged[seed.entity.id] = seed if seed.score > known.score else known
+    return sorted(merged.values(), key=lambda seed: (-seed.score, seed.entity.id))[: max(most, 0)]
 
 
 def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
@@ -301,20 +263,6 @@ def seed_names(seeds: Iterable[WalkSeed]) -> str:
     return ", ".join(f"{seed.entity.name} ({seed.how} {seed.score:.2f})" for seed in seeds)
 
 
-def seed_scores(seeds: Iterable[WalkSeed]) -> Mapping[str, float]:
-    """Return the score of each seed by the id of its entity."""
-    return {seed.entity.id: seed.score for seed in seeds}
-
-
-def seed_entity_ids(seeds: Iterable[WalkSeed]) -> Collection[str]:
-    """Return the ids of the entities of the seeds, in order."""
-    return [seed.entity.id for seed in seeds]
-
-
-def _best_seeds(seeds: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
-    return sorted(seeds, key=lambda seed: (-seed.score, seed.entity.id))[: max(most, 0)]
-
-
 Mask = NDArray[np.bool_]
 _EQUAL_ENTITIES = replace(DEFAULT_WEIGHTS, bridge=replace(DEFAULT_WEIGHTS.bridge, unstated=1.0))
 """Weights with which entities count the same whether or not a model stated a fact of them."""
@@ -330,25 +278,8 @@ class ActivatingSentence:
 
     score: float
     chunk_id: str
-    sentence: int
     covered: Mask
     source_covered: Mask
-
-
-@dataclass(frozen=True, slots=True)
-class ActivatedEntities:
-    """Activating sentences by entity, strongest first, with the entities and the source
-    passages.
-    """
-
-    origins: Mapping[str, ActivatingSentence]
-    entities: Mapping[str, Entity]
-    sources: Mapping[str, Chunk]
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """The score of each entity."""
-        return {i: origin.score for i, origin in self.origins.items()}
 
 
 def activate_entities(
@@ -359,25 +290,20 @@ def activate_entities(
     *,
     sources: int,
     most: int,
-) -> ActivatedEntities:
-    """Return the entities that the best of ``seeds`` (chunk ids with scores) activate.
+) -> tuple[dict[str, ActivatingSentence], Mapping[str, Entity], Mapping[str, Chunk]]:
+    """Return the sentences by which the best of ``seeds``, scores by chunk id, activate entities.
 
-    A sentence activates the entities it mentions by the score of its passage, its similarity to the
-    question and their rarity. Entities that the question names are left out.
+    They are by entity, strongest first; the entities and the source passages follow. A sentence
+    activates the entities it mentions by the score of its passage, its similarity to the question
+    and their rarity. Entities that the question names are left out.
     """
-    ranked = sorted(seeds, key=lambda i: (-seeds[i], i))[:sources]
-    chunks = store.documents.chunks(ranked)
+    chunks = store.documents.chunks(best_of(seeds, sources))
     covered = sentence_coverage(question, chunks)
     found, entities = find_activations(question, seeds, chunks, features, store, _EQUAL_ENTITIES)
-    best = sorted(found, key=lambda i: (-found[i][0].value, i))[:most]
-    origins = {
-        identifier: ActivatingSentence(
-            first.value,
-            first.chunk_id,
-            first.sentence,
-            covered[first.chunk_id][first.sentence],
-            features[first.chunk_id].covered,
-        )
-        for identifier, first in ((i, found[i][0]) for i in best)
-    }
-    return ActivatedEntities(origins, entities, chunks)
+    values = {i: activations[0].value for i, activations in found.items()}
+    origins = {}
+    for identifier in best_of(values, most):
+        first = found[identifier][0]
+        masks = covered[first.chunk_id][first.sentence], features[first.chunk_id].covered
+        origins[identifier] = ActivatingSentence(first.value, first.chunk_id, *masks)
+    return origins, entities, chunks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain
-from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever, WalkOptions
+from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain, WalkOptions
+from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.question import Question, rarity
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
@@ -51,10 +52,8 @@ class OntologyRetriever(KeywordWalkRetriever):
     name = "ontology"
     opening = "The question leads to"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(WalkOptions):
-        """Options of this retriever in a specification."""
-
         ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
 
     options: Options
@@ -119,7 +118,6 @@ class OntologyGain:
 
 ANY = "*"
 NO_TYPE = ""
-DEFAULT_ONTOLOGY_FILE = "ontology_default.toml"
 
 _RULE_KEYS = ("from", "to", "relations", "direction", "weight")
 _ASK_KEYS = ("words", "types")
@@ -141,12 +139,8 @@ class FollowRule:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class WantedType:
-    """The types of entities that a question with one of these words asks for."""
-
-    words: tuple[str, ...]
-    types: frozenset[str]
+WantedTypes = tuple[tuple[str, ...], frozenset[str]]
+"""Words of questions, and the types of entities that a question with one of them asks for."""
 
 
 @dataclass(slots=True)
@@ -158,7 +152,7 @@ class Ontology:
 
     name: str
     rules: Sequence[FollowRule]
-    asks: Sequence[WantedType] = ()
+    asks: Sequence[WantedTypes] = ()
     rest: float = 0.8
     untyped: float = 0.9
     _known: dict[tuple[str, str, str, bool], float] = field(default_factory=dict, repr=False)
@@ -198,9 +192,9 @@ class Ontology:
         words = set(re.findall(r"\w+", question.casefold()))
         return frozenset(
             type_
-            for ask in self.asks
-            if any(w in words or (not w.isascii() and w in question) for w in ask.words)
-            for type_ in ask.types
+            for asking, types in self.asks
+            if any(w in words or (not w.isascii() and w in question) for w in asking)
+            for type_ in types
         )
 
 
@@ -224,7 +218,7 @@ def load_ontology(path: str | Path) -> Ontology:
 
 def default_ontology() -> Ontology:
     """Return the built-in ontology, for the types that extraction rules assign."""
-    text = (files("knotwork._retrieval.entity") / DEFAULT_ONTOLOGY_FILE).read_text("utf-8")
+    text = (files("knotwork._retrieval.entity") / "ontology_default.toml").read_text("utf-8")
     return parse_ontology(text, name="default")
 
 
@@ -268,12 +262,12 @@ def _rule(item: Mapping[str, Any], place: str) -> FollowRule:
     )
 
 
-def _ask(item: Mapping[str, Any], place: str) -> WantedType:
+def _ask(item: Mapping[str, Any], place: str) -> WantedTypes:
     _check_keys(item, _ASK_KEYS, f" in {place}")
     words, types = _names(item, "words", place), _names(item, "types", place)
     if not words or not types:
         raise ConfigError(f"{place} needs both `words` and `types`.")
-    return WantedType(tuple(words), frozenset(types))
+    return tuple(words), frozenset(types)
 
 
 def _tables(data: Mapping[str, Any], key: str, name: str) -> list[Mapping[str, Any]]:
@@ -314,14 +308,6 @@ _CO_OCCURS = 0.6
 _LEAST_WEIGHT = 0.4
 
 
-@dataclass(slots=True)
-class _RelationCounts:
-    """Source entities and edges of a relation from one type of entity."""
-
-    sources: set[str]
-    edges: int = 0
-
-
 def derive_ontology(store: Store) -> Ontology:
     """Return rules derived from the index's schema and the edges of a sample of its entities.
 
@@ -332,9 +318,8 @@ def derive_ontology(store: Store) -> Ontology:
     relations = store.graph.schema().relations
     total = sum(relations.values())
     rules = [FollowRule(relations=(CO_OCCURRENCE_RELATION,), weight=_CO_OCCURS)]
-    for (type_, relation, forward), seen in _sampled(store):
-        fan = seen.edges / len(seen.sources)
-        informative = rarity(relations.get(relation, seen.edges), total)
+    for (type_, relation, forward), edges, fan in _sampled(store):
+        informative = rarity(relations.get(relation, edges), total)
         weight = _LEAST_WEIGHT + (1.0 - _LEAST_WEIGHT) * informative / fan**0.5
         rules.append(
             FollowRule(
@@ -347,19 +332,19 @@ def derive_ontology(store: Store) -> Ontology:
     return Ontology("derived", rules, default_ontology().asks, rest=0.8, untyped=0.0)
 
 
-def _sampled(store: Store) -> list[tuple[tuple[str, str, bool], _RelationCounts]]:
+def _sampled(store: Store) -> list[tuple[tuple[str, str, bool], int, float]]:
+    """Return the relations from types of entities, with their edges in all and per entity."""
     nodes = store.graph.find(label=Label.ENTITY, limit=SAMPLED_ENTITIES)
     entities = store.graph.entities([node.id for node in nodes])
     around = store.graph.neighbours(list(entities), types=ENTITY_EDGES, fan=_FAN)
-    seen: defaultdict[tuple[str, str, bool], _RelationCounts] = defaultdict(
-        lambda: _RelationCounts(set())
-    )
-    for entity_id, edges in around.items():
-        names = Counter((edge.relation, edge.source == entity_id) for edge in edges)
-        for (relation, forward), times in names.items():
-            if relation != CO_OCCURRENCE_RELATION:
-                found = seen[entities[entity_id].type, relation, forward]
-                found.sources.add(entity_id)
-                found.edges += times
-    common = [item for item in seen.items() if item[1].edges >= _LEAST_SEEN]
-    return sorted(common, key=lambda item: (-item[1].edges, item[0]))[:_MOST_RULES]
+    edges: Counter[tuple[str, str, bool]] = Counter()
+    sources: Counter[tuple[str, str, bool]] = Counter()
+    for entity_id, found in around.items():
+        type_ = entities[entity_id].type
+        keys = [(type_, edge.relation, edge.source == entity_id) for edge in found]
+        keys = [key for key in keys if key[1] != CO_OCCURRENCE_RELATION]
+        edges.update(keys)
+        sources.update(set(keys))
+    common = [(key, times, times / sources[key]) for key, times in edges.items()]
+    common = [item for item in common if item[1] >= _LEAST_SEEN]
+    return sorted(common, key=lambda item: (-item[1], item[0]))[:_MOST_RULES]

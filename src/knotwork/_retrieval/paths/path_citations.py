@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from knotwork._retrieval.paths.path_enumeration import LinkReader, complete_pattern
 from knotwork._retrieval.paths.path_ranking import RankedPattern
@@ -23,14 +22,6 @@ _CHUNKS = 4
 _ALL_LINKS = 5_000
 
 _Triple = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class StatingChunk:
-    """A chunk that states a relation, and the span in its document."""
-
-    chunk_id: str
-    span: Span | None
 
 
 def cite_paths(
@@ -72,19 +63,20 @@ def cite_paths(
 
 
 def _walks(one: RankedPattern) -> list[list[tuple[_Triple, str, str]]]:
-    """Return the hops to the first answer, and to those cited in addition."""
+    """Return the hops to the first answer, and to those cited in addition.
+
+    A hop is its relation in the graph, and its ends in the direction of the walk.
+    """
     cited = CITED_ANSWERS if one.probability >= LIKELY_PROBABILITY else 1
-    return [_hops(one, answer) for answer in one.pattern.answers[:cited]]
-
-
-def _hops(one: RankedPattern, answer: str) -> list[tuple[_Triple, str, str]]:
-    """Return each hop as its relation in the graph and its ends in the direction of the walk."""
-    walked = one.pattern.walk(answer)
+    walked = [one.pattern.walk(answer) for answer in one.pattern.answers[:cited]]
     return [
-        ((near, relation, far) if forward else (far, relation, near), near, far)
-        for (relation, forward), near, far in zip(
-            one.pattern.all_steps, walked, walked[1:], strict=False
-        )
+        [
+            ((near, relation, far) if forward else (far, relation, near), near, far)
+            for (relation, forward), near, far in zip(
+                one.pattern.all_steps, nodes, nodes[1:], strict=False
+            )
+        ]
+        for nodes in walked
     ]
 
 
@@ -92,7 +84,7 @@ def _hop(
     triple: _Triple,
     near: str,
     far: str,
-    stated: Mapping[_Triple, StatingChunk],
+    stated: Mapping[_Triple, tuple[str, Span | None]],
     names: Mapping[str, str],
 ) -> Hop:
     return Hop(
@@ -102,14 +94,15 @@ def _hop(
         target=far,
         target_name=names.get(far, ""),
         forward=triple[0] == near,
-        chunk_id=stated[triple].chunk_id,
-        span=stated[triple].span,
+        chunk_id=stated[triple][0],
+        span=stated[triple][1],
     )
 
 
 def _find_statements(
     triples: Sequence[_Triple], store: Store, found: Mapping[str, int]
-) -> dict[_Triple, StatingChunk]:
+) -> dict[_Triple, tuple[str, Span | None]]:
+    """Return the chunk that states each relation, and the span there."""
     chunks = store.graph.relation_chunks(triples, limit=_CHUNKS)
     last = len(found)
     chosen = {
@@ -118,7 +111,7 @@ def _find_statements(
         if ids
     }
     spans = _spans_of(chosen, store)
-    return {triple: StatingChunk(chunk, spans.get(triple)) for triple, chunk in chosen.items()}
+    return {triple: (chunk, spans.get(triple)) for triple, chunk in chosen.items()}
 
 
 def _spans_of(chosen: Mapping[_Triple, str], store: Store) -> dict[_Triple, Span]:

@@ -25,6 +25,8 @@ from knotwork._retrieval.chunk_entities import OWN_PAGE
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._retrieval.optional_parts import attempt
+from knotwork._retrieval.options import bounded
+from knotwork._retrieval.passage_reader import lift_hit
 from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY, cite_paths
 from knotwork._retrieval.paths.path_enumeration import UNSTATED_RELATIONS, PathBounds
 from knotwork._retrieval.paths.path_question import relation_words
@@ -75,10 +77,8 @@ class PathsRetriever:
 
     name = "paths"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
         trees: str | Path | None = None
         stages: Stages = "both"
 
@@ -132,6 +132,9 @@ class PathsRetriever:
         acting = [p for p in regular if p.scores["probability"] >= LIKELY_PROBABILITY][
             :_MOST_ACTING
         ]
+        names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
+        count = candidates.reader.count
+        first = f"passages that state {len(acting)} of them come first"
         hits = _put_first(base.hits, _cited(acting), self._store, query.k)
         return replace(
             base,
@@ -139,7 +142,11 @@ class PathsRetriever:
             hits=hits,
             confidence=self._confidence(base.confidence, hits, paths),
             paths=tuple(paths),
-            trace=_trace(candidates, paths, acting),
+            trace=(
+                f"The question names {names}.",
+                f"{len(candidates.patterns)} kinds of paths over {count} entities.",
+                f"{len(paths)} may answer it; {first}.",
+            ),
         )
 
     def _confidence(
@@ -217,34 +224,15 @@ def _put_first(
 
 
 def _raise(hit: Hit, cited: _Cited, top: float) -> Hit:
-    gain = cited.worth + top
-    sentences = _sentences(hit.chunk, cited)
+    """Return a hit above all that no path cites, with the sentences that state hops first."""
+    stating = [s for s in hit.chunk.sentences if any(span.overlaps(s) for span in cited.spans)]
     return replace(
-        hit,
-        score=hit.score + gain,
-        scores=hit.scores | {"path": gain},
+        lift_hit(hit, cited.worth + top, "path"),
         seeds=hit.seeds or (cited.seed,),
-        sentences=(*sentences, *(s for s in hit.sentences if s[0] not in dict(sentences))),
-    )
-
-
-def _sentences(chunk: Chunk, cited: _Cited) -> tuple[tuple[Span, float], ...]:
-    """Return the sentences of a chunk that state hops, with the worth of the paths."""
-    return tuple(
-        (sentence, min(cited.worth, 1.0))
-        for sentence in chunk.sentences
-        if any(span.overlaps(sentence) for span in cited.spans)
-    )
-
-
-def _trace(
-    candidates: PathCandidates, paths: Sequence[GraphPath], acting: Sequence[GraphPath]
-) -> tuple[str, ...]:
-    names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
-    return (
-        f"The question names {names}.",
-        f"{len(candidates.patterns)} kinds of paths over {candidates.reader.count} entities.",
-        f"{len(paths)} may answer it; passages that state {len(acting)} of them come first.",
+        sentences=(
+            *((sentence, min(cited.worth, 1.0)) for sentence in stating),
+            *(item for item in hit.sentences if item[0] not in stating),
+        ),
     )
 
 

@@ -8,7 +8,6 @@ always parameters.
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +17,9 @@ from knotwork._retrieval.queries.query_plans import (
     PlanHop,
     PropertyCondition,
     QueryPlan,
+    QueryTarget,
     Returned,
     Statement,
-    check_plan,
 )
 from knotwork._retrieval.queries.stored_values import (
     CollectedValues,
@@ -64,12 +63,11 @@ _COMMUNITY = (
 )
 
 
-class CypherGraph:
+class CypherGraph(QueryTarget):
     """One graph of a store, by name; `OWN_GRAPH` is that of the documents.
 
-    ``words`` are synonyms for labels, types and properties. Schema and values are read once per
-    generation of the store, those of a live graph again after some minutes. Raises RetrievalError
-    if the store cannot run Cypher.
+    ``words`` are synonyms for labels, types and properties. A live graph is read again after some
+    minutes. Raises RetrievalError if the store cannot run Cypher.
     """
 
     language = "cypher"
@@ -82,33 +80,22 @@ class CypherGraph:
         words: Mapping[str, tuple[str, ...]] | None = None,
         timeout_s: float = RUN_TIMEOUT_S,
     ) -> None:
+        super().__init__(words, timeout_s)
         self._store = store
         self._cypher = require_cypher(store)
         self._graph = graph
-        self._words = dict(words or {})
-        self._timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int], TargetSchema, StoredValues] | None = None
 
     @property
     def graph(self) -> str:
         """The name of the graph."""
         return self._graph
 
-    def schema(self) -> TargetSchema:
-        """Return labels, types and properties, with counts and samples."""
-        return self._current()[1]
-
-    def values(self) -> StoredValues:
-        """Return an index of property values, or of entity names for the documents' graph."""
-        return self._current()[2]
-
-    def write(self, plan: QueryPlan) -> Statement:
-        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
-        schema = self.schema()
-        check_plan(plan, schema)
-        text, parameters = write_cypher(plan, schema)
-        return Statement(text, parameters, origin="fragments")
+    def write_text(
+        self, plan: QueryPlan, schema: TargetSchema
+    ) -> tuple[str, dict[str, PropertyValue]]:
+        """Return the statement of a plan that fits the schema, and its parameters."""
+        writer = _Writer(plan, schema)
+        return writer.write(), writer.parameters
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
         """Run a statement on the graph. Raises as `CypherRunner`."""
@@ -127,18 +114,11 @@ class CypherGraph:
             else f"the graph {self._graph}",
         )
 
-    def _current(self) -> tuple[tuple[int, int], TargetSchema, StoredValues]:
-        with self._lock:
-            version = self._version()
-            if self._read is None or self._read[0] != version:
-                schema = self._own_schema() if self._graph == OWN_GRAPH else self._read_schema()
-                values: StoredValues = (
-                    EntityNames(self._store)
-                    if self._graph == OWN_GRAPH
-                    else CollectedValues(self._collect(schema))
-                )
-                self._read = (version, schema, values)
-            return self._read
+    def _read_current(self) -> tuple[TargetSchema, StoredValues]:
+        if self._graph == OWN_GRAPH:
+            return self._own_schema(), EntityNames(self._store)
+        schema = self._read_schema()
+        return schema, CollectedValues(self._collect(schema))
 
     def _version(self) -> tuple[int, int]:
         live = self._store.capabilities.live_graphs
@@ -256,12 +236,6 @@ def quote_name(name: str) -> str:
     if any(ord(c) < 32 for c in name):
         raise QueryRefused(f"The name {name!r} contains a control character and cannot be quoted.")
     return "`" + name.replace("`", "``") + "`"
-
-
-def write_cypher(plan: QueryPlan, schema: TargetSchema) -> tuple[str, dict[str, PropertyValue]]:
-    """Return the statement of a plan that fits the schema, and its parameters."""
-    writer = _Writer(plan, schema)
-    return writer.write(), writer.parameters
 
 
 class _Writer:

@@ -16,22 +16,21 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._questions.reading import reading_of
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
+    ROOM,
     Example,
     ExampleBook,
     describe_stored_names,
-    fill_prompt,
     mask_values,
 )
 from knotwork._retrieval.queries.query_plans import (
@@ -42,7 +41,13 @@ from knotwork._retrieval.queries.query_plans import (
     Translator,
 )
 from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
-from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention, find_mentions
+from knotwork._retrieval.queries.stored_values import (
+    StoredValue,
+    StoredValues,
+    ValueMention,
+    find_mentions,
+)
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
@@ -69,25 +74,20 @@ class TemplateBook:
         *,
         embedder: Embedder | None = None,
     ) -> None:
-        self._owners: list[Template] = []
-        examples = []
-        for template in templates:
-            for text in (template.description, *template.questions):
-                if text.strip():
-                    masked = mask_values(text, find_mentions(text, values))
-                    examples.append(Example(masked, template.statement))
-                    self._owners.append(template)
+        texts = [(t, text) for t in templates for text in (t.description, *t.questions)]
+        self._owners = [(template, text) for template, text in texts if text.strip()]
+        masked = [mask_values(text, find_mentions(text, values)) for _, text in self._owners]
+        examples = [Example(text, "") for text in masked]
         self._book = ExampleBook(examples, embedder=embedder)
 
     def rank(self, asked: LinkedQuestion) -> list[tuple[Template, float]]:
         """Return the templates that a question may mean, with how well each fits."""
         best: dict[str, tuple[Template, float]] = {}
-        numbers = {id(example): n for n, example in enumerate(self._book.examples)}
-        count = len(self._book.examples)
-        for example, likeness in self._book.nearest(asked.text, k=count, mentions=asked.mentions):
-            template = self._owners[numbers[id(example)]]
-            fit = likeness * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
-            if likeness >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
+        likeness = self._book.likeness(asked.text, asked.mentions)
+        for number in sorted(range(len(likeness)), key=lambda n: -likeness[n]):
+            like, template = float(likeness[number]), self._owners[number][0]
+            fit = like * (1 - _COVER_WORTH + _COVER_WORTH * covered(template, asked))
+            if like >= LEAST_LIKENESS and fit > best.get(template.name, (template, 0.0))[1]:
                 best[template.name] = template, fit
         return sorted(best.values(), key=lambda item: (-item[1], item[0].name))
 
@@ -126,11 +126,22 @@ class ChoosingTranslator:
         offered = [template for template, _ in self._book.rank(asked)[:MOST_OFFERED]]
         if attempts or not offered:
             return None
-        chosen = complete_checked(
+        lines = [
+            f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
+            for n, t in enumerate(offered, start=1)
+        ]
+        request = request_about(
+            asked.text,
+            ROOM,
+            "template",
             self._model,
-            _request(asked, offered, self._model),
-            lambda reply: parse_choice(reply, offered),
+            stage=STAGE,
+            output_tokens=120,
+            schema=escape_tags("\n".join(lines)),
+            names=describe_stored_names(asked),
+            question=escape_tags(asked.text.strip()),
         )
+        chosen = complete_checked(self._model, request, lambda reply: parse_choice(reply, offered))
         if chosen is None:
             return None
         template, given = chosen
@@ -158,20 +169,6 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-def _request(asked: LinkedQuestion, offered: Sequence[Template], model: ChatModel) -> ChatRequest:
-    lines = [
-        f"{n}. {t.description or t.name} (slots: {', '.join(t.slots) or 'none'})"
-        for n, t in enumerate(offered, start=1)
-    ]
-    blanks = {
-        "schema": escape_tags("\n".join(lines)),
-        "names": describe_stored_names(asked),
-        "question": escape_tags(asked.text.strip()),
-    }
-    messages = fill_prompt("template", reading_of(asked.text).language, blanks, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=120, stage=STAGE)
-
-
 class CypherTemplatesRetriever(StatementRetriever):
     """Finds rows of a graph by one of a user's query templates.
 
@@ -181,14 +178,14 @@ class CypherTemplatesRetriever(StatementRetriever):
 
     name = "cypher_templates"
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this retriever in a specification."""
-
         templates: Sequence[Template] | str | Path = ()
         graph: str | None = None
         words: Mapping[str, tuple[str, ...]] | None = None
         rounds: int = ROUNDS
+
+    options: Options
 
     def __init__(
         self,
@@ -198,16 +195,13 @@ class CypherTemplatesRetriever(StatementRetriever):
         model: ChatModel | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, rounds=options.rounds)
-        templates = options.templates
+        super().__init__(store=store, embedder=embedder, model=model, options=options)
+        templates = self.options.templates
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
-        self._model = model
-        graph = choose_graph(store, options.graph)
-        self._graph = CypherGraph(store, graph=graph, words=options.words)
-        self._book: tuple[StoredValues, TemplateBook] | None = None
+        graph = choose_graph(store, self.options.graph)
+        self._graph = CypherGraph(store, graph=graph, words=self.options.words)
 
     def target(self) -> CypherGraph:
         """Return the graph to query."""
@@ -216,13 +210,13 @@ class CypherTemplatesRetriever(StatementRetriever):
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the model's choice, if there is a model, then the matcher."""
         values = target.values()
-        if self._book is None or self._book[0] is not values:
+        if self._made is None or self._made[0] is not values:
             book = TemplateBook(self._templates, values, embedder=self._embedder)
-            self._book = values, book
-        matcher = MatchingTranslator(self._book[1])
-        if self._model is None:
-            return [matcher]
-        return [ChoosingTranslator(self._book[1], values, self._model), matcher]
+            made: list[Translator] = [MatchingTranslator(book)]
+            if self._model is not None:
+                made.insert(0, ChoosingTranslator(book, values, self._model))
+            self._made = values, made
+        return self._made[1]
 
 
 SLOT_TYPES = ("text", "integer", "number", "date")
@@ -241,6 +235,11 @@ class SlotShape:
     def is_stored(self) -> bool:
         """Return True if only stored values fill the slot."""
         return bool(self.property)
+
+    def value_in(self, stored: Iterable[StoredValue]) -> PropertyValue:
+        """Return the first value of this kind and property, or None."""
+        wanted = self.kind, self.property
+        return next((v.value for v in stored if (v.kind, v.property) == wanted), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,12 +356,10 @@ def covered(template: Template, asked: LinkedQuestion) -> float:
 
 def _stored(shape: SlotShape, asked: LinkedQuestion, used: set[int]) -> PropertyValue:
     for number, mention in enumerate(asked.mentions):
-        if number in used:
-            continue
-        for near in mention.found:
-            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
-                used.add(number)
-                return near.stored.value
+        value = None if number in used else shape.value_in(near.stored for near in mention.found)
+        if value is not None:
+            used.add(number)
+            return value
     return None
 
 
@@ -387,15 +384,10 @@ def _cast(shape: SlotShape, text: str) -> PropertyValue:
 
 
 def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue:
-    for stored in values.exact([normal_form(text)]).values():
-        for item in stored:
-            if (item.kind, item.property) == (shape.kind, shape.property):
-                return item.value
-    for mention in find_mentions(f'"{text}"', values):
-        for near in mention.found:
-            if (near.stored.kind, near.stored.property) == (shape.kind, shape.property):
-                return near.stored.value
-    return text
+    exact = [item for found in values.exact([normal_form(text)]).values() for item in found]
+    near = [n.stored for m in find_mentions(f'"{text}"', values) for n in m.found]
+    value = shape.value_in([*exact, *near])
+    return text if value is None else value
 
 
 def _unnamed(asked: LinkedQuestion) -> str:

@@ -12,12 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from knotwork._inference import prompt_files
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -26,7 +24,6 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._questions.amounts import Operator
 from knotwork._questions.reading import reading_of
@@ -49,6 +46,7 @@ from knotwork._retrieval.queries.target_schema import (
     TargetSchema,
     describe_target_schema,
 )
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, QueryRefused, Unparsable
@@ -248,22 +246,20 @@ def _value(draft: _PlanDraft, kind: str, name: str, text: str) -> PropertyValue:
     return text
 
 
-def _return(draft: _PlanDraft, parts: list[str]) -> None:
-    draft.answer = draft.node(parts[0])
-    draft.returned = Returned.VALUE if len(parts) > 1 and parts[1] else Returned.THING
-    draft.property = parts[1] if len(parts) > 1 else ""
+def _answer(name: str) -> Callable[[_PlanDraft, list[str]], None]:
+    """Return the reader of a line that says what to return: a node, a value or an aggregate."""
 
-
-def _count(draft: _PlanDraft, parts: list[str]) -> None:
-    draft.answer, draft.returned = draft.node(parts[0]), Returned.COUNT
-
-
-def _aggregate(name: str) -> Callable[[_PlanDraft, list[str]], None]:
     def read(draft: _PlanDraft, parts: list[str]) -> None:
-        if len(parts) < 2:
+        named = parts[1] if len(parts) > 1 and name != "count" else ""
+        if name in _AGGREGATES and len(parts) < 2:
             raise Unparsable(f"{name} needs a letter and a property.")
-        draft.answer, draft.property = draft.node(parts[0]), parts[1]
-        draft.returned = _AGGREGATES[name]
+        draft.answer = draft.node(parts[0])
+        if name == "return":
+            draft.returned = Returned.VALUE if named else Returned.THING
+        else:
+            draft.returned = _AGGREGATES.get(name, Returned.COUNT)
+        if name != "count":
+            draft.property = named
 
     return read
 
@@ -280,10 +276,8 @@ _READERS: dict[str, Callable[[_PlanDraft, list[str]], None]] = {
     "find": _find,
     "hop": _hop,
     "where": _where,
-    "return": _return,
-    "count": _count,
     "order": _order,
-    **{name: _aggregate(name) for name in _AGGREGATES},
+    **{name: _answer(name) for name in ("return", "count", *_AGGREGATES)},
 }
 
 
@@ -313,13 +307,11 @@ def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkS
     return fitting
 
 
+ROOM = "knotwork._retrieval.queries"
 OUTPUT_TOKENS = 400
 SCHEMA_TOKENS = 1_500
 SHOWN_ATTEMPTS = 2
 _MOST_NAMES = 12
-
-fill_prompt = partial(prompt_files.fill_prompt, "knotwork._retrieval.queries")
-"""Return the messages of a translator prompt, from its task, language and blanks."""
 
 
 def make_request(
@@ -332,17 +324,21 @@ def make_request(
     more: str = "",
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
-    language = reading_of(asked.text).language
-    blanks = {
-        "question": escape_tags(asked.text.strip()),
-        "schema": escape_tags(describe_linked_schema(asked)),
-        "names": describe_stored_names(asked),
-        "examples": more or "none",
-        "attempts": describe_attempts(attempts),
-        "language": "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)",
-    }
-    messages = fill_prompt(task, language, blanks, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=OUTPUT_TOKENS, stage=stage)
+    language = "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)"
+    return request_about(
+        asked.text,
+        ROOM,
+        task,
+        model,
+        stage=stage,
+        output_tokens=OUTPUT_TOKENS,
+        question=escape_tags(asked.text.strip()),
+        schema=escape_tags(describe_linked_schema(asked)),
+        names=describe_stored_names(asked),
+        examples=more or "none",
+        attempts=describe_attempts(attempts),
+        language=language,
+    )
 
 
 def describe_linked_schema(asked: LinkedQuestion) -> str:
@@ -421,18 +417,21 @@ class ExampleBook:
         self, question: str, *, k: int = 3, mentions: Sequence[ValueMention] = ()
     ) -> list[tuple[Example, float]]:
         """Return the ``k`` most similar examples with their similarity from 0 to 1."""
-        if not self.examples:
-            return []
+        scores = self.likeness(question, mentions)
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
+
+    def likeness(self, question: str, mentions: Sequence[ValueMention] = ()) -> FloatMatrix:
+        """Return the similarity of a question to each example, from 0 to 1."""
         masked = mask_values(question, mentions)
         scores = self._by_words(masked)
-        if self._embedder is not None:
+        if self._embedder is not None and self.examples:
             if self._vectors is None:
                 self._vectors = self._embedder.embed([item.question for item in self.examples])
             cosines = self._vectors @ self._embedder.embed([masked])[0]
             near = np.clip(to_similarity(cosines, self._embedder.name), 0.0, 1.0)
             scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [(self.examples[int(i)], float(scores[int(i)])) for i in order]
+        return scores
 
     def _by_words(self, question: str) -> FloatMatrix:
         wanted = set(reading_of(question).terms)

@@ -172,7 +172,8 @@ def choose_answer(
         return plan
     plan = _compare(plan, reading, wording, schema)
     asked = _asked_property(kind, reading, wording)
-    if asked is not None and _is_compared(plan, asked) and not wording.asks_when:
+    ranges = [c for c in plan.nodes[plan.answer].conditions if c.operator is not Operator.EQUALS]
+    if asked is not None and not wording.asks_when and asked.name in {c.property for c in ranges}:
         asked = None  # "who was born before 1935" asks for persons, not for years
     if wording.returned is Returned.COUNT:
         return replace(plan, returned=Returned.COUNT)
@@ -287,13 +288,6 @@ def _compare(
     return plan
 
 
-def _is_compared(plan: QueryPlan, shape: PropertyShape) -> bool:
-    return any(
-        condition.property == shape.name and condition.operator is not Operator.EQUALS
-        for condition in plan.nodes[plan.answer].conditions
-    )
-
-
 def _is_held(plan: QueryPlan, comparison: AmountComparison) -> bool:
     """Return True if a time is the stored value of an existing condition."""
     if comparison.operator is not Operator.EQUALS or not comparison.first:
@@ -368,7 +362,6 @@ class SchemaPath:
 
     steps: tuple[SchemaPathStep, ...]
     cost: float
-    used: int = 0
 
 
 def find_schema_paths(
@@ -386,16 +379,14 @@ def find_schema_paths(
     """
     links = _steps_from(schema)
     found: list[SchemaPath] = []
-    queue: list[tuple[float, int, str, int, tuple[SchemaPathStep, ...], int]] = [
-        (0.0, 0, start, 0, (), 0)
-    ]
+    queue: list[tuple[float, int, str, int, tuple[SchemaPathStep, ...]]] = [(0.0, 0, start, 0, ())]
     serial = 0
     seen: dict[tuple[str, int, int], int] = {}
     while queue and len(found) < most:
-        cost, _, kind, matched, steps, used = heapq.heappop(queue)
+        cost, _, kind, matched, steps = heapq.heappop(queue)
         if kind == end and steps and matched == len(wanted):
             if all(path.steps != steps for path in found):
-                found.append(SchemaPath(steps, cost, used))
+                found.append(SchemaPath(steps, cost))
             continue
         state = (kind, matched, len(steps))
         seen[state] = seen.get(state, 0) + 1
@@ -404,17 +395,19 @@ def find_schema_paths(
         if matched < len(wanted):
             serial += 1
             skipped = cost + _SKIPPED_COST * max(wanted[matched].values())
-            heapq.heappush(queue, (skipped, serial, kind, matched + 1, steps, used))
+            heapq.heappush(queue, (skipped, serial, kind, matched + 1, steps))
         if len(steps) == LONGEST_PATH:
             continue
         for step in links.get(kind, ()):
             serial += 1
             following = step.link.target if step.forward else step.link.source
             names = matched < len(wanted) and step.link.name in wanted[matched]
-            price = _price(step.link, wanted[matched][step.link.name] if names else 0.0)
+            mentioned = wanted[matched][step.link.name] if names else 0.0
+            plain = _SELF_COST if step.link.source == step.link.target else _PLAIN_COST
+            price = plain + mentioned * (_MENTIONED_COST - plain)
             if steps and steps[-1].link == step.link and not names:
                 price += _WALK_BACK_COST
-            entry = (cost + price, serial, following, matched + names, (*steps, step), used + names)
+            entry = (cost + price, serial, following, matched + names, (*steps, step))
             heapq.heappush(queue, entry)
     return found
 
@@ -426,11 +419,6 @@ def _steps_from(schema: TargetSchema) -> dict[str, list[SchemaPathStep]]:
         if link.source != link.target:
             links.setdefault(link.target, []).append(SchemaPathStep(link, forward=False))
     return links
-
-
-def _price(link: LinkShape, mentioned: float) -> float:
-    plain = _SELF_COST if link.source == link.target else _PLAIN_COST
-    return plain + mentioned * (_MENTIONED_COST - plain)
 
 
 LEAST_LINK = 0.4

@@ -5,10 +5,12 @@ A plan consists of typed fragments that fit together in only one way, whatever t
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from knotwork._questions.amounts import Operator
 from knotwork._retrieval.queries.stored_values import StoredValues, ValueMention
@@ -178,26 +180,60 @@ class LinkedQuestion:
     mentions: tuple[ValueMention, ...] = ()
 
 
-class QueryTarget(Protocol):
+class QueryTarget(ABC):
     """A graph, or tables, that statements can only read.
 
-    ``language`` is "cypher" or "sql".
+    ``language`` is "cypher" or "sql"; ``words`` are a user's synonyms for names of the schema.
+    Schema and values are read once for each version of the data.
     """
 
-    @property
-    def language(self) -> str: ...
+    language: ClassVar[str]
+
+    def __init__(self, words: Mapping[str, tuple[str, ...]] | None, timeout_s: float) -> None:
+        self._words = dict(words or {})
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._read: tuple[object, TargetSchema, StoredValues] | None = None
 
     def schema(self) -> TargetSchema:
-        """Return the schema, read once for each state of the data."""
+        """Return the schema: kinds, links and properties, with counts and samples."""
+        return self._current()[1]
 
     def values(self) -> StoredValues:
         """Return an index of the stored values."""
+        return self._current()[2]
 
     def write(self, plan: QueryPlan) -> Statement:
         """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
+        schema = self.schema()
+        check_plan(plan, schema)
+        text, parameters = self.write_text(plan, schema)
+        return Statement(text, parameters, origin="fragments")
 
+    @abstractmethod
+    def write_text(
+        self, plan: QueryPlan, schema: TargetSchema
+    ) -> tuple[str, dict[str, PropertyValue]]:
+        """Return the text of the statement of a plan that fits the schema, and its parameters."""
+
+    @abstractmethod
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
         """Run a statement. Raises QuerySyntaxError, QueryRefused, QueryTimeout."""
+
+    @abstractmethod
+    def _version(self) -> object:
+        """Return what changes whenever the data does."""
+
+    @abstractmethod
+    def _read_current(self) -> tuple[TargetSchema, StoredValues]:
+        """Read the schema and the values."""
+
+    def _current(self) -> tuple[object, TargetSchema, StoredValues]:
+        with self._lock:
+            version = self._version()
+            if self._read is None or self._read[0] != version:
+                self._read = (version, *self._read_current())
+            return self._read
 
 
 class Translator(Protocol):

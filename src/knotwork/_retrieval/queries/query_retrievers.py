@@ -6,19 +6,13 @@ Cypher and text to SQL, a model writes the whole statement and repairs it after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
 
-from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.options import bounded
 from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
-from knotwork._retrieval.queries.model_translators import (
-    Example,
-    ExampleBook,
-    read_examples,
-)
+from knotwork._retrieval.queries.model_translators import Example
 from knotwork._retrieval.queries.plan_assembly import assemble_plans
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
@@ -27,13 +21,11 @@ from knotwork._retrieval.queries.query_plans import (
     QueryTarget,
     Returned,
     Statement,
-    Translator,
 )
 from knotwork._retrieval.queries.schema_linker import SchemaLinker
 from knotwork._retrieval.queries.sql_target import SqlTables
-from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
+from knotwork._retrieval.queries.statement_retriever import StatementRetriever
 from knotwork._retrieval.queries.target_schema import TargetSchema
-from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.table_file import TableFile
@@ -85,70 +77,7 @@ def _sureness(plan: QueryPlan) -> float:
     return max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
 
 
-class TranslatingRetriever(StatementRetriever):
-    """Finds rows by the statement of a translator.
-
-    ``translator`` is one, or the name of one in `TRANSLATORS`; the options may name another.
-    Without it, those in ``by_model`` are tried in order if there is a model, then the rules.
-    """
-
-    by_model: ClassVar[tuple[str, ...]]
-
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options:
-        """Options that all of these retrievers have in a specification."""
-
-        words: Mapping[str, tuple[str, ...]] | None = None
-        rounds: int = ROUNDS
-        translator: str = ""
-
-    options: Any
-
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        translator: str | Translator = "",
-        options: Any = None,  # noqa: ANN401  an instance of `Options`
-    ) -> None:
-        self.check(store)
-        self.options = options or self.Options()
-        super().__init__(store=store, embedder=embedder, rounds=self.options.rounds)
-        self._model = model
-        self._translator = self.options.translator or translator
-        examples = getattr(self.options, "examples", ())
-        if isinstance(examples, str | Path):
-            examples = read_examples(Path(examples))
-        self._examples = ExampleBook(examples, embedder=embedder)
-        self._translators: tuple[QueryTarget, list[Translator]] | None = None
-
-    def check(self, store: Store) -> None:
-        """Raise MissingCapability for a store on which no statement can run."""
-
-    def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the translator that was chosen, else those of a model, then the rules."""
-        if not isinstance(self._translator, str):
-            return [self._translator]
-        if self._translators is None or self._translators[0] is not target:
-            usual = (*(self.by_model if self._model else ()), "rules")
-            names = (self._translator,) if self._translator else usual
-            made = [
-                make_translator(
-                    name,
-                    target,
-                    embedder=self._embedder,
-                    model=self._model,
-                    examples=self._examples,
-                )
-                for name in names
-            ]
-            self._translators = target, made
-        return self._translators[1]
-
-
-class DynamicCypherRetriever(TranslatingRetriever):
+class DynamicCypherRetriever(StatementRetriever):
     """Finds rows of a graph by a query assembled from the question.
 
     ``graph`` is the name of an imported graph, by default the only one, or else that of the
@@ -159,10 +88,8 @@ class DynamicCypherRetriever(TranslatingRetriever):
     name = "dynamic_cypher"
     by_model = ("fragments",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options(TranslatingRetriever.Options):
-        """Options of this retriever in a specification."""
-
+    @bounded
+    class Options(StatementRetriever.Options):
         graph: str | None = None
 
     options: Options
@@ -190,14 +117,12 @@ class TextToCypherRetriever(DynamicCypherRetriever):
     name = "text_to_cypher"
     by_model = ("statement",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options(DynamicCypherRetriever.Options):
-        """Options of this retriever in a specification."""
-
         examples: Sequence[Example] | str | Path = ()
 
 
-class TextToSqlRetriever(TranslatingRetriever):
+class TextToSqlRetriever(StatementRetriever):
     """Finds rows of the tables beside an index by a statement of a model or of rules.
 
     ``tables`` is the file of the tables, by default the one beside the index (``knotwork tables
@@ -207,10 +132,8 @@ class TextToSqlRetriever(TranslatingRetriever):
     name = "text_to_sql"
     by_model = ("statement",)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options(TranslatingRetriever.Options):
-        """Options of this retriever in a specification."""
-
+    @bounded
+    class Options(StatementRetriever.Options):
         tables: str | Path | None = None
         examples: Sequence[Example] | str | Path = ()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from knotwork._questions.amounts import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
@@ -94,7 +95,8 @@ def read_slots(
     slots = _fill_slots(values, kinds, properties, parted)
     properties = [m for m in properties if not _is_hint(m, values)]
     if not slots:
-        slots = _slots_of_properties(properties, asked.schema)
+        owned = ((k, m) for m in properties for k in asked.schema.kinds if k.property(m.name))
+        slots = [_SlotDraft(kind.name, m.span, is_named=False) for kind, m in islice(owned, 1)]
     if not slots:
         return None
     answer = _find_answer(
@@ -159,7 +161,8 @@ def _fill_slots(
         stored = choose_value(item, drafts, kinds, properties)
         condition = PropertyCondition(stored.property, stored.value)
         same = last is not None and _is_same(last, stored.kind, item.span, parted)
-        if last is not None and same and _is_free(last, condition):
+        is_free = last and all(c.property != condition.property for c in last.conditions)
+        if last is not None and same and is_free:
             last.conditions.append(condition)
             last.span = Span(last.span.start, item.span.end)
         else:
@@ -216,10 +219,6 @@ def _is_same(draft: _SlotDraft, kind: str, span: Span, parted: Sequence[tuple[Sp
     )
 
 
-def _is_free(draft: _SlotDraft, condition: PropertyCondition) -> bool:
-    return all(known.property != condition.property for known in draft.conditions)
-
-
 def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
     """Return True if a property only describes a value next to it."""
     return any(
@@ -227,16 +226,6 @@ def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
         and any(near.stored.property == mention.name for near in value.found)
         for value in values
     )
-
-
-def _slots_of_properties(
-    properties: Sequence[SchemaMention], schema: TargetSchema
-) -> list[_SlotDraft]:
-    for mention in properties:
-        for kind in schema.kinds:
-            if kind.property(mention.name):
-                return [_SlotDraft(kind.name, mention.span, is_named=False)]
-    return []
 
 
 def _find_answer(
@@ -342,13 +331,11 @@ _SUPERLATIVES: tuple[tuple[str, str, bool], ...] = (
     (r"smallest|lowest|least|fewest|cheapest|minimum|最低|最少", "size", False),
 )
 _PATTERNS = tuple(
-    (re.compile(rf"\b(?:{words})\b" if words[0].isascii() else words, re.IGNORECASE), d, desc)
-    for words, d, desc in _SUPERLATIVES
-)
-_CHINESE = tuple(
-    (re.compile("|".join(w for w in words.split("|") if not w[0].isascii())), d, desc)
-    for words, d, desc in _SUPERLATIVES
-    if any(not w[0].isascii() for w in words.split("|"))
+    (re.compile(pattern, re.IGNORECASE), dimension, descending)
+    for words, dimension, descending in _SUPERLATIVES
+    for latin in ("|".join(word for word in words.split("|") if word[0].isascii()),)
+    for han in ("|".join(word for word in words.split("|") if not word[0].isascii()),)
+    for pattern in (rf"\b(?:{latin})\b", han)
 )
 _SHARES = re.compile(r"\b(?:shar(?:e|es|ed|ing)|same|also|co-?\w+)\b|共同|相同|同一", re.IGNORECASE)
 _TOP = re.compile(r"\b(?:top|first|best|last|latest) (\d{1,3})\b|前\s*(\d{1,3})", re.IGNORECASE)
@@ -400,21 +387,16 @@ def read_answer_wording(text: str) -> AnswerWording:
     asked = _ASKING.search(text)
     top = _TOP.search(text)
     limit = int(next(g for g in top.groups() if g)) if top else 1
+    superlatives = [  # an ambiguous one such as "oldest" has two
+        Superlative(dimension, descending, match.start(), limit)
+        for pattern, dimension, descending in _PATTERNS
+        for match in pattern.finditer(text)
+    ]
     return AnswerWording(
         returned,
-        tuple(_superlatives(text, limit)),
+        tuple(sorted(superlatives, key=lambda s: s.start)),
         reading_of(text).comparisons,
         asked.end() if asked else 0,
         reading_of(text).asked_when is not None,
         bool(_SHARES.search(text)),
     )
-
-
-def _superlatives(text: str, limit: int) -> list[Superlative]:
-    """Return the superlatives of a text in order; an ambiguous one such as "oldest" has two."""
-    found = [
-        Superlative(dimension, descending, match.start(), limit)
-        for pattern, dimension, descending in (*_PATTERNS, *_CHINESE)
-        for match in pattern.finditer(text)
-    ]
-    return sorted(found, key=lambda s: s.start)

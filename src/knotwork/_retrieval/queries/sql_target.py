@@ -6,7 +6,6 @@ Names are in double quotes; values are always parameters.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,9 +13,9 @@ from knotwork._questions.amounts import Operator
 from knotwork._retrieval.queries.query_plans import (
     PropertyCondition,
     QueryPlan,
+    QueryTarget,
     Returned,
     Statement,
-    check_plan,
 )
 from knotwork._retrieval.queries.stored_values import CollectedValues, StoredValue, StoredValues
 from knotwork._retrieval.queries.target_schema import (
@@ -37,7 +36,7 @@ _JOINING_SHARE = 0.8
 """Minimum share of one column's values that another must contain for the two to join tables."""
 
 
-class SqlTables:
+class SqlTables(QueryTarget):
     """The tables of one file. Schema and values are read once for each state of it."""
 
     language = "sql"
@@ -49,26 +48,34 @@ class SqlTables:
         words: Mapping[str, tuple[str, ...]] | None = None,
         timeout_s: float = RUN_TIMEOUT_S,
     ) -> None:
+        super().__init__(words, timeout_s)
         self._tables = tables
-        self._words = dict(words or {})
-        self._timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._read: tuple[int, TargetSchema, StoredValues] | None = None
 
-    def schema(self) -> TargetSchema:
-        """Return tables and columns with samples, and the pairs of columns that join them."""
-        return self._current()[1]
-
-    def values(self) -> StoredValues:
-        """Return an index of the values of columns."""
-        return self._current()[2]
-
-    def write(self, plan: QueryPlan) -> Statement:
-        """Return the statement of a plan. Raises QueryRefused if the plan does not fit."""
-        schema = self.schema()
-        check_plan(plan, schema)
-        text, parameters = write_sql(plan, schema)
-        return Statement(text, parameters, origin="fragments")
+    def write_text(
+        self, plan: QueryPlan, schema: TargetSchema
+    ) -> tuple[str, dict[str, PropertyValue]]:
+        """Return the statement of a plan that fits the schema, and its parameters."""
+        del schema
+        parameters: dict[str, PropertyValue] = {}
+        tables = [f"{quote_column(plan.nodes[0].kind)} AS t0"]
+        for hop in plan.hops:
+            here, there = hop.link.columns
+            if hop.forward is False:
+                here, there = there, here
+            tables.append(
+                f"JOIN {quote_column(plan.nodes[hop.target].kind)} AS t{hop.target}"
+                f" ON t{hop.source}.{quote_column(here)} = t{hop.target}.{quote_column(there)}"
+            )
+        conditions = [
+            compare_column(f"t{number}.{quote_column(condition.property)}", condition, parameters)
+            for number, node in enumerate(plan.nodes)
+            for condition in node.conditions
+        ]
+        lines = [f"SELECT {_selected(plan)}", f"FROM {' '.join(tables)}"]
+        if conditions:
+            lines.append(f"WHERE {' AND '.join(conditions)}")
+        lines += _ordering(plan)
+        return "\n".join(lines), parameters
 
     def run(self, statement: Statement, *, source: str = "") -> QueryResult:
         """Run a statement on the tables. Raises as `TableFile.run`."""
@@ -81,20 +88,15 @@ class SqlTables:
         place = _describe_tables(result.statement, self._tables.tables())
         return replace(result, source=source, place=place)
 
-    def _current(self) -> tuple[int, TargetSchema, StoredValues]:
-        with self._lock:
-            generation = self._tables.generation()
-            if self._read is None or self._read[0] != generation:
-                shapes = self._tables.tables()
-                values = list(self._collect(shapes))
-                schema = TargetSchema(
-                    self.language,
-                    tuple(self._kind(shape) for shape in shapes),
-                    tuple(_find_joins(shapes, values)),
-                    self._words,
-                )
-                self._read = generation, schema, CollectedValues(values)
-            return self._read
+    def _version(self) -> int:
+        return self._tables.generation()
+
+    def _read_current(self) -> tuple[TargetSchema, StoredValues]:
+        shapes = self._tables.tables()
+        values = list(self._collect(shapes))
+        kinds = tuple(self._kind(shape) for shape in shapes)
+        joins = tuple(_find_joins(shapes, values))
+        return TargetSchema(self.language, kinds, joins, self._words), CollectedValues(values)
 
     def _kind(self, shape: TableShape) -> KindShape:
         statement = f"SELECT * FROM {quote_column(shape.name)} LIMIT {SAMPLED_ROWS}"  # noqa: S608
@@ -150,31 +152,6 @@ def quote_column(name: str) -> str:
     if any(ord(c) < 32 for c in name):
         raise QueryRefused(f"The name {name!r} contains a control character and cannot be quoted.")
     return '"' + name.replace('"', '""') + '"'
-
-
-def write_sql(plan: QueryPlan, schema: TargetSchema) -> tuple[str, dict[str, PropertyValue]]:
-    """Return the statement of a plan that fits the schema, and its parameters."""
-    del schema
-    parameters: dict[str, PropertyValue] = {}
-    tables = [f"{quote_column(plan.nodes[0].kind)} AS t0"]
-    for hop in plan.hops:
-        here, there = hop.link.columns
-        if hop.forward is False:
-            here, there = there, here
-        tables.append(
-            f"JOIN {quote_column(plan.nodes[hop.target].kind)} AS t{hop.target}"
-            f" ON t{hop.source}.{quote_column(here)} = t{hop.target}.{quote_column(there)}"
-        )
-    conditions = [
-        compare_column(f"t{number}.{quote_column(condition.property)}", condition, parameters)
-        for number, node in enumerate(plan.nodes)
-        for condition in node.conditions
-    ]
-    lines = [f"SELECT {_selected(plan)}", f"FROM {' '.join(tables)}"]
-    if conditions:
-        lines.append(f"WHERE {' AND '.join(conditions)}")
-    lines += _ordering(plan)
-    return "\n".join(lines), parameters
 
 
 def _selected(plan: QueryPlan) -> str:

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
+from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.options import bounded
+from knotwork._retrieval.passage_reader import raise_hits
 from knotwork._retrieval.queries.comparisons import require_numbers
+from knotwork._retrieval.queries.model_translators import ExampleBook, read_examples
 from knotwork._retrieval.queries.query_plans import (
     Attempt,
     LinkedQuestion,
@@ -22,6 +29,7 @@ from knotwork._retrieval.queries.query_plans import (
 )
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, cite_rows
 from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store
 from knotwork.errors import (
     ModelError,
@@ -31,7 +39,7 @@ from knotwork.errors import (
     StoreNotFound,
     Unparsable,
 )
-from knotwork.records import Evidence, Hit, Query, QueryResult
+from knotwork.records import Evidence, Query, QueryResult
 
 ROUNDS = 3
 """Maximum number of statements tried for a question."""
@@ -94,16 +102,17 @@ def run_until_right(
             if any(attempt.problem == problem for attempt in attempts[:-1]):
                 break  # rules fail in the same way each time
             continue
-        if statement is None or _is_repeated(statement, attempts):
+        if statement is None or any(
+            (a.statement.text, a.statement.parameters) == (statement.text, statement.parameters)
+            for a in attempts
+        ):
             break
         attempts.append(_attempt(statement, target, asked, source))
-        if _has_rows(attempts[-1].result):
+        if (result := attempts[-1].result) is not None and not result.is_empty:
             break
-    ran = [attempt for attempt in attempts if attempt.result is not None]
-    best = next((a for a in ran if _has_rows(a.result)), ran[0] if ran else None)
-    if best is None:
-        return QueryOutcome(None, None, tuple(attempts))
-    return QueryOutcome(best.result, best.statement, tuple(attempts))
+    ran = [(a, a.result) for a in attempts if a.result is not None]
+    best, result = next((pair for pair in ran if not pair[1].is_empty), [*ran, (None, None)][0])
+    return QueryOutcome(result, best.statement if best else None, tuple(attempts))
 
 
 def _attempt(
@@ -117,26 +126,10 @@ def _attempt(
     except QueryTimeout as error:
         return Attempt(statement, None, f"{error} Match fewer nodes, or start from a named one.")
     except (QuerySyntaxError, QueryRefused) as error:
-        advice = _advise(statement.text, target.language)
+        known = _DIALECT if target.language == "cypher" else _SQL_DIALECT
+        advice = [text for p, text in known if re.search(p, statement.text, re.IGNORECASE)]
         return Attempt(statement, None, " ".join([str(error), *advice]))
-    return Attempt(statement, result, "" if _has_rows(result) else _NOTHING_FOUND)
-
-
-def _has_rows(result: QueryResult | None) -> bool:
-    return result is not None and not result.is_empty
-
-
-def _is_repeated(statement: Statement, attempts: Sequence[Attempt]) -> bool:
-    return any(
-        a.statement.text == statement.text and a.statement.parameters == statement.parameters
-        for a in attempts
-    )
-
-
-def _advise(text: str, language: str) -> list[str]:
-    """Return advice on constructs of other dialects in the statement."""
-    known = _DIALECT if language == "cypher" else _SQL_DIALECT
-    return [advice for pattern, advice in known if re.search(pattern, text, re.IGNORECASE)]
+    return Attempt(statement, result, _NOTHING_FOUND if result.is_empty else "")
 
 
 _NO_STATEMENT = "No statement fits the question, so passages were found by its words only."
@@ -144,29 +137,62 @@ _CITED_SHARE = 0.6
 """Gain of a passage that states what rows contain, as a share of the best text score."""
 
 
-class StatementRetriever(ABC):
+class StatementRetriever(ConfiguredRetriever, ABC):
     """Runs a statement for a question; hits are the passages that state its rows, then those by
     text.
 
     ``Evidence.results`` has the rows, without their run time, so that equal questions have equal
     evidence. If a model fails, this is noted and translators without a model continue.
+    ``translator`` is one, or the name of one in `TRANSLATORS`; the options may name another.
+    Without it, those in ``by_model`` are tried in order if there is a model, then the rules.
     """
 
-    name = "statement"
+    by_model: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, *, store: Store, embedder: Embedder | None, rounds: int = ROUNDS) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._rounds = rounds
+    @bounded
+    class Options:
+        words: Mapping[str, tuple[str, ...]] | None = None
+        """A user's synonyms for names of the schema."""
+        rounds: int = ROUNDS
+        translator: str = ""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        model: ChatModel | None = None,
+        translator: str | Translator = "",
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+    ) -> None:
+        self.check(store)
+        super().__init__(store=store, embedder=embedder, options=options)
+        self._model = model
+        self._translator = getattr(self.options, "translator", "") or translator
+        examples = getattr(self.options, "examples", ())
+        if isinstance(examples, str | Path):
+            examples = read_examples(Path(examples))
+        self._examples = ExampleBook(examples, embedder=embedder)
+        self._made: tuple[object, Sequence[Translator]] | None = None
         self._text = HybridRetriever(store=store, embedder=embedder)
+
+    def check(self, store: Store) -> None:
+        """Raise MissingCapability for a store on which no statement can run."""
 
     @abstractmethod
     def target(self) -> QueryTarget:
         """Return the graph or tables on which statements run."""
 
-    @abstractmethod
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
-        """Return the translators to try, in order."""
+        """Return the translator that was chosen, else those of a model, then the rules."""
+        if not isinstance(self._translator, str):
+            return [self._translator]
+        if self._made is None or self._made[0] is not target:
+            usual = (*(self.by_model if self._model else ()), "rules")
+            names = (self._translator,) if self._translator else usual
+            given = {"embedder": self._embedder, "model": self._model, "examples": self._examples}
+            self._made = target, [make_translator(name, target=target, **given) for name in names]
+        return self._made[1]
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the rows, the passages that state them, and those of the text search."""
@@ -174,99 +200,62 @@ class StatementRetriever(ABC):
         notes: list[str] = []
         trace: list[str] = []
         found = self._ask(query.text, notes, trace)
+        evidence = replace(evidence, notes=(*evidence.notes, *notes), trace=tuple(trace))
         if found is None:
-            return replace(
-                evidence,
-                notes=(*evidence.notes, *notes),
-                trace=tuple(trace),
-            )
-        asked, outcome = found
-        assert outcome.result is not None
-        assert outcome.statement is not None
-        cited = self._cite(evidence, asked, outcome)
-        confidence = evidence.confidence
-        if outcome.result.rows:
-            confidence = max(confidence, outcome.statement.sureness)
+            return evidence
+        asked, statement, result = found
+        names = [str(near.stored.value) for m in asked.mentions for near in m.found[:1]]
+        worths, seeds = cite_rows(result, names, self._store)
+        top = max((hit.score for hit in evidence.hits), default=1.0)
+        gains = {key: _CITED_SHARE * top * worth for key, worth in worths.items()}
+        hits = raise_hits(evidence, gains, part=ROWS_SCORE, store=self._store)
+        sureness = statement.sureness if result.rows else 0.0
         return replace(
             evidence,
-            hits=cited,
-            confidence=confidence,
-            notes=(*evidence.notes, *notes),
-            results=(replace(outcome.result, seconds=0.0, confidence=outcome.statement.sureness),),
-            trace=tuple(trace),
+            hits=tuple(replace(h, seeds=(*h.seeds, *seeds.get(h.chunk.id, ()))) for h in hits),
+            confidence=max(evidence.confidence, sureness),
+            results=(replace(result, seconds=0.0, confidence=statement.sureness),),
         )
 
     def _ask(
         self, question: str, notes: list[str], trace: list[str]
-    ) -> tuple[LinkedQuestion, QueryOutcome] | None:
+    ) -> tuple[LinkedQuestion, Statement, QueryResult] | None:
+        """Return the best statement that ran, with its result; None if none did."""
         if not question.strip():
             return None
         try:
             target = self.target()
-            asked = LinkedQuestion(
-                question, target.schema(), find_mentions(question, target.values())
-            )
+            mentions = find_mentions(question, target.values())
+            asked = LinkedQuestion(question, target.schema(), mentions)
         except StoreNotFound as error:
             notes.append(str(error))
             return None
-        best: QueryOutcome | None = None
+        best: tuple[LinkedQuestion, Statement, QueryResult] | None = None
         for translator in self.translators(target):
             try:
                 outcome = run_until_right(
-                    translator, target, asked, rounds=self._rounds, source=self.name
+                    translator, target, asked, rounds=self.options.rounds, source=self.name
                 )
             except ModelError as error:
                 notes.append(f"The language model failed: {error}")
                 continue
             trace += _trace_lines(outcome)
-            if outcome.result is None and outcome.attempts and outcome.attempts[-1].problem:
-                notes.append(outcome.attempts[-1].problem)
-            if outcome.result is not None and (best is None or not _rows(best)):
-                best = outcome
-            if _rows(outcome):
-                break
+            if outcome.result is None or outcome.statement is None:
+                notes += [attempt.problem for attempt in outcome.attempts[-1:] if attempt.problem]
+            elif best is None or not best[2].rows:
+                best = asked, outcome.statement, outcome.result
+                if outcome.result.rows:
+                    break
         if best is None:
             notes.append(_NO_STATEMENT)
-            return None
-        return asked, best
-
-    def _cite(
-        self, evidence: Evidence, asked: LinkedQuestion, outcome: QueryOutcome
-    ) -> tuple[Hit, ...]:
-        assert outcome.result is not None
-        names = [str(near.stored.value) for m in asked.mentions for near in m.found[:1]]
-        worths, seeds = cite_rows(outcome.result, names, self._store)
-        top = max((hit.score for hit in evidence.hits), default=1.0)
-        known = {hit.chunk.id: hit for hit in evidence.hits}
-        chunks = self._store.documents.chunks([i for i in worths if i not in known])
-        hits = list(known.values())
-        hits += [Hit(chunk, 0.0) for chunk in chunks.values()]
-        raised = [
-            replace(
-                hit,
-                score=hit.score + _CITED_SHARE * top * worths[hit.chunk.id],
-                scores={**hit.scores, ROWS_SCORE: _CITED_SHARE * top * worths[hit.chunk.id]},
-                seeds=(*hit.seeds, *seeds.get(hit.chunk.id, ())),
-            )
-            if hit.chunk.id in worths
-            else hit
-            for hit in hits
-        ]
-        ranked = sorted(raised, key=lambda hit: (-hit.score, hit.chunk.id))
-        return tuple(ranked[: evidence.query.k])
+        return best
 
 
-def _rows(outcome: QueryOutcome) -> bool:
-    return outcome.result is not None and bool(outcome.result.rows)
-
-
-def _trace_lines(outcome: QueryOutcome) -> list[str]:
-    lines = []
+def _trace_lines(outcome: QueryOutcome) -> Iterator[str]:
     for attempt in outcome.attempts:
         text = " ".join(attempt.statement.text.split())
-        lines.append(f"{attempt.statement.origin or 'statement'}: {text}")
+        yield f"{attempt.statement.origin or 'statement'}: {text}"
         if attempt.result is not None:
-            lines.append(f"rows: {len(attempt.result.rows)}")
+            yield f"rows: {len(attempt.result.rows)}"
         elif attempt.problem:
-            lines.append(f"problem: {attempt.problem}")
-    return lines
+            yield f"problem: {attempt.problem}"

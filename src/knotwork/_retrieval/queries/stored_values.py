@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from knotwork._retrieval.chunk_entities import entities_in_order
 from knotwork._stores.base import Store
 from knotwork._text.dates import find_days, read_date
 from knotwork._text.names import name_candidates, normal_form
@@ -123,15 +124,12 @@ class EntityNames:
     def near(self, text: str, *, k: int) -> list[NearValue]:
         """Return the entities whose names share most words with a text."""
         hits = self._store.texts("entity").search(text, k=2 * k)
-        entities = self._store.graph.entities([hit.id for hit in hits])
         wanted = _pieces(text)
         found = []
-        for hit in hits:
-            if hit.id in entities:
-                name = entities[hit.id].name
-                pieces = _pieces(name)
-                dice = 2 * len(wanted & pieces) / max(len(wanted) + len(pieces), 1)
-                found.append(NearValue(StoredValue("Entity", "name", name), dice))
+        for entity in entities_in_order(hits, self._store).values():
+            pieces = _pieces(entity.name)
+            dice = 2 * len(wanted & pieces) / max(len(wanted) + len(pieces), 1)
+            found.append(NearValue(StoredValue("Entity", "name", entity.name), dice))
         return sorted(found, key=lambda near: (-near.nearness, str(near.stored)))[:k]
 
 

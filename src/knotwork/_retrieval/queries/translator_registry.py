@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.embedder import Embedder
 from knotwork._registry import Entry, Registry, required_parameters
-from knotwork._retrieval.queries.model_translators import ExampleBook
-from knotwork._retrieval.queries.query_plans import QueryTarget, Translator
+from knotwork._retrieval.queries.query_plans import Translator
 from knotwork.errors import RetrievalError
 
 _HERE = "knotwork._retrieval.queries"
@@ -32,24 +29,15 @@ TRANSLATORS: Registry[Translator] = Registry(
 )
 
 
-def make_translator(
-    name: str,
-    target: QueryTarget,
-    *,
-    embedder: Embedder | None,
-    model: ChatModel | None,
-    examples: ExampleBook,
-) -> Translator:
+def make_translator(name: str, **given: object) -> Translator:
     """Return the translator of this name, made of those arguments that its constructor declares.
 
     Raises UnknownName, ConfigError for an invalid plugin, and RetrievalError if it requires a model
     and none is configured.
     """
-    if model is None and "model" in required_parameters(TRANSLATORS.load(name)):
+    if given.get("model") is None and "model" in required_parameters(TRANSLATORS.load(name)):
         raise RetrievalError(
             f"The translator `{name}` needs a language model, but none is configured.",
             fix='Set llm.model, or use the translator "rules".',
         )
-    return TRANSLATORS.create(
-        name, target=target, embedder=embedder, model=model, examples=examples
-    )
+    return TRANSLATORS.create(name, **given)

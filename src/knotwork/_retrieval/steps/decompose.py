@@ -12,16 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Annotated
 
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
+from knotwork._retrieval.options import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, RULES_OR_MODEL, ask_parts
+from knotwork._retrieval.steps.step_prompts import BLANK, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._retrieval.wrapping_retriever import ModelStep
-from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.records import Evidence, Hit, Query, Span
 
 MOST_FILLINGS = 5
@@ -53,21 +54,11 @@ class Decompose(ModelStep):
     precedes = True
     searches = 8
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-        beam: int = 2
+        by: RulesOrModel = "rules"
+        beam: Annotated[int, Bounds(1, MOST_FILLINGS)] = 2
         weight: float = 0.4
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of decomposition", self.by, RULES_OR_MODEL)
-            if not 1 <= self.beam <= MOST_FILLINGS:
-                raise ConfigError(
-                    f"`beam` is `{self.beam}`, but must be from 1 to {MOST_FILLINGS}."
-                )
 
     options: Options
 
@@ -85,7 +76,11 @@ class Decompose(ModelStep):
         for number, part in enumerate(plan.parts, start=1):
             evidences = self._ask(part, fillings, trace)
             for worth, evidence in evidences:
-                self._add_gains(evidence, worth, gains, found)
+                best = max((hit.score for hit in evidence.hits), default=0.0)
+                for hit in evidence.hits if best > 0 else ():
+                    gain = worth * max(hit.score, 0.0) / best
+                    gains[hit.chunk.id] = max(gains.get(hit.chunk.id, 0.0), gain)
+                    found.setdefault(hit.chunk.id, hit)
             if plan.side_by_side:
                 continue
             if number < len(plan.parts):
@@ -96,15 +91,14 @@ class Decompose(ModelStep):
         return replace(done, trace=tuple(trace), notes=(*own.notes, *notes))
 
     def _plan(self, text: str, question: Question) -> tuple[QuestionSplit | None, tuple[str, ...]]:
-        if self._model is not None:
-            try:
-                parts = ask_parts(text, self._model)
-            except ModelError as error:
-                return None, (f"The question was not split: {error.message}",)
-            nested = any(BLANK in part for part in parts)
-            return (QuestionSplit(parts, side_by_side=not nested) if len(parts) > 1 else None), ()
-        names = [link.span for link in question.links if link.trust == 1.0]
-        return split_question(text, names), ()
+        if self._model is None:
+            names = [link.span for link in question.links if link.trust == 1.0]
+            return split_question(text, names), ()
+        parts, notes = self._try(
+            lambda model: ask_parts(text, model), tuple[str, ...](), "The question was not split"
+        )
+        nested = any(BLANK in part for part in parts)
+        return (QuestionSplit(parts, side_by_side=not nested) if len(parts) > 1 else None), notes
 
     def _ask(
         self, part: str, fillings: Sequence[BlankFilling], trace: list[str]
@@ -119,19 +113,6 @@ class Decompose(ModelStep):
             title = (first.document_title or first.text[:40]) if first else "nothing"
             trace.append(f"Asked “{text}”: {title}.")
         return found
-
-    def _add_gains(
-        self,
-        evidence: Evidence,
-        worth: float,
-        gains: dict[str, float],
-        found: dict[str, Hit],
-    ) -> None:
-        best = max((hit.score for hit in evidence.hits), default=0.0)
-        for hit in evidence.hits if best > 0 else ():
-            key = hit.chunk.id
-            gains[key] = max(gains.get(key, 0.0), worth * max(hit.score, 0.0) / best)
-            found.setdefault(key, hit)
 
     def _combine(
         self, own: Evidence, gains: Mapping[str, float], found: Mapping[str, Hit], query: Query

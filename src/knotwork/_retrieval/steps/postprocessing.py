@@ -6,8 +6,9 @@ The last ranks passages that add something before those that repeat.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.chunk_features import sentence_coverage
 from knotwork._retrieval.fusion import keep_within
 from knotwork._retrieval.optional_parts import attempt
+from knotwork._retrieval.options import Bounds, OneOf, Positive, Share, bounded
+from knotwork._retrieval.passage_reader import lift_hit
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.steps.step_prompts import ask_ratings
 from knotwork._retrieval.wrapping_retriever import ModelStep, WrappingRetriever
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
-from knotwork.errors import ConfigError, RetrievalError, UnknownName
+from knotwork.errors import RetrievalError
 from knotwork.records import Evidence, Hit, Query
 
 RERANKING_WAYS = ("auto", "features", "encoder", "model")
@@ -49,19 +52,11 @@ class Rerank(ModelStep):
     precedes = False
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "auto"
-        depth: int = 20
-        weight: float = -1.0
-
-        def __post_init__(self) -> None:
-            if self.by not in RERANKING_WAYS:
-                raise UnknownName("method of reranking", self.by, RERANKING_WAYS)
-            if self.depth < 1 or self.weight > 1:
-                raise ConfigError("`depth` must be at least 1, and `weight` at most 1.")
+        by: Annotated[str, OneOf(RERANKING_WAYS, "method of reranking")] = "auto"
+        depth: Positive = 20
+        weight: Annotated[float, Bounds(-1, 1)] = -1.0
 
     options: Options
 
@@ -112,8 +107,7 @@ class Rerank(ModelStep):
         for hit, value in zip(head, judged, strict=True):
             own = (hit.score - least) / width if width > 0 else 1.0
             score = least + width * ((1 - self._weight) * own + self._weight * value)
-            parts = hit.scores | {"rerank": score - hit.score}
-            found.append(replace(hit, score=score, scores=parts))
+            found.append(replace(lift_hit(hit, score - hit.score, "rerank"), score=score))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
 
     def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
@@ -163,17 +157,10 @@ class Prune(WrappingRetriever):
     precedes = False
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        share: float = 0.25
-        sentences: float = 0.5
-
-        def __post_init__(self) -> None:
-            for option, value in (("share", self.share), ("sentences", self.sentences)):
-                if not 0 <= value <= 1:
-                    raise ConfigError(f"`{option}` is `{value}`, but must be from 0 to 1.")
+        share: Share = 0.25
+        sentences: Share = 0.5
 
     options: Options
 
@@ -203,15 +190,9 @@ class EvidenceBudget(WrappingRetriever):
     precedes = False
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        tokens: int = 2_000
-
-        def __post_init__(self) -> None:
-            if self.tokens < 1:
-                raise ConfigError(f"`tokens` is `{self.tokens}`, but must be at least 1.")
+        tokens: Positive = 2_000
 
     options: Options
 
@@ -237,15 +218,9 @@ class Diversify(WrappingRetriever):
     precedes = False
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        strength: float = 0.3
-
-        def __post_init__(self) -> None:
-            if not 0 <= self.strength <= 1:
-                raise ConfigError(f"`strength` is `{self.strength}`, but must be from 0 to 1.")
+        strength: Share = 0.3
 
     options: Options
 
@@ -265,9 +240,8 @@ class Diversify(WrappingRetriever):
             worths = np.where(is_open, scores * (1 - self.options.strength * nearest), -1.0)
             best = int(np.argmax(worths))
             value = float(worths[best])
-            hit = hits[best]
-            parts = hit.scores | {"repeats": value - hit.score}
-            chosen.append(replace(hit, score=value, scores=parts))
+            gain = value - hits[best].score
+            chosen.append(replace(lift_hit(hits[best], gain, "repeats"), score=value))
             is_open[best] = False
             nearest = np.maximum(nearest, similarity[best])
         return replace(evidence, query=query, hits=tuple(chosen))

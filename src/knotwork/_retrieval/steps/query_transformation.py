@@ -9,21 +9,21 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
+from knotwork._retrieval.options import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.question import correct_spelling, read_question
 from knotwork._retrieval.steps.step_prompts import (
-    RULES_OR_MODEL,
     ask_passage,
     ask_rewriting,
     ask_words,
 )
 from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
-from knotwork.errors import ConfigError, ModelError, UnknownName
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 
 EXPANSION_WAYS = ("feedback", "graph", "both", "model")
@@ -52,32 +52,23 @@ class Expand(ModelStep):
     precedes = True
     searches = 3
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "feedback"
-        terms: int = 8
-        weight: float = 0.2
-
-        def __post_init__(self) -> None:
-            if self.by not in EXPANSION_WAYS:
-                raise UnknownName("method of expansion", self.by, EXPANSION_WAYS)
-            if self.terms < 1 or self.weight < 0:
-                raise ConfigError("`terms` must be at least 1, and `weight` at least 0.")
+        by: Annotated[str, OneOf(EXPANSION_WAYS, "method of expansion")] = "feedback"
+        terms: Positive = 8
+        weight: Weight = 0.2
 
     options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for its expansion."""
-        words: list[str] = []
-        notes: tuple[str, ...] = ()
         own = search_deep(self._base, query)
-        if self._model is not None:
-            try:
-                words += ask_words(query.text, self._model)
-            except ModelError as error:
-                notes = (f"The question was not expanded: {error.message}",)
+        asked, notes = self._try(
+            lambda model: ask_words(query.text, model),
+            tuple[str, ...](),
+            "The question was not expanded",
+        )
+        words = list(asked)
         if self.options.by in {"graph", "both"}:
             words += self._related_names(query.text)
         if self.options.by in {"feedback", "both"}:
@@ -165,33 +156,22 @@ class Hyde(ModelStep):
     precedes = True
     searches = 3
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-        weight: float = 0.3
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of writing a passage", self.by, RULES_OR_MODEL)
-            if self.weight < 0:
-                raise ConfigError(f"`weight` is `{self.weight}`, but must be at least 0.")
+        by: RulesOrModel = "rules"
+        weight: Weight = 0.3
 
     options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for the hypothetical passage."""
-        notes: tuple[str, ...] = ()
-        passage = ""
         own = search_deep(self._base, query)
-        if self._model is not None:
-            try:
-                passage = ask_passage(query.text, self._model)
-            except ModelError as error:
-                notes = (f"No hypothetical passage was written: {error.message}",)
-        else:
-            passage = _answer_from(query.text, own.hits[:SENTENCES])
+        by_rules = "" if self._model else _answer_from(query.text, own.hits[:SENTENCES])
+        passage, notes = self._try(
+            lambda model: ask_passage(query.text, model),
+            by_rules,
+            "No hypothetical passage was written",
+        )
         texts = [(passage, self.options.weight)] if passage else []
         evidence = search_also(self._base, own, query, texts, label=self.name)
         trace = (f"Also searched for: {passage}",) if passage else ()
@@ -234,29 +214,20 @@ class Rewrite(ModelStep):
     precedes = True
     searches = 1
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @bounded
     class Options:
-        """Options of this step in a specification."""
-
-        by: str = "rules"
-
-        def __post_init__(self) -> None:
-            if self.by not in RULES_OR_MODEL:
-                raise UnknownName("method of rewriting", self.by, RULES_OR_MODEL)
+        by: RulesOrModel = "rules"
 
     options: Options
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the rewritten question; its query is the original one."""
-        notes: tuple[str, ...] = ()
         text = query.text
-        if self._model is not None:
-            try:
-                text = ask_rewriting(query.text, self._model)
-            except ModelError as error:
-                notes = (f"The question was not rewritten: {error.message}",)
-        else:
+        if self._model is None:
             text, _ = correct_spelling(without_politeness(query.text), self._store, names=True)
+        text, notes = self._try(
+            lambda model: ask_rewriting(query.text, model), text, "The question was not rewritten"
+        )
         evidence = self._base.retrieve(Query(text, query.k))
         trace = (f"Asked as: {text}",) if text != query.text else ()
         return replace(

@@ -9,18 +9,15 @@ from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
     ChatRequest,
-    Message,
     complete_checked,
     usable_lines,
 )
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
-from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_passage
-from knotwork._questions.reading import reading_of
+from knotwork._retrieval.question_prompts import request_about
 from knotwork.errors import Unparsable
 
+ROOM = "knotwork._retrieval.steps"
 STAGE = "search"
-RULES_OR_MODEL = ("rules", "model")
 
 MOST_PARTS = 4
 MOST_WORDS = 10
@@ -65,15 +62,14 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
     material = f"<question>\n{escape_passage(question)}\n</question>\n<context>\n" + "\n".join(
         lines
     )
-    request = ChatRequest(
-        make_messages(
-            "rate-passages",
-            reading_of(question).language,
-            f"{material}\n</context>",
-            prompts_of(model),
-        ),
-        max_output_tokens=10 + 8 * len(texts),
+    request = request_about(
+        question,
+        ROOM,
+        "rate-passages",
+        model,
         stage=STAGE,
+        output_tokens=10 + 8 * len(texts),
+        material=f"{material}\n</context>",
     )
     numbers = range(1, len(texts) + 1)
     ratings = complete_checked(model, request, lambda reply: parse_ratings(reply, numbers))
@@ -82,8 +78,9 @@ def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[f
 
 def _request(task: str, question: str, output_tokens: int, model: ChatModel) -> ChatRequest:
     asked = escape_passage(question.strip())
-    messages = make_messages(task, reading_of(question).language, asked, prompts_of(model))
-    return ChatRequest(messages, max_output_tokens=output_tokens, stage=STAGE)
+    return request_about(
+        question, ROOM, task, model, stage=STAGE, output_tokens=output_tokens, material=asked
+    )
 
 
 def bare_lines(reply: ChatReply) -> list[str]:
@@ -124,16 +121,6 @@ def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, float
     if not ratings:
         raise Unparsable("The reply has no rating.")
     return ratings
-
-
-def make_messages(
-    task: str, language: str, material: str, prompts: OwnPrompts = BUILT_IN
-) -> tuple[Message, ...]:
-    """Return the messages of a task about ``material``, in English if its language has no
-    prompts.
-    """
-    blanks = {"material": material}
-    return fill_prompt("knotwork._retrieval.steps", task, language, blanks, prompts)
 
 
 BLANK = "{}"
