@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from knotwork._inference.embedder import to_similarity
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, IntMatrix, Scored, Store
+from knotwork._text.prose import is_question
 from knotwork._text.terms import held_terms
 from knotwork.records import Chunk, Span
 
@@ -271,7 +272,8 @@ def rank_sentences(
 
     The relevance combines the similarity to the question, or to the question without names if that
     is larger, with the share of the question that the sentence covers in its context. Without
-    vectors it is that share.
+    vectors it is that share. The sentence behind a question has the relevance of the question,
+    which answers nothing itself.
     """
     if not chunk.sentences:
         return ()
@@ -290,6 +292,11 @@ def rank_sentences(
         near = np.maximum(features.sentences, features.sentences_rest)
         values = (1 - COVERED_SHARE) * np.clip(near, 0.0, 1.0) + COVERED_SHARE * values
     values = np.clip(values, 0.0, 1.0)
+    asks = [is_question(chunk.text_at(span)) for span in chunk.sentences]
+    for number, (here, behind) in enumerate(pairwise(asks)):
+        if here and not behind:
+            values[number + 1] = max(values[number : number + 2])
+            values[number] = 0.0
     order = np.argsort(-values, kind="stable")
     return tuple((chunk.sentences[i], float(values[i])) for i in order)
 

@@ -52,6 +52,8 @@ _ANNOUNCING = re.compile(
     re.IGNORECASE,
 )
 
+_ASKING = re.compile(r"[?？][\s*_|\"'”’»」』)）]*$")
+
 
 def weigh_prose(text: str) -> float:
     """Return how much of a sentence is prose, from `LEAST_WEIGHT` to 1."""
@@ -68,6 +70,11 @@ def weigh_prose(text: str) -> float:
     if announces(bare):
         weight *= LEAD_IN_WEIGHT
     return max(weight, LEAST_WEIGHT)
+
+
+def is_question(text: str) -> bool:
+    """Return True if a sentence ends as a question, whatever marks surround it."""
+    return _ASKING.search(text) is not None
 
 
 def announces(text: str) -> bool:
