@@ -200,10 +200,13 @@ def language_values(language: str) -> tuple[str, ...]:
 
 
 class LinkStore(Protocol):
-    """Which documents have a name, and which targets they link to: exact values of two fields."""
+    """Which documents have a name, and which link to a target: exact values of two fields."""
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the documents that are known under each of these names (`fold`)."""
+
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the documents with a link whose target fits."""
 
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each document that has links with each of its targets, ascending."""

@@ -79,10 +79,14 @@ def links_to(store: Store, document: Document) -> list[DocumentLink]:
     """Return the links of other documents that lead to this one, by their documents' uris."""
     links = store.capabilities.links
     ends = set(map(_end_of, _targets_of(document)))
-    ids = {i for i, target in (links.linked() if links else ()) if _end_of(target) in ends}
+
+    def may_lead(target: str) -> bool:
+        return _end_of(target) in ends
+
+    ids = links.linking_to(may_lead) if links else set()
     others = store.documents.documents(sorted(ids - {document.id})).values()
     linking = [
-        replace(other, links=tuple(link for link in other.links if _end_of(link.target) in ends))
+        replace(other, links=tuple(link for link in other.links if may_lead(link.target)))
         for other in sorted(others, key=lambda other: other.uri)
     ]
     return [link for link in resolve_links(store, linking) if link.document == document.uri]

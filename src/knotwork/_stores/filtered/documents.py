@@ -182,6 +182,10 @@ class FilteredLinks:
         kept = {name: [i for i in ids if i in self._documents] for name, ids in found.items()}
         return {name: ids for name, ids in kept.items() if ids}
 
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the allowed documents with a link whose target fits."""
+        return {i for i in self._links.linking_to(fits) if i in self._documents}
+
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each allowed document that has links with each of its targets."""
         return [pair for pair in self._links.linked() if pair[0] in self._documents]

@@ -7,7 +7,7 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -223,16 +223,25 @@ class SqlFields:
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the documents that are known under each of these names."""
-        bound = self._database.dialect.bind_texts(dict.fromkeys(names))
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for name, key in sorted(self._database.rows(self._sql.by_value, (bound, KNOWN_AS))):
-            found[name].append(int_to_id(key))
-        return dict(found)
+        return self._by_value(KNOWN_AS, names)
+
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the documents with a link whose target fits."""
+        targets = [target for (target,) in self._database.rows(self._sql.values, (LINKS,))]
+        found = self._by_value(LINKS, list(filter(fits, targets)))
+        return {i for ids in found.values() for i in ids}
 
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each document that has links with each of its targets, ascending."""
         rows = self._database.rows(self._sql.values_and_documents, (LINKS,))
         return sorted((int_to_id(key), target) for target, key in rows)
+
+    def _by_value(self, name: str, values: Collection[str]) -> dict[str, list[str]]:
+        bound = self._database.dialect.bind_texts(dict.fromkeys(values))
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for value, key in sorted(self._database.rows(self._sql.by_value, (bound, name))):
+            found[value].append(int_to_id(key))
+        return dict(found)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
         """Return True if a filter has no condition on pages, and so selects whole documents."""
