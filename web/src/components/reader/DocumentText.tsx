@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
-import { linkTo } from "../../state/location";
+import { linkTo, page, setQuery } from "../../state/location";
 import { cutAtSpans, type Span } from "../offsets";
 import { ScrollBox } from "../ScrollBox";
 import { type Cell, type Item, placeInRuns, type Row, type Run, type Shown } from "./blocks";
@@ -25,6 +25,8 @@ interface Layer {
   /** Of a link and of a thing: where it leads, and the name of that. */
   href?: string;
   name?: string;
+  /** Of a link: its words, in code points. */
+  words?: Span;
   /** Of a tick: what begins. */
   tick?: Tick;
 }
@@ -95,6 +97,7 @@ function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]
         kind: "link",
         href: linkTo("documents", { doc, start }),
         name,
+        words: span,
       }),
     ),
     ...things.flatMap(({ id, name, spans }) => {
@@ -320,7 +323,13 @@ function Runs({ runs }: { runs: readonly Run[] }) {
       {parts.map(({ leads, pieces }) => {
         const shown = pieces.map((piece) => <PieceText key={piece.start} {...piece} />);
         return leads?.href ? (
-          <a key={pieces[0]?.start} class={leads.kind} href={leads.href} title={leads.name ?? ""}>
+          <a
+            key={pieces[0]?.start}
+            class={leads.kind}
+            href={leads.href}
+            title={leads.name ?? ""}
+            onClick={(event) => remember(leads.words, event)}
+          >
             {shown}
           </a>
         ) : (
@@ -329,6 +338,13 @@ function Runs({ runs }: { runs: readonly Run[] }) {
       })}
     </>
   );
+}
+
+/** Mark the words of a link that is followed, so that going back leads to them. */
+function remember(words: Span | undefined, event: MouseEvent): void {
+  if (!words || event.ctrlKey || event.metaKey || event.shiftKey || page.value !== "documents")
+    return;
+  setQuery({ start: words[0], end: words[1] }, { replace: true });
 }
 
 interface PieceTextProps {

@@ -1,11 +1,15 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
 import { SmallGraph } from "../../components/graph/SmallGraph";
 import type { Contents, Read } from "../../components/reader/document";
-import { t } from "../../i18n";
+import { count, t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { More, SHOWN } from "./More";
 import { nameOf } from "./names";
+
+/** Documents in the drawing that this one links to, and as many that link to it. */
+const DRAWN = 8;
 
 interface Linked {
   id: string;
@@ -26,38 +30,36 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
   });
   if (to.length + from.length === 0) return null;
   const drawn = [
-    ...to.slice(0, SHOWN).map((other) => ({ ...other, source: id, target: other.id })),
-    ...from.slice(0, SHOWN).map((other) => ({ ...other, source: other.id, target: id })),
+    ...to.slice(0, DRAWN).map((other) => ({ ...other, source: id, target: other.id })),
+    ...from.slice(0, DRAWN).map((other) => ({ ...other, source: other.id, target: id })),
   ];
+  const left = to.length + from.length - drawn.length;
   const others = new Map(drawn.map((other) => [other.id, other]));
   const open = (linked: Linked | undefined) => linked && go(linked.href);
   return (
     <>
       <LinkedList title={words.linksTo} linked={to} />
       <LinkedList title={words.linkedFrom} linked={from} />
-      <Button
-        icon={isDrawn ? "down" : "right"}
-        kind="quiet"
-        class="fold"
-        expanded={isDrawn}
-        onClick={() => setDrawn(!isDrawn)}
-      >
+      <Button icon="graph" onClick={() => setDrawn(true)}>
         {words.drawLinks}
       </Button>
       {isDrawn && (
-        <SmallGraph
-          ariaLabel={words.drawLinks}
-          height={Math.max(220, 60 * others.size)}
-          nodes={[
-            { id, label: title || nameOf(uri), isStart: true },
-            ...[...others.values()].map((other) => ({ id: other.id, label: other.title })),
-          ]}
-          edges={drawn.map(({ source, target, words: label }) => {
-            return { id: `${source} ${target}`, source, target, label };
-          })}
-          onNode={(node) => open(others.get(node))}
-          onEdge={(edge) => open(drawn.find((one) => edge === `${one.source} ${one.target}`))}
-        />
+        <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
+          <SmallGraph
+            ariaLabel={words.drawLinks}
+            height={Math.min(560, 160 + 50 * others.size)}
+            nodes={[
+              { id, label: title || nameOf(uri), isStart: true },
+              ...[...others.values()].map((other) => ({ id: other.id, label: other.title })),
+            ]}
+            edges={drawn.map(({ source, target, words: label }) => {
+              return { id: `${source} ${target}`, source, target, label };
+            })}
+            onNode={(node) => open(others.get(node))}
+            onEdge={(edge) => open(drawn.find((one) => edge === `${one.source} ${one.target}`))}
+          />
+          {left > 0 && <p class="small muted">{t.value.graph.leftOut(count(left))}</p>}
+        </Dialog>
       )}
     </>
   );
