@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from knotwork._service.schemas.workspaces import (
-    DocumentContents,
-    LinkingDocument,
-    RelationHere,
-    ThingHere,
-)
+from knotwork._service.schemas.workspaces import DocumentContents, LinkHere, RelationHere, ThingHere
 from knotwork._shapes.base import fields_of
 from knotwork._stores.base import Store
 from knotwork._stores.links import links_to
@@ -47,11 +42,11 @@ def read_document_graph(store: Store, document: Document) -> DocumentContents:
     )
 
 
-def _read_linking(store: Store, document: Document) -> list[LinkingDocument]:
+def _read_linking(store: Store, document: Document) -> list[LinkHere]:
     """Return the documents that link to this one, each with the first such link."""
     first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
     others = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
-    return [LinkingDocument.of(first[x.id], id=x.id, title=x.title or x.uri) for x in others]
+    return [LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in others]
 
 
 def _read_relations(

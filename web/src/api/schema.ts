@@ -1927,7 +1927,7 @@ export interface components {
          */
         DocumentContents: {
             /** Linked From */
-            linked_from: components["schemas"]["LinkingDocument"][];
+            linked_from: components["schemas"]["LinkHere"][];
             /** Relations */
             relations: components["schemas"]["RelationHere"][];
             /** Things */
@@ -3047,10 +3047,10 @@ export interface components {
             weight: number[];
         };
         /**
-         * LinkingDocument
+         * LinkHere
          * @description A document that links to this one: the ``words`` of its first link, and where they are.
          */
-        LinkingDocument: {
+        LinkHere: {
             /** Id */
             id: string;
             span: components["schemas"]["Span"];

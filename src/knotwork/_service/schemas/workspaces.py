@@ -146,7 +146,7 @@ class RelationHere(BaseModel):
     only_here: bool
 
 
-class LinkingDocument(View):
+class LinkHere(View):
     """A document that links to this one: the ``words`` of its first link, and where they are."""
 
     id: str
@@ -162,7 +162,7 @@ class DocumentContents(BaseModel):
 
     things: list[ThingHere]
     relations: list[RelationHere]
-    linked_from: list[LinkingDocument]
+    linked_from: list[LinkHere]
 
 
 class JobShape(View):
