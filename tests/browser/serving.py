@@ -67,7 +67,8 @@ Turn off the lamp.
 _RULES = """# Harbour rules
 
 The harbour of Oriane Keld has one lock.
-Read [the last steps of Oriane Keld](guide.md#after-closing) before you leave, and **[the guide](guide.md)** once a year.
+Read [the last steps of Oriane Keld](guide.md#after-closing) before you leave.
+Read **[the guide](guide.md)** once a year.
 """
 
 
