@@ -26,7 +26,7 @@ HOSTILE_NAME = "<img src=x onerror=alert(1)>"
 """A name that does something where a page takes it for markup."""
 
 BLOCKS_WORKSPACE = "blocks"
-"""Holds a document with a list, code, a table and a quote."""
+"""Holds a document with a list, code, a table and a quote, and one that links to it."""
 
 EMBEDDER = "hashing:64"
 """Needs no model to load, and makes the same vectors everywhere."""
@@ -58,6 +58,17 @@ lockctl open --gate outer --wait-for-lamp green --log /var/log/harbour/lockctl.l
 | 16 m | 75 |
 
 > Never open both gates.
+
+## After closing
+
+Turn off the lamp.
+"""
+
+_RULES = """# Harbour rules
+
+The harbour of Oriane Keld has one lock.
+Read [the last steps of Oriane Keld](guide.md#after-closing) before you leave.
+Read **[the guide](guide.md)** once a year.
 """
 
 
@@ -66,9 +77,11 @@ def fill_folder(folder: Path) -> None:
     sample = folder / f"{SAMPLE_WORKSPACE}.knot"
     fill_sample(sample)
     (folder / f"{MEASURED_WORKSPACE}.knot").write_bytes(sample.read_bytes())
-    (folder / "guide.md").write_text(_GUIDE, encoding="utf-8")
+    (folder / "locks").mkdir()
+    (folder / "locks" / "guide.md").write_text(_GUIDE, encoding="utf-8")
+    (folder / "locks" / "rules.md").write_text(_RULES, encoding="utf-8")
     with _open(folder / f"{BLOCKS_WORKSPACE}.knot", EMBEDDER) as base:
-        base.index(folder / "guide.md")
+        base.index(folder / "locks")
     _fill_hostile(folder / f"{HOSTILE_WORKSPACE}.knot", folder / "documents")
 
 

@@ -84,6 +84,43 @@ def test_blocks_are_drawn_as_what_they_are_and_marked_whole(visitor, colours):
     visit.check_width()
 
 
+def test_links_lead_to_the_place_they_name_and_back(visit):
+    page = visit.open(f"/{BLOCKS_WORKSPACE}/documents")
+    page.get_by_role("link", name="Harbour rules").click()
+    page.get_by_role("button", name="Highlight entities").click()
+    text = page.locator(".document-text")
+    text.locator("a.thing", has_text="Oriane Keld").wait_for()
+    link = text.get_by_role("link", name="the last steps of Oriane Keld", exact=True)
+    assert link.get_attribute("title") == "Lock guide"
+    visit.check_access()
+    link.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Lock guide").first.wait_for()
+    assert page.locator("mark").all_inner_texts() == ["After closing"]
+    page.go_back()
+    link.locator("mark").nth(1).wait_for()  # the entity within is marked by itself
+    assert text.locator("mark").all_text_contents() == ["the last steps of ", "Oriane Keld"]
+
+
+def test_a_document_lists_and_draws_its_links(visit):
+    page = visit.open(f"/{BLOCKS_WORKSPACE}/documents")
+    page.get_by_role("link", name="Lock guide").click()
+    panel = page.locator(".contents")
+    panel.get_by_role("button", name="Draw the links").click()
+    drawing = page.get_by_role("figure", name="Draw the links")
+    edge = "Harbour rules · the last steps of Oriane Keld · Lock guide"
+    drawing.get_by_role("button", name=edge).wait_for(state="attached")
+    visit.check_access()
+    page.get_by_role("button", name="Close").click()
+    panel.get_by_role("heading", name="Linked from").wait_for()
+    panel.get_by_role("link", name="Harbour rules").click()
+    page.get_by_role("heading", level=1, name="Harbour rules").first.wait_for()
+    assert page.locator("mark").all_inner_texts() == ["the last steps of Oriane Keld"]
+    panel.get_by_role("heading", name="Links to").wait_for()
+    panel.get_by_role("link", name="Lock guide").wait_for()
+    visit.check_width()
+
+
 def test_a_document_that_is_not_there_is_said_with_a_way_back(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui{DOCUMENTS}?doc=0000000000000000")

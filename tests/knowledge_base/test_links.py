@@ -197,7 +197,7 @@ def test_a_heading_does_not_lead_to_itself(tmp_path):
         ]
 
 
-def links_of(folder, files, uri):
+def links_of(folder, files, uri, direction="out"):
     """Index files, and return the words, the document and the section of each link of one."""
     for name, data in files.items():
         place = folder / "docs" / name
@@ -205,7 +205,7 @@ def links_of(folder, files, uri):
         place.write_bytes(data if isinstance(data, bytes) else data.encode())
     with knotwork.open("memory:", embedding_model="none") as kb:
         kb.index(folder / "docs")
-        return led(kb, uri)
+        return led(kb, uri, direction)
 
 
 SETUP = "# Setup\n\nAll.\n\n## Power supply\n\nUse 12 volts.\n"
@@ -290,3 +290,6 @@ def test_links_from_the_root_of_a_vault(tmp_path):
         ("the setup", "guide/setup.md", "Power supply"),
         ("it", "", ""),
     ]
+    back = [("the setup", "guide/setup.md", "Power supply")]
+    assert links_of(tmp_path, files, "guide/setup.md", "in") == back
+    assert links_of(tmp_path, files, "setup.md", "in") == []

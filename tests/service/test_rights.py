@@ -37,7 +37,8 @@ PAPERS = {
     "oslo.md": "---\npublic: true\n---\n# Oslo\n\nMeadow Ltd. rents barns in Oslo from Cy Dunn.\n",
     "boardroom.md": "---\nteam: board\nhushfield: zebrafinch\naliases: the plan\n---\n"
     "# Zebrafinch\n\nAnn Teal leads Zebrafinch Corp. in Oslo. "
-    "Ivo Quennell founded Zebrafinch Corp. in 2019. I. Quennell works for Meadow Ltd.\n",
+    "Ivo Quennell founded Zebrafinch Corp. in 2019. I. Quennell works for Meadow Ltd. "
+    "Hay: [[meadow]].\n",
     "zebrafinch.csv": "Zebrafinch,Amount\nQuennell,5\nTeal,7\n",
     "redacted.pdf": "not a PDF",
 }

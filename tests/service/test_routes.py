@@ -112,7 +112,7 @@ def test_a_document_is_shown_with_the_boundaries_of_its_chunks(client):
         assert all(chunk["span"][0] <= a < b <= chunk["span"][1] for a, b in chunk["sentences"])
 
 
-def test_a_document_is_shown_with_the_documents_that_it_links_to(client):
+def test_a_document_is_shown_with_the_documents_that_it_links_to_and_from(client):
     entries = client.get(f"{OPEN}/documents").json()["data"]["documents"]
     known = {entry["id"] for entry in entries}
     shown = [client.get(f"{OPEN}/documents/{i}").json()["data"] for i in sorted(known)]
@@ -121,6 +121,13 @@ def test_a_document_is_shown_with_the_documents_that_it_links_to(client):
     for page, link in links:
         assert page["text"][slice(*link["span"])].strip()
         assert link["document"] in known
+        linked = client.get(f"{OPEN}/documents/{link['document']}/contents").json()["data"]
+        back = {one["id"]: one for one in linked["linked_from"]}
+        assert back.keys() <= known - {link["document"]}
+        if page["id"] != link["document"]:
+            one = back[page["id"]]
+            assert one["title"] == page["title"]
+            assert page["text"][slice(*one["span"])] == one["words"]
 
 
 def test_a_document_is_shown_with_the_tree_of_its_blocks(client):

@@ -1,11 +1,12 @@
-"""Entities and relations that one document contributes to the graph."""
+"""Entities and relations that one document contributes to the graph, and who links to it."""
 
 from __future__ import annotations
 
-from knotwork._service.schemas.workspaces import DocumentContents, RelationHere, ThingHere
+from knotwork._service.schemas.workspaces import DocumentContents, LinkHere, RelationHere, ThingHere
 from knotwork._shapes.base import fields_of
 from knotwork._stores.base import Store
-from knotwork.records import Edge, EdgeType, Entity, Mention
+from knotwork._stores.links import links_to
+from knotwork.records import Document, Edge, EdgeType, Entity, Mention, content_id
 
 MOST_NEIGHBOURS = 200
 """Most neighbours of an entity among which relations of a document are searched."""
@@ -14,12 +15,12 @@ _SHOWN_CHUNKS = 16
 """A store returns at most this many chunks of an edge. An edge with fewer has no others."""
 
 
-def read_document_graph(store: Store, document_id: str) -> DocumentContents:
-    """Return what a document contributes to the graph; nothing for an unknown document.
+def read_document_graph(store: Store, document: Document) -> DocumentContents:
+    """Return what a document contributes to the graph, and the documents that link to it.
 
     Entities are sorted by the number of their mentions, relations by their strength.
     """
-    chunk_ids = set(store.documents.chunk_ids_of([document_id]).get(document_id, []))
+    chunk_ids = set(store.documents.chunk_ids_of([document.id]).get(document.id, []))
     by_entity: dict[str, list[Mention]] = {}
     for mentions in store.graph.mentions(chunk_ids).values():
         for mention in mentions:
@@ -37,7 +38,15 @@ def read_document_graph(store: Store, document_id: str) -> DocumentContents:
     return DocumentContents(
         things=sorted(mentioned, key=lambda thing: (-len(thing.spans), thing.name, thing.id)),
         relations=_read_relations(store, entities, chunk_ids),
+        linked_from=_read_linking(store, document),
     )
+
+
+def _read_linking(store: Store, document: Document) -> list[LinkHere]:
+    """Return the documents that link to this one, each with the first such link."""
+    first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
+    others = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
+    return [LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in others]
 
 
 def _read_relations(

@@ -205,8 +205,8 @@ class LinkStore(Protocol):
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the documents that are known under each of these names (`fold`)."""
 
-    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the documents with a link to each of these targets."""
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the documents with a link whose target fits."""
 
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each document that has links with each of its targets, ascending."""

@@ -10,6 +10,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -77,12 +78,18 @@ def target_documents(
 def links_to(store: Store, document: Document) -> list[DocumentLink]:
     """Return the links of other documents that lead to this one, by their documents' uris."""
     links = store.capabilities.links
-    if links is None:
-        return []
-    ids = {i for found in links.linking_to(_targets_of(document)).values() for i in found}
+    ends = set(map(_end_of, _targets_of(document)))
+
+    def may_lead(target: str) -> bool:
+        return _end_of(target) in ends
+
+    ids = links.linking_to(may_lead) if links else set()
     others = store.documents.documents(sorted(ids - {document.id})).values()
-    ordered = sorted(others, key=lambda other: other.uri)
-    return [link for link in resolve_links(store, ordered) if link.document == document.uri]
+    linking = [
+        replace(other, links=tuple(link for link in other.links if may_lead(link.target)))
+        for other in sorted(others, key=lambda other: other.uri)
+    ]
+    return [link for link in resolve_links(store, linking) if link.document == document.uri]
 
 
 class LinkedDocuments(NamedTuple):
@@ -215,6 +222,11 @@ def _targets_of(document: Document) -> list[str]:
     rooted = [f"/{part}" for path in paths for part in _tails(path)]
     wiki = [f"[[{name}]]" for name in (*names, *_tails(fold(stem)))]
     return list(dict.fromkeys((*paths, *rooted, *wiki, *names)))
+
+
+def _end_of(target: str) -> str:
+    """Return the last two parts of a target, which it keeps wherever in a vault it is written."""
+    return "/".join(target.rsplit("/", 2)[-2:])
 
 
 def _tails(path: str) -> list[str]:

@@ -323,7 +323,7 @@ export interface paths {
         };
         /**
          * List Contents
-         * @description Return what a document contributes to the graph, and what only it contributes.
+         * @description Return what a document contributes to the graph, and which documents link to it.
          */
         get: operations["list_contents"];
         put?: never;
@@ -1923,9 +1923,11 @@ export interface components {
         /**
          * DocumentContents
          * @description What a document contributes to the graph: entities by number of mentions, relations by
-         *     weight. Those with ``only_here`` are removed with the document.
+         *     weight. Those with ``only_here`` are removed with the document. ``linked_from`` are by uri.
          */
         DocumentContents: {
+            /** Linked From */
+            linked_from: components["schemas"]["LinkHere"][];
             /** Relations */
             relations: components["schemas"]["RelationHere"][];
             /** Things */
@@ -3045,6 +3047,19 @@ export interface components {
             weight: number[];
         };
         /**
+         * LinkHere
+         * @description A document that links to this one: the ``words`` of its first link, and where they are.
+         */
+        LinkHere: {
+            /** Id */
+            id: string;
+            span: components["schemas"]["Span"];
+            /** Title */
+            title: string;
+            /** Words */
+            words: string;
+        };
+        /**
          * LinkShape
          * @description Words that lead to a document of the index, and where the linked part begins in its text.
          */
@@ -3054,6 +3069,8 @@ export interface components {
             span: components["schemas"]["Span"];
             /** Start */
             start: number | null;
+            /** Title */
+            title: string;
         };
         /**
          * MeasuredQuestion

@@ -276,6 +276,9 @@ export const en = {
     contents: "Extracted from this document",
     counts: (passages: string, things: string, relations: string) =>
       `${passages} passages, ${things} entities, ${relations} relations`,
+    linksTo: "Links to",
+    linkedFrom: "Linked from",
+    drawLinks: "Draw the links",
     things: "Entities",
     relations: "Relations",
     onlyHere: "only here",

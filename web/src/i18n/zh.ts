@@ -265,6 +265,9 @@ export const zh: Messages = {
     contents: "从本文档抽取的内容",
     counts: (passages, things, relations) =>
       `${passages} 个段落，${things} 个实体，${relations} 个关系`,
+    linksTo: "链接到",
+    linkedFrom: "被链接自",
+    drawLinks: "绘制链接",
     things: "实体",
     relations: "关系",
     onlyHere: "仅在本文档",

@@ -58,7 +58,8 @@ export function go(address: string, { replace = false } = {}): void {
   history[replace ? "replaceState" : "pushState"](null, "", address);
   const before = place.value;
   place.value = readPlace(location.pathname, location.search);
-  if (before.page !== place.value.page) window.scrollTo(0, 0);
+  const isOther = before.query.get("doc") !== place.value.query.get("doc");
+  if (isOther || before.page !== place.value.page) window.scrollTo(0, 0);
 }
 
 /** Change a part of what the address asks for; null takes a name out of it. */

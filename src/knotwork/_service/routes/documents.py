@@ -132,20 +132,21 @@ def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDet
         sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
         chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
         links=[
-            LinkShape(span=x.span, document=content_id("document", x.document), start=x.start)
+            LinkShape.of(x, document=content_id("document", uri), title=x.title or uri)
             for x in resolved
-            if x.document
+            if (uri := x.document)
         ],
     )
 
 
 @router.get("/workspaces/{workspace}/documents/{document}/contents")
 def list_contents(workspace: ReadWorkspace, document: DocumentId) -> DocumentContents:
-    """Return what a document contributes to the graph, and what only it contributes."""
+    """Return what a document contributes to the graph, and which documents link to it."""
     store = workspace.base.store
-    if document not in store.documents.documents([document]):
+    found = store.documents.documents([document])
+    if document not in found:
         raise _unknown_document(document)
-    return read_document_graph(store, document)
+    return read_document_graph(store, found[document])
 
 
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)

@@ -95,11 +95,12 @@ class ChunkShape(View):
     sentences: tuple[Span, ...]
 
 
-class LinkShape(BaseModel):
+class LinkShape(View):
     """Words that lead to a document of the index, and where the linked part begins in its text."""
 
     span: Span
     document: str
+    title: str
     start: int | None
 
 
@@ -145,13 +146,23 @@ class RelationHere(BaseModel):
     only_here: bool
 
 
+class LinkHere(View):
+    """A document that links to this one: the ``words`` of its first link, and where they are."""
+
+    id: str
+    title: str
+    words: str
+    span: Span
+
+
 class DocumentContents(BaseModel):
     """What a document contributes to the graph: entities by number of mentions, relations by
-    weight. Those with ``only_here`` are removed with the document.
+    weight. Those with ``only_here`` are removed with the document. ``linked_from`` are by uri.
     """
 
     things: list[ThingHere]
     relations: list[RelationHere]
+    linked_from: list[LinkHere]
 
 
 class JobShape(View):

@@ -178,19 +178,17 @@ class FilteredLinks:
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
         """Return the ids of the allowed documents that are known under each of these names."""
-        return self._allowed(self._links.known_as(names))
+        found = self._links.known_as(names)
+        kept = {name: [i for i in ids if i in self._documents] for name, ids in found.items()}
+        return {name: ids for name, ids in kept.items() if ids}
 
-    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the allowed documents with a link to each of these targets."""
-        return self._allowed(self._links.linking_to(targets))
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the allowed documents with a link whose target fits."""
+        return {i for i in self._links.linking_to(fits) if i in self._documents}
 
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each allowed document that has links with each of its targets."""
         return [pair for pair in self._links.linked() if pair[0] in self._documents]
-
-    def _allowed(self, found: dict[str, list[str]]) -> dict[str, list[str]]:
-        kept = {value: [i for i in ids if i in self._documents] for value, ids in found.items()}
-        return {value: ids for value, ids in kept.items() if ids}
 
 
 class FilteredTexts:

@@ -7,7 +7,7 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -225,9 +225,11 @@ class SqlFields:
         """Return the ids of the documents that are known under each of these names."""
         return self._by_value(KNOWN_AS, names)
 
-    def linking_to(self, targets: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the documents with a link to each of these targets."""
-        return self._by_value(LINKS, targets)
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        """Return the ids of the documents with a link whose target fits."""
+        targets = [target for (target,) in self._database.rows(self._sql.values, (LINKS,))]
+        found = self._by_value(LINKS, list(filter(fits, targets)))
+        return {i for ids in found.values() for i in ids}
 
     def linked(self) -> list[tuple[str, str]]:
         """Return the id of each document that has links with each of its targets, ascending."""

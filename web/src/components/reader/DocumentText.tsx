@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
-import { linkTo } from "../../state/location";
+import { linkTo, page, setQuery } from "../../state/location";
 import { cutAtSpans, type Span } from "../offsets";
 import { ScrollBox } from "../ScrollBox";
 import { type Cell, type Item, placeInRuns, type Row, type Run, type Shown } from "./blocks";
@@ -21,10 +21,12 @@ interface DocumentTextProps {
 interface Layer {
   /** In UTF-16 units. */
   span: Span;
-  kind: "mark" | "name" | "thing" | "tick";
-  /** Of a thing: its id and name. */
-  id?: string;
+  kind: "mark" | "name" | "link" | "thing" | "tick";
+  /** Of a link and of a thing: where it leads, and the name of that. */
+  href?: string;
   name?: string;
+  /** Of a link: its words, in code points. */
+  words?: Span;
   /** Of a tick: what begins. */
   tick?: Tick;
 }
@@ -89,9 +91,19 @@ function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]
   const all = [
     ...marks.map((span): Layer => ({ span: inUnits(span), kind: "mark" })),
     ...layout.names.map(({ start, end }): Layer => ({ span: [start, end], kind: "name" })),
-    ...things.flatMap(({ id, name, spans }) =>
-      spans.map((span): Layer => ({ span: inUnits(span), kind: "thing", id, name })),
+    ...details.links.map(
+      ({ span, document: doc, start, title: name }): Layer => ({
+        span: inUnits(span),
+        kind: "link",
+        href: linkTo("documents", { doc, start }),
+        name,
+        words: span,
+      }),
     ),
+    ...things.flatMap(({ id, name, spans }) => {
+      const href = linkTo("graph", { focus: id });
+      return spans.map((span): Layer => ({ span: inUnits(span), kind: "thing", href, name }));
+    }),
     ...ticks.map((tick, index): Layer => {
       const place = places[index] ?? tick.place;
       // It ends with its row, so that no word is cut.
@@ -157,7 +169,7 @@ function isSame(one: Layer, other: Layer | undefined): boolean {
     one.kind === other?.kind &&
     one.span[0] === other.span[0] &&
     one.span[1] === other.span[1] &&
-    one.id === other.id
+    one.href === other.href
   );
 }
 
@@ -291,24 +303,48 @@ function Table({ header, rows, isPart }: TableProps) {
   );
 }
 
-/** A part of the text, cut where something lies over it. */
+/** A part of the text, cut where something lies over it. What leads somewhere is one link, however
+ * it is cut; a link of the document itself comes before a thing in its words. */
 function Runs({ runs }: { runs: readonly Run[] }) {
   const { text, layers } = useContext(AroundRow);
   const spans = layers.map(({ span }) => span);
+  const parts: { leads: Layer | undefined; pieces: PieceTextProps[] }[] = [];
+  for (const run of runs) {
+    for (const { covers, ...piece } of cutAtSpans(text, run.start, run.end, spans)) {
+      const over = covers.flatMap((number) => layers[number] ?? []);
+      const leads = over.find(({ href }) => href);
+      const before = parts.at(-1);
+      if (before && before.leads === leads) before.pieces.push({ ...piece, layers: over });
+      else parts.push({ leads, pieces: [{ ...piece, layers: over }] });
+    }
+  }
   return (
     <>
-      {runs.flatMap(({ start, end }) =>
-        cutAtSpans(text, start, end, spans).map((piece) => (
-          <PieceText
-            key={piece.start}
-            text={piece.text}
-            start={piece.start}
-            layers={piece.covers.flatMap((number) => layers[number] ?? [])}
-          />
-        )),
-      )}
+      {parts.map(({ leads, pieces }) => {
+        const shown = pieces.map((piece) => <PieceText key={piece.start} {...piece} />);
+        return leads?.href ? (
+          <a
+            key={pieces[0]?.start}
+            class={leads.kind}
+            href={leads.href}
+            title={leads.name ?? ""}
+            onClick={(event) => remember(leads.words, event)}
+          >
+            {shown}
+          </a>
+        ) : (
+          shown
+        );
+      })}
     </>
   );
+}
+
+/** Mark the words of a link that is followed, so that going back leads to them. */
+function remember(words: Span | undefined, event: MouseEvent): void {
+  if (!words || event.ctrlKey || event.metaKey || event.shiftKey || page.value !== "documents")
+    return;
+  setQuery({ start: words[0], end: words[1] }, { replace: true });
 }
 
 interface PieceTextProps {
@@ -319,15 +355,7 @@ interface PieceTextProps {
 
 function PieceText({ text, start, layers }: PieceTextProps) {
   const tick = layers.find(({ tick, span }) => tick && span[0] === start)?.tick;
-  const thing = layers.find(({ kind }) => kind === "thing");
   let shown = <>{text}</>;
-  if (thing?.id) {
-    shown = (
-      <a class="thing" href={linkTo("graph", { focus: thing.id })} title={thing.name}>
-        {shown}
-      </a>
-    );
-  }
   if (layers.some(({ kind }) => kind === "name")) shown = <b class="text-name">{shown}</b>;
   if (layers.some(({ kind }) => kind === "mark")) shown = <mark>{shown}</mark>;
   return (

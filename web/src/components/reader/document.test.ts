@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Offsets } from "../offsets";
-import { findTicks, pageAt, sectionsAt } from "./document";
+import { endOfLine, findTicks, pageAt, sectionsAt } from "./document";
 
 const chunk = (id: string, start: number, end: number, is_parent = false) => ({
   id,
@@ -64,4 +64,9 @@ describe("where a place is", () => {
     ];
     expect([pageAt(pages, 49), pageAt(pages, 50), pageAt([], 3)]).toEqual(["i", "1", ""]);
   });
+});
+
+it("ends a line before the next one, in code points", () => {
+  const offsets = new Offsets("😀 one\ntwo 😀");
+  expect([0, 3, 6, 11].map((place) => endOfLine({ offsets }, place))).toEqual([5, 5, 11, 11]);
 });

@@ -62,6 +62,12 @@ export function findTicks({ chunks, pages }: Pick<Details, "chunks" | "pages">, 
   return [...ticks.values()].sort((one, other) => one.place - other.place);
 }
 
+/** Return where the line of a place ends, in code points. */
+export function endOfLine({ offsets }: Pick<Read, "offsets">, place: number | null): number {
+  const found = offsets.text.indexOf("\n", offsets.toUnit(place ?? 0));
+  return offsets.toPoint(found < 0 ? offsets.text.length : found);
+}
+
 /** Return the headings above a place, the topmost first, without the document itself. */
 export function sectionsAt(sections: readonly Section[], place: number): Section[] {
   return sections

@@ -1,23 +1,17 @@
 import { useState } from "preact/hooks";
-import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Skeleton } from "../../components/Progress";
-import type { Contents, Details } from "../../components/reader/document";
+import type { Contents, Details, Read } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import type { Loaded } from "../../state/loading";
 import { linkTo } from "../../state/location";
 import { sayRelation } from "../graph/words";
+import { Links } from "./Links";
+import { More, SHOWN } from "./More";
 
-const SHOWN = 20;
-
-/** What the graph has from a document: things and relations. */
-export function ContentsPanel({
-  details,
-  contents,
-}: {
-  details: Details;
-  contents: Loaded<Contents>;
-}) {
+/** What the graph has from a document: links, things and relations. */
+export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded<Contents> }) {
+  const { details } = read;
   const words = t.value.documents;
   const data = contents.data;
   return (
@@ -34,6 +28,7 @@ export function ContentsPanel({
               count(data.relations.length),
             )}
           </p>
+          <Links read={read} contents={data} />
           <Things details={details} things={data.things} />
           <Relations relations={data.relations} />
         </>
@@ -96,14 +91,5 @@ function Relations({ relations }: { relations: Contents["relations"] }) {
       </ul>
       <More shown={limit} total={relations.length} onMore={() => setLimit(limit + 100)} />
     </div>
-  );
-}
-
-function More({ shown, total, onMore }: { shown: number; total: number; onMore: () => void }) {
-  if (shown >= total) return null;
-  return (
-    <Button kind="quiet" onClick={onMore}>
-      {t.value.common.more} ({t.value.common.of(count(shown), count(total))})
-    </Button>
   );
 }

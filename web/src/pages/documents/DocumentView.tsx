@@ -6,7 +6,7 @@ import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Skeleton } from "../../components/Progress";
 import { DocumentText } from "../../components/reader/DocumentText";
-import { loadDocument } from "../../components/reader/document";
+import { endOfLine, loadDocument } from "../../components/reader/document";
 import "../../components/reader/reader.css";
 import { t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
@@ -37,7 +37,8 @@ export function DocumentView({ id }: { id: string }) {
   // A passage may be named by its id alone, as where its place was not kept.
   const named = read.data?.details.chunks.find((chunk) => chunk.id === asked("chunk"))?.span;
   const start = readPlace(asked("start")) ?? named?.[0] ?? null;
-  const end = readPlace(asked("end")) ?? named?.[1] ?? null;
+  // A link says where a part begins: its first line is marked.
+  const end = readPlace(asked("end")) ?? named?.[1] ?? (read.data && endOfLine(read.data, start));
   const marks = useMemo(
     () => (start !== null && end !== null && end > start ? [[start, end]] : []),
     [start, end],
@@ -75,7 +76,7 @@ export function DocumentView({ id }: { id: string }) {
             <Empty icon="documents" title={words.noText} />
           )}
         </section>
-        <ContentsPanel details={details} contents={contents} />
+        <ContentsPanel read={read.data} contents={contents} />
       </div>
     </>
   );

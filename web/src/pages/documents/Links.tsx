@@ -1,0 +1,97 @@
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
+import { SmallGraph } from "../../components/graph/SmallGraph";
+import type { Contents, Read } from "../../components/reader/document";
+import { count, t } from "../../i18n";
+import { go, linkTo } from "../../state/location";
+import { More, SHOWN } from "./More";
+import { nameOf } from "./names";
+
+/** Documents in the drawing that this one links to, and as many that link to it. */
+const DRAWN = 8;
+
+interface Linked {
+  id: string;
+  title: string;
+  /** Of the first link. */
+  words: string;
+  href: string;
+}
+
+/** The documents that this one links to, and those that link to it, as lists and as a drawing. */
+export function Links({ read, contents }: { read: Read; contents: Contents }) {
+  const words = t.value.documents;
+  const [isDrawn, setDrawn] = useState(false);
+  const { id, title, uri } = read.details;
+  const to = linkedFrom(read);
+  const from = contents.linked_from.map(({ span: [start, end], ...linking }) => {
+    return { ...linking, href: linkTo("documents", { doc: linking.id, start, end }) };
+  });
+  if (to.length + from.length === 0) return null;
+  const drawn = [
+    ...to.slice(0, DRAWN).map((other) => ({ ...other, source: id, target: other.id })),
+    ...from.slice(0, DRAWN).map((other) => ({ ...other, source: other.id, target: id })),
+  ];
+  const left = to.length + from.length - drawn.length;
+  const others = new Map(drawn.map((other) => [other.id, other]));
+  const open = (linked: Linked | undefined) => linked && go(linked.href);
+  return (
+    <>
+      <LinkedList title={words.linksTo} linked={to} />
+      <LinkedList title={words.linkedFrom} linked={from} />
+      <Button icon="graph" onClick={() => setDrawn(true)}>
+        {words.drawLinks}
+      </Button>
+      {isDrawn && (
+        <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
+          <SmallGraph
+            ariaLabel={words.drawLinks}
+            height={Math.min(560, 160 + 50 * others.size)}
+            nodes={[
+              { id, label: title || nameOf(uri), isStart: true },
+              ...[...others.values()].map((other) => ({ id: other.id, label: other.title })),
+            ]}
+            edges={drawn.map(({ source, target, words: label }) => {
+              return { id: `${source} ${target}`, source, target, label };
+            })}
+            onNode={(node) => open(others.get(node))}
+            onEdge={(edge) => open(drawn.find((one) => edge === `${one.source} ${one.target}`))}
+          />
+          {left > 0 && <p class="small muted">{t.value.graph.leftOut(count(left))}</p>}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Return the documents that a document links to, in its order, without itself. */
+function linkedFrom({ details, offsets }: Read): Linked[] {
+  const found = new Map<string, Linked>();
+  for (const { document: id, title, span, start } of details.links) {
+    if (id === details.id || found.has(id)) continue;
+    const words = offsets.slice(span[0] ?? 0, span[1] ?? 0);
+    found.set(id, { id, title, words, href: linkTo("documents", { doc: id, start }) });
+  }
+  return [...found.values()];
+}
+
+function LinkedList({ title, linked }: { title: string; linked: readonly Linked[] }) {
+  const [limit, setLimit] = useState(SHOWN);
+  if (linked.length === 0) return null;
+  return (
+    <div class="stack tight">
+      <h3>{title}</h3>
+      <ul class="relations small">
+        {linked.slice(0, limit).map((other) => (
+          <li key={other.id}>
+            <a href={other.href} title={other.words}>
+              {other.title}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <More shown={limit} total={linked.length} onMore={() => setLimit(limit + 100)} />
+    </div>
+  );
+}
