@@ -7,15 +7,13 @@ their place before or behind the verb, by its voice, and by a word such as "by" 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from knotwork._questions.languages import Words
-from knotwork._text.chinese import HAN, simplify
+from knotwork._questions.languages import Words, read_words
+from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.terms import terms
 
 FIRST, SECOND = 0, 1
@@ -30,19 +28,14 @@ class _Kind(NamedTuple):
     is_of_things: bool = False
 
 
-def _read_kinds() -> dict[str, _Kind]:
-    text = files("knotwork._questions").joinpath("deeds.toml").read_text("utf-8")
-    return {
-        name: _Kind(
-            (Words(held["first"]), Words(held.get("second", "(?!)"))),
-            FIRST if held.get("to") == "first" else SECOND,
-            held.get("of_things", False),
-        )
-        for name, held in tomllib.loads(text).items()
-    }
-
-
-_KINDS = _read_kinds()
+_KINDS = {
+    name: _Kind(
+        (Words(held["first"]), Words(held.get("second", "(?!)"))),
+        FIRST if held.get("to") == "first" else SECOND,
+        held.get("of_things", False),
+    )
+    for name, held in read_words("deeds").items()
+}
 _MUTUAL = _KINDS.pop("mutual").verbs[FIRST]
 _WHO = "¤"
 """Stands for who is asked for, where a statement would name them."""
@@ -71,7 +64,6 @@ _NO_NAME_ZH = re.compile(
     r"[谁把被给从向跟由让将了是在吗呢过]|什么|多少钱?|[哪那][里年个]|何时|时候"
 )
 _BY_ZH, _WITH_ZH, _OF_ZH = (re.compile(form) for form in ("[被由让]$", "[从向跟找问]$", "[把将]$"))
-_HAN = re.compile(f"[{HAN}]")
 
 
 class _Verb(NamedTuple):
@@ -129,7 +121,7 @@ class Deed:
         is_ahead = place < verb.start
         between = text[place : verb.start] if is_ahead else text[verb.end : place]
         is_object = is_name and self.kind.is_of_things  # which may be what is sold
-        if _HAN.match(text, verb.start):
+        if HAN_CHARACTER.match(text, verb.start):
             if not is_ahead:
                 return None if is_object and "给" not in between else other
             return _side_ahead(before, between, verb.side)
@@ -157,7 +149,7 @@ def _side_ahead(before: str, between: str, side: int) -> int | None:
 def read_deed(question: str) -> Deed | None:
     """Return the deed that a question asks about, None if it is about no verb with two sides."""
     text = simplify(question).strip()
-    if _HAN.search(text):
+    if HAN_CHARACTER.search(text):
         text = text.replace("谁", _WHO)
     elif asks := _ASKS.match(text):
         text = _as_statement(asks)
