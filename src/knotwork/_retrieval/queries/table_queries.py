@@ -38,6 +38,8 @@ _OPERATIONS = (
     ),
 )
 """In order of precedence: "the total number" is a count, not a sum."""
+_MOST_ZH = "最[高大多长]|(?<=第[二三四五2-5])[高大多长]"
+_LEAST_ZH = "最[低小少短]|(?<=第[二三四五2-5])[低小少短]"
 _SUPERLATIVES = tuple(
     (re.compile(rf"\b(?:{words})\b|{chinese}", re.IGNORECASE), dimension, descending)
     for words, chinese, dimension, descending in (
@@ -54,46 +56,28 @@ _SUPERLATIVES = tuple(
         ("tallest", "(?!)", "height", True),
         ("longest", "(?!)", "length", True),
         ("shortest", "(?!)", "length", False),
-        (
-            "highest|largest|biggest|greatest|maximum|max|most|top",
-            "最[高大多长]|(?<=第[二三四五2-5])[高大多长]",
-            "size",
-            True,
-        ),
-        (
-            "lowest|smallest|least|minimum|min|fewest",
-            "最[低小少短]|(?<=第[二三四五2-5])[低小少短]",
-            "size",
-            False,
-        ),
+        ("highest|largest|biggest|greatest|maximum|max|most|top", _MOST_ZH, "size", True),
+        ("lowest|smallest|least|minimum|min|fewest", _LEAST_ZH, "size", False),
     )
 )
-YEAR_WORDS = (
-    *("year", "built", "founded", "established", "settled", "published", "bought", "purchased"),
-    *("acquired", "installed", "opened", "closed", "joined", "hired", "born", "died", "年份", "年"),
-)
-MONEY_WORDS = ("amount", "price", "cost", "salary", "wage", "pay", "金额", "费用", "月薪", "工资")
-DIMENSION_WORDS = {
-    "price": ("price", "cost", "价格", "单价", "售价"),
-    "time": ("date", "day", "time", "日期", "时间", *YEAR_WORDS),
-    "money": MONEY_WORDS,
-    "age": ("age", "年龄"),
-    "score": (
-        "rating",
-        "score",
-        "grade",
-        "mark",
-        "marks",
-        "points",
-        "评分",
-        "分数",
-        "成绩",
-        "平均分",
-    ),
-    "weight": ("weight", "重量", "体重"),
-    "height": ("height", "身高"),
-    "depth": ("depth", "深度"),
-    "length": ("length", "duration", "distance"),
+_YEAR_WORDS = """
+    year built founded established settled published bought purchased acquired installed opened
+    closed joined hired born died 年份 年
+"""
+_DIMENSION_WORDS = {
+    dimension: frozenset(words.split())
+    for dimension, words in {
+        "price": "price cost 价格 单价 售价",
+        "year": _YEAR_WORDS,
+        "time": f"date day time 日期 时间 {_YEAR_WORDS}",
+        "money": "amount price cost salary wage pay 金额 费用 月薪 工资",
+        "age": "age 年龄",
+        "score": "rating score grade mark marks points 评分 分数 成绩 平均分",
+        "weight": "weight 重量 体重",
+        "height": "height 身高",
+        "depth": "depth 深度",
+        "length": "length duration distance",
+    }.items()
 }
 MEASURE_VERBS = {"price": "cost", "weight": "weigh"}
 """Verbs that mean a column of such numbers."""
@@ -114,17 +98,16 @@ _MONEY = re.compile(
     r"\bhow much .{0,80}\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
 )
 _PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
-_COMPARATIVES = tuple(
-    (re.compile(words, re.IGNORECASE), dimension)
-    for words, dimension in (
-        (r"longer|shorter", "length"),
-        (r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", "age"),
-        (r"heavier|lighter", "weight"),
-        (r"taller", "height"),
-        (r"deeper|shallower", "depth"),
-        (r"cheaper", "price"),
-    )
-)
+_COMPARATIVES = {
+    "length": re.compile(r"longer|shorter", re.IGNORECASE),
+    "age": re.compile(
+        r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", re.IGNORECASE
+    ),
+    "weight": re.compile(r"heavier|lighter", re.IGNORECASE),
+    "height": re.compile(r"taller", re.IGNORECASE),
+    "depth": re.compile(r"deeper|shallower", re.IGNORECASE),
+    "price": re.compile(r"cheaper", re.IGNORECASE),
+}
 _NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)
 }
@@ -170,9 +153,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The end of a scale that is asked for; ``dimension`` is "size" or a key of
-    `DIMENSION_WORDS`.
-    """
+    """The end of a scale that is asked for; ``dimension`` is "size" or that of a column."""
 
     dimension: str
     descending: bool
@@ -263,7 +244,7 @@ def is_measured(column: str, comparison: str) -> bool:
     """Return True for a column that a comparison means without its name, as "older than 30"."""
     return any(
         words.search(comparison) and measures(column, "", dimension)
-        for words, dimension in _COMPARATIVES
+        for dimension, words in _COMPARATIVES.items()
     )
 
 
@@ -301,8 +282,7 @@ def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
     characters = list(text)
     for span in covered:
         characters[span.start : span.end] = " " * (span.end - span.start)
-    left = "".join(characters)
-    left = _HAN.sub(lambda match: _STRUCTURE_ZH.sub(" ", match[0]), left)
+    left = _HAN.sub(lambda match: _STRUCTURE_ZH.sub(" ", match[0]), "".join(characters))
     words = (word.lower().removesuffix("'s") for word in _WORD.findall(left))
     return [word for word in words if word not in _STRUCTURE]
 
@@ -407,11 +387,8 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
     if operation is Returned.COUNT:
         return _count(reading, numeric, others)
     if operation is Returned.SUM and not numeric and reading.wording.asks_money:
-        numeric = [
-            name
-            for name, kind in query.table.columns
-            if kind in NUMERIC and measures(name, kind, "money")
-        ]
+        columns = query.table.columns
+        numeric = [n for n, kind in columns if kind in NUMERIC and measures(n, kind, "money")]
     if operation is None or len(numeric) != 1 or not set(others) <= set(reading.names_rows):
         return None
     return replace(query, returned=operation, columns=(numeric[0],))
@@ -471,18 +448,13 @@ def _best_row(reading: TableReading, order: str) -> TableQuery | None:
     if wording.limit > 1:
         return None
     if wording.asks_who:
-        person = _person(query.table)
-        columns = (*person, order)
-        return (
-            replace(query, returned=Returned.VALUE, columns=columns, order=order)
-            if person
-            else None
-        )
-    if wording.rank > 1:
+        columns = (*_person(query.table), order)
+        asked = replace(query, returned=Returned.VALUE, columns=columns, order=order)
+        return asked if len(columns) > 1 else None
+    if wording.rank > 1 or all(column.name != order for column in reading.columns):
         return None
     end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
-    is_named = any(column.name == order for column in reading.columns)
-    return replace(query, returned=end, columns=(order,), limit=0) if is_named else None
+    return replace(query, returned=end, columns=(order,), limit=0)
 
 
 def _best_group(reading: TableReading, answers: Sequence[str]) -> TableQuery | None:
@@ -518,9 +490,9 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
 
 
 def measures(name: str, kind: str, dimension: str) -> bool:
-    words = DIMENSION_WORDS[dimension]
+    """Return True for a column with amounts of a dimension."""
     is_date = dimension == "time" and kind == "date"
-    return is_date or name in words or not set(words).isdisjoint(split_name(name).split())
+    return is_date or not _DIMENSION_WORDS[dimension].isdisjoint([name, *split_name(name).split()])
 
 
 def _ask_values(reading: TableReading) -> TableQuery | None:
@@ -545,9 +517,8 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
 
 def _person(table: TableShape) -> tuple[str, ...]:
     """Return the only column that names persons, or those of the parts of their names."""
-    words = {
-        name: {name, *split_name(name).split()} for name, kind in table.columns if kind == "text"
-    }
-    found = tuple(name for name, held in words.items() if not held.isdisjoint(_PERSON))
-    are_parts = all(not words[name].isdisjoint(_NAME_PARTS) for name in found)
-    return found if len(found) == 1 or are_parts else ()
+    texts = (name for name, kind in table.columns if kind == "text")
+    words = {name: {name, *split_name(name).split()} for name in texts}
+    found = {name: held for name, held in words.items() if held & _PERSON}
+    are_parts = all(held & _NAME_PARTS for held in found.values())
+    return tuple(found) if len(found) == 1 or are_parts else ()
