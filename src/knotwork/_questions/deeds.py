@@ -159,28 +159,27 @@ def read_deed(question: str) -> Deed | None:
     if kinds:
         deed = Deed(kinds[0], "")
     elif of := _OF.search(text):
-        text = f"{_WHO}是{text[: of.start()]}的{of['zh']}" if of["zh"] else text
-        of_noun = (
-            rf"是(?=.*的{of['zh']})"
-            if of["zh"]
-            else rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
-        )
+        of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+        if of["zh"]:
+            of_noun = rf"是(?=.*的{of['zh']})"
+            text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
         deed = Deed(_Kind((Words(of_noun), _NONE)), "")
     else:
         verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
         if verb is None or _MUTUAL.search(verb[1]):
             return None
         deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
-    named = {}
-    plain = _NO_NAME_ZH.sub(lambda match: " " * len(match[0]), text)
-    for words in deed.kind.verbs:
-        plain = words.form.sub(lambda match: " " * len(match[0]), plain)
-    for match in _NAME.finditer(plain):
-        sides = deed.sides(text, match.start(), is_name=True)
-        if len(sides) == 1 and (side := next(iter(sides))) is not None:
-            named[match[0]] = side
+    plain = text
+    for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
+        plain = form.sub(lambda match: " " * len(match[0]), plain)
+    found = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
+    named = {name: side for name, sides in found if (side := _only(sides)) is not None}
     asked = deed.sides(text, text.find(_WHO)) if _WHO in text else set()
-    return Deed(deed.kind, deed.stem, next(iter(asked)) if len(asked) == 1 else None, named)
+    return Deed(deed.kind, deed.stem, _only(asked), named)
+
+
+def _only(sides: set[int | None]) -> int | None:
+    return next(iter(sides)) if len(sides) == 1 else None
 
 
 def _as_statement(asks: re.Match[str]) -> str:

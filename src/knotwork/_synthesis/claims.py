@@ -89,7 +89,7 @@ class Claim:
     since: DayRange | None = None
     until: DayRange | None = None
     is_period: bool = False
-    former: frozenset[object] = frozenset()
+    former: frozenset[Decimal | str] = frozenset()
     is_retracted: bool = False
 
     @property
@@ -188,8 +188,7 @@ class _Reader:
                 number = next(find_numbers(found["zh"]), None)
                 if number is None:
                     continue
-                hour = str(int(min(number.values)))
-                late = found["late"] or "0"
+                hour, late = str(int(min(number.values))), found["late"] or "0"
                 minute = "30" if late == "半" else late.rstrip("分")
             is_late = found["half"] in ("p", "P") or found["part"] in ("下午", "晚上")
             hours = int(hour) % 12 + 12 * is_late if found["half"] or is_late else int(hour)
@@ -288,8 +287,7 @@ class _Reader:
 
 def _day_of_year(words: str) -> str:
     """Return "31 March" as "-03-31"."""
-    year = "2000年" if HAN_OR_KANA.search(words) else " 2000"
-    days = read_day_range(year + words if HAN_OR_KANA.search(words) else words + year)
+    days = read_day_range(f"2000年{words}" if HAN_OR_KANA.search(words) else f"{words} 2000")
     return days.first[4:] if days else words
 
 
@@ -347,11 +345,10 @@ def compare_claims(one: Claim, other: Claim) -> Comparison:
     if len(one.slots) != len(other.slots):
         return Comparison.NONE
     compared = [values_differ(*pair) for pair in zip(one.slots, other.slots, strict=True)]
-    if None in compared or compared.count(True) > 1:
-        return Comparison.NONE
-    if one.is_retracted != other.is_retracted:
-        return Comparison.NONE if True in compared else Comparison.DIFFERS
-    if not any(compared) or one.is_retracted:
+    differ = compared.count(True)
+    if one.is_retracted != other.is_retracted and None not in compared and not differ:
+        return Comparison.DIFFERS
+    if None in compared or differ != 1 or one.is_retracted or other.is_retracted:
         return Comparison.NONE
     mine, others = ({slot.value for slot in each.slots} for each in (one, other))
     is_told = mine & other.former or others & one.former
