@@ -221,9 +221,10 @@ def _field(page: Any, annotation: Any, region: Region) -> Iterator[Filled]:  # n
     if form is None:
         return
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-    name = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation) or _PATH.sub(
-        "", _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
-    ).rpartition(".")[2].replace("_", " ")
+    name = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    if not name:
+        path = _PATH.sub("", _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation))
+        name = path.rpartition(".")[2].replace("_", " ")
     name = clean_line(name).rstrip(":： ")
     if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
         if not pdfium.FPDFAnnot_IsChecked(form, annotation):
@@ -259,14 +260,11 @@ def with_values(
     missing = [value for value in filled if not form.shows(value)]
     cells = form.add_cells(missing)
     alone = [value for value in missing if value not in cells and not form.add(value)]
-    notes = [
-        PageNote(
-            value.region,
-            value.text if _UNNAMED.fullmatch(value.name) else f"{value.name}: {value.text}",
-        )
-        for value in alone
-        if not (value.name and form.add_to_label(value, above=False))
-    ]
+    notes = []
+    for value in alone:
+        if not (value.name and form.add_to_label(value, above=False)):
+            name = "" if _UNNAMED.fullmatch(value.name) else f"{value.name}: "
+            notes.append(PageNote(value.region, name + value.text))
     return list(form.words()), notes
 
 
@@ -291,12 +289,13 @@ class _Form:
             text = _BLANK.sub("", piece.text) if index in self._blank else piece.text
             mark = self._before.get(index, "")
             edges = {"left": piece.left - piece.size, "right": piece.left, "font": FILLED}
-            own = [piece._replace(text=mark, **edges)] if mark else []
-            own += (
-                [piece._replace(text=text, is_spaced=piece.is_spaced or bool(mark))] if text else []
-            )
+            is_spaced = piece.is_spaced or mark != ""
+            own = [
+                piece._replace(text=mark, **edges),
+                piece._replace(text=text, is_spaced=is_spaced),
+            ]
             begins |= piece.begins_line
-            for word in own:
+            for word in (word for word in own if word.text):
                 yield word._replace(begins_line=begins, is_spaced=word.is_spaced and not begins)
                 begins = False
             for word in self._behind.get(index, ()):
@@ -349,13 +348,12 @@ class _Form:
             text = self._pieces[label].text
             if not (value.name or text.endswith(_ASKS) or _BLANK.search(text)):
                 label = None
-        if label is not None and label not in self._behind:
+        is_free = label is not None and label not in self._behind
+        if not is_free and value.name and self.add_to_label(value):
+            return True
+        if label is not None:
             self._add_behind(label, value.text)
-        elif not (value.name and self.add_to_label(value)):
-            if label is None:
-                return False
-            self._add_behind(label, value.text)
-        return True
+        return label is not None
 
     def add_to_label(self, value: Filled, *, above: bool = True) -> bool:
         """Put a value behind the label above its field, or below it, if this has no value yet."""
@@ -387,9 +385,8 @@ class _Form:
             label = nearest
             while label and not pieces[label].begins_line:
                 last = pieces[label - 1]
-                if pieces[label].left - last.right > _APART * last.size or last.text.endswith(
-                    _ASKS
-                ):
+                is_apart = pieces[label].left - last.right > _APART * last.size
+                if is_apart or last.text.endswith(_ASKS):
                     break
                 label -= 1
         if label is None and before >= farthest:
@@ -456,9 +453,8 @@ class _Form:
         bottom, top = max(one.bottom, other.bottom), min(one.top, other.top)
         is_level = 2 * (top - bottom) > min(one.top - one.bottom, other.top - other.bottom)
         is_right = other.left >= one.right - _SLACK
-        return (
-            is_level and is_right and not self._inside(Region(one.right, bottom, other.left, top))
-        )
+        between = Region(one.right, bottom, other.left, top)
+        return is_level and is_right and not self._inside(between)
 
     def _is_below(self, above: Filled, value: Filled) -> bool:
         """Return True if a field is below another one of its kind, without a word between them."""

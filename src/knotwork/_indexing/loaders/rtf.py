@@ -41,10 +41,8 @@ _CODE_PAGES = {
 }  # fmt: skip
 """Encodings by the character set of a font."""
 _HEADING = re.compile(r"(?:heading|überschrift|titre|标题)\s*([1-9])", re.IGNORECASE)
-
-
 _CHINESE = 936
-"""The level of text that is no heading."""
+"""The code page of Windows for Chinese."""
 _TEXTS = ("body", "footnote", "mark")
 _PLACES = {"footnote": "footnote", "listtext": "mark", "pntext": "mark"}
 _OF_GROUP = {"b": "bold", "uc": "skipped"}
@@ -265,20 +263,18 @@ class _Reader:
         mark = self._take("mark")[0].strip()
         text, runs = self._take("body")
         paragraph = self._paragraph
-        level = (
-            paragraph.outline + 1
-            if 0 <= paragraph.outline < 9
-            else self._levels.get(paragraph.style, 0)
-        )
-        if level and text.strip():
+        level = paragraph.outline + 1
+        if not 0 < level < 10:
+            level = self._levels.get(paragraph.style, 0)
+        if not text.strip():
+            self._writer.paragraph(text)
+        elif level:
             self._writer.heading(level, f"{mark} {text}")
-        elif mark and text.strip():
-            is_number = re.search(r"\d|\w\W", mark) is not None
-            self._writer.item(
-                text.strip(), level=paragraph.level, mark=mark if is_number else BULLET
-            )
+        elif mark:
+            shown = mark if re.search(r"\d|\w\W", mark) else BULLET
+            self._writer.item(text.strip(), level=paragraph.level, mark=shown)
         else:
-            self._writer.paragraph(text, term=run_in_term(runs) if text.strip() else "")
+            self._writer.paragraph(text, term=run_in_term(runs))
         self._add_notes()
 
     def _end_table(self) -> None:
