@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
@@ -111,31 +111,28 @@ def read_annotations(
 
     filled: list[Filled] = []
     notes: list[PageNote] = []
-    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
-        with _annotation(page, number) as annotation:
-            kind = pdfium.FPDFAnnot_GetSubtype(annotation) if annotation else pdfium.FPDF_ANNOT_LINK
-            if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
-                continue
-            hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
-            if pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
-                continue
-            box = pdfium.FS_RECTF()
-            pdfium.FPDFAnnot_GetRect(annotation, box)
-            region = _region(box, place)
-            if not all(abs(edge) < _FARTHEST for edge in region):
-                continue
-            if kind == pdfium.FPDF_ANNOT_WIDGET:
-                filled += _field(page, annotation, region)
-                continue
-            text = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
-            if text and kind == pdfium.FPDF_ANNOT_FREETEXT:
-                filled.append(Filled(region, text))
-            elif text:
-                author = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T"))
-                by = f" by {author}" if author else ""
-                quoted = clean_line(" ".join(_quoted(page, annotation)))[:_LONGEST_QUOTE]
-                on = f" on “{quoted}”" if quoted else ""
-                notes.append(PageNote(region, f"Comment{by}{on}: {text}"))
+    hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+    for annotation, kind in _annotations(page):
+        is_read = kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
+        if not is_read or pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
+            continue
+        box = pdfium.FS_RECTF()
+        pdfium.FPDFAnnot_GetRect(annotation, box)
+        region = _region(box, place)
+        if not all(abs(edge) < _FARTHEST for edge in region):
+            continue
+        if kind == pdfium.FPDF_ANNOT_WIDGET:
+            filled += _field(page, annotation, region)
+            continue
+        text = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+        if text and kind == pdfium.FPDF_ANNOT_FREETEXT:
+            filled.append(Filled(region, text))
+        elif text:
+            author = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T"))
+            by = f" by {author}" if author else ""
+            quoted = clean_line(" ".join(_quoted(page, annotation)))[:_LONGEST_QUOTE]
+            on = f" on “{quoted}”" if quoted else ""
+            notes.append(PageNote(region, f"Comment{by}{on}: {text}"))
     in_rows = sorted(filled, key=lambda f: (-round(f.region.top / _SLACK), f.region.left))
     return in_rows, sorted(notes, key=lambda note: (-note.region.top, note.region.left))
 
@@ -156,24 +153,21 @@ def is_dynamic_form(document: Any) -> bool:  # noqa: ANN401
         return False
     for page in map(document.get_page, range(min(len(document), _MOST_FORM_PAGES))):
         with closing(page):
-            for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
-                with _annotation(page, number) as annotation:
-                    kind = pdfium.FPDFAnnot_GetSubtype(annotation) if annotation else 0
-                    if kind == pdfium.FPDF_ANNOT_WIDGET:
-                        return False
+            if pdfium.FPDF_ANNOT_WIDGET in {kind for _, kind in _annotations(page)}:
+                return False
     return True
 
 
-@contextmanager
-def _annotation(page: Any, number: int) -> Iterator[Any]:  # noqa: ANN401
+def _annotations(page: Any) -> Iterator[tuple[Any, int]]:  # noqa: ANN401
+    """Yield the annotations of a page with their kinds; each is closed before the next one."""
     import pypdfium2.raw as pdfium
 
-    annotation = pdfium.FPDFPage_GetAnnot(page, number)
-    try:
-        yield annotation
-    finally:
-        if annotation:
-            pdfium.FPDFPage_CloseAnnot(annotation)
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        if annotation := pdfium.FPDFPage_GetAnnot(page, number):
+            try:
+                yield annotation, pdfium.FPDFAnnot_GetSubtype(annotation)
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
 
 
 def _region(box: Any, place: Callable[[float, float], tuple[float, float]]) -> Region:  # noqa: ANN401
