@@ -108,10 +108,8 @@ def find_tables(
 
     The words have gaps at ``upright`` lines.
     """
-    for block in _blocks(pieces, drawn):
-        table = _read_table(block, drawn, upright)
-        if table is not None:
-            yield table
+    found = (_read_table(block, drawn, upright) for block in _blocks(pieces, drawn))
+    yield from filter(None, found)
 
 
 def find_rows_of(
@@ -440,13 +438,11 @@ def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
     At least one column must not look like entries with page numbers, as all columns of an index do.
     """
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
-    figures = [sum(any(map(str.isdigit, cell)) for cell in column) for column in columns]
-    entries = [sum(_ENTRY.search(cell) is not None for cell in column) for column in columns]
     formulas = sum(_FORMULA.match(cell) is not None for column in columns for cell in column)
     return (
         len(columns) > 2
-        and any(2 * count >= len(column) for count, column in zip(figures, columns, strict=True))
-        and any(2 * count < len(column) for count, column in zip(entries, columns, strict=True))
+        and any(2 * sum(any(map(str.isdigit, c)) for c in held) >= len(held) for held in columns)
+        and any(2 * sum(bool(_ENTRY.search(c)) for c in held) < len(held) for held in columns)
         and 2 * formulas < len(rows)
     )
 
@@ -517,10 +513,8 @@ def _levels(block: Sequence[_TextLine], drawn: Sequence[RulingLine]) -> list[flo
             if not heights or heights[-1][0] - rule.place > _THICK:
                 heights.append((rule.place, []))
             heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
-    widths = (
-        (y, sum(end - start for start, end in merge_intervals(parts, apart=_THICK)))
-        for y, parts in heights
-    )
+    joined = ((y, merge_intervals(parts, apart=_THICK)) for y, parts in heights)
+    widths = ((y, sum(end - start for start, end in parts)) for y, parts in joined)
     return [y for y, width in widths if width >= _COVERED * (right - left)]
 
 

@@ -23,17 +23,14 @@ _CHARACTERS = {
 }  # fmt: skip
 _SYMBOLS = {"~": "\u00a0", "_": "-", "\\": "\\", "{": "{", "}": "}"}
 _ENDS = frozenset({"par", "page", "sect", "row", "cell"})
-_UNSEEN = frozenset(
-    {
-        *("colortbl", "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr"),
-        *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb"),
-        *("filetbl", "listtable", "revtbl", "objdata", "nonesttables", "nonshppict"),
-    }
-)
+_UNSEEN = {
+    *("colortbl", "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr"),
+    *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb"),
+    *("filetbl", "listtable", "revtbl", "objdata", "nonesttables", "nonshppict"),
+}
 """Groups without text of the document."""
-_NAMED = frozenset(
-    {"fonttbl", "stylesheet", "title", "author", "subject", "keywords", "info", "pict"}
-)
+_INFORMATION = ("title", "author", "subject", "keywords")
+_NAMED = {*_INFORMATION, "fonttbl", "stylesheet", "info", "pict"}
 _CODE_PAGES = {
     77: "mac-roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5hkscs", 161: "cp1253",
     162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
@@ -139,8 +136,7 @@ class _Reader:
         self._rows += filter(None, [self._row])
         self._row = []
         self._end("par")
-        names = ("title", "author", "subject", "keywords")
-        return {name: self._take(name)[0] for name in names if name in self._held}
+        return {name: self._take(name)[0] for name in _INFORMATION if name in self._held}
 
     def _add_bytes(self, data: bytes) -> None:
         """Hold bytes until the next control word, without those that stand for a number."""

@@ -16,27 +16,20 @@ from knotwork._retrieval.queries.schema_linker import split_name
 from knotwork._stores.table_file import TableShape
 from knotwork.records import Span
 
-_OPERATIONS = (
-    (
-        re.compile(
-            r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
-            r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))(?:个|条|名|人|位|行|笔|种|家|份|项|部|件)?"
-            r"|数量|个数|条数",
-            re.IGNORECASE,
-        ),
-        Returned.COUNT,
+_OPERATIONS = {
+    Returned.COUNT: re.compile(
+        r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
+        r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))[个条名人位行笔种家份项部件]?"
+        r"|数量|个数|条数",
+        re.IGNORECASE,
     ),
-    (re.compile(r"\b(?:average|mean|avg)\b|平均(?:值|数)?", re.IGNORECASE), Returned.AVERAGE),
-    (
-        re.compile(
-            r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
-            r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?"
-            r"|总(?:和|计|共|额|数)?|合计|一共|之和",
-            re.IGNORECASE,
-        ),
-        Returned.SUM,
+    Returned.AVERAGE: re.compile(r"\b(?:average|mean|avg)\b|平均[值数]?", re.IGNORECASE),
+    Returned.SUM: re.compile(
+        r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
+        r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?|总[和计共额数]?|合计|一共|之和",
+        re.IGNORECASE,
     ),
-)
+}
 """In order of precedence: "the total number" is a count, not a sum."""
 _MOST_ZH = "最[高大多长]|(?<=第[二三四五2-5])[高大多长]"
 _LEAST_ZH = "最[低小少短]|(?<=第[二三四五2-5])[低小少短]"
@@ -182,11 +175,6 @@ class TableWording:
     is_clear: bool
     covered: tuple[Span, ...]
 
-    @property
-    def asks_age(self) -> bool:
-        """True for "oldest" and "youngest"."""
-        return self.extreme is not None and self.extreme.dimension == "age"
-
 
 def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
     """Return what a question asks to compute; ``names`` are names of columns, not such words."""
@@ -197,7 +185,7 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
     def is_free(span: Span) -> bool:
         return not any(name.overlaps(span) for name in names)
 
-    for pattern, returned in _OPERATIONS:
+    for returned, pattern in _OPERATIONS.items():
         for match in pattern.finditer(text):
             if is_free(span := Span(*match.span())):
                 covered.append(span)
@@ -260,10 +248,10 @@ def is_key(column: str) -> bool:
 
 def people_in(text: str, table: TableShape) -> list[Span]:
     """Return the words for people in a question, if a table has people by name."""
-    persons = [split_name(name).split() for name in _person(table)]
-    if not persons or not all(_NAMES.intersection(words) for words in persons):
-        return []
-    return [Span(*found.span()) for found in _PERSONS.finditer(text)]
+    columns = _person(table)
+    has_names = all(_NAMES.intersection(split_name(name).split()) for name in columns)
+    found = _PERSONS.finditer(text) if columns and has_names else ()
+    return [Span(*match.span()) for match in found]
 
 
 def is_grouping(text: str, span: Span) -> bool:
@@ -476,15 +464,17 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
     kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
     named = reading.of_kinds(*kinds)
     if dimension != "size":
-        persons = reading.wording.asks_who and reading.wording.asks_age
-        fitting = [
-            name
-            for name, kind in reading.query.table.columns
-            if kind in kinds
-            and measures(name, kind, dimension)
+        columns = reading.query.table.columns
+        fitting = [n for n, kind in columns if kind in kinds and measures(n, kind, dimension)]
+        extreme = reading.wording.extreme
+        if (
+            dimension == "time"
+            and reading.wording.asks_who
+            and extreme
+            and extreme.dimension == "age"
+        ):
             # The oldest person is not the one who came first.
-            and (dimension != "time" or not persons or _BORN.search(name))
-        ]
+            fitting = [name for name in fitting if _BORN.search(name)]
         named = [name for name in named if name in fitting] or fitting
     return named[0] if len(named) == 1 else None
 
