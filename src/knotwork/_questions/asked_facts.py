@@ -70,8 +70,6 @@ _PLACE_ZH = re.compile(
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
 _BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
-
-
 _SIMPLE = re.compile(
     r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
@@ -148,7 +146,7 @@ class AskedFact:
         """
         if self.amount is None:
             return Fit.OPEN
-        fits = {_meets(self.amount, self.reading.text, clause) for clause in clauses(sentence)}
+        fits = {_meets(self.amount, self.reading.text, clause) for clause in _clauses(sentence)}
         return next((fit for fit in (Fit.STATES, Fit.OTHER) if fit in fits), Fit.OPEN)
 
     def disagrees_with(self, sentence: str, words: Span) -> bool:
@@ -158,7 +156,7 @@ class AskedFact:
         the words are only a condition.
         """
         sentence, deed = simplify(sentence), self.deed
-        clause = next((c for c in clauses(sentence, words) if c), sentence)
+        clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
@@ -168,21 +166,19 @@ class AskedFact:
 
     def _is_condition(self, sentence: str, words: Span) -> bool:
         """Return True if some words only state for which amounts their sentence holds."""
-        compared = QuestionReading(sentence).comparisons
-        around = (c.span for c in compared if c.span.overlaps(words))
-        return any(
-            self.fit_amount(sentence[span.start : span.end + _LONGEST_UNIT]) is not Fit.OPEN
-            for span in around
-        )
+        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
+        around = (span for span in compared if span.overlaps(words))
+        parts = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
+        return any(self.fit_amount(part) is not Fit.OPEN for part in parts)
 
     def _denies(self, clause: str, before: str) -> bool:
         """Return True if either a clause or the question denies, but not both."""
         question = _SUPPOSED.sub("", self.reading.simple)
-        asked = _DENIAL.search(question) or _BEFORE.search(question)
-        denied = _DENIAL.search(clause) or _BEFORE.search(clauses(before)[-1])
-        return bool(asked) != bool(
-            denied or (asked and (_BEFORE.search(clause) or _LACK.search(clause)))
-        )
+        is_asked = bool(_DENIAL.search(question) or _BEFORE.search(question))
+        denied = _DENIAL.search(clause) or _BEFORE.search(_clauses(before)[-1])
+        if is_asked:
+            denied = denied or _BEFORE.search(clause) or _LACK.search(clause)
+        return is_asked != bool(denied)
 
     def with_rate(self, sentence: str, words: Span, text: str) -> str:
         """Return words with the rate behind or before them: "40 crowns per month".
@@ -264,9 +260,8 @@ class AskedFact:
     def _has_place(self, text: str) -> bool:
         asked = set(self.reading.terms)
         places = (terms(match[1])[:1] for match in _PLACE.finditer(text))
-        return any(set(place) - asked - _NO_PLACE for place in places) or bool(
-            _PLACE_ZH.search(text)
-        )
+        is_named = any(set(place) - asked - _NO_PLACE for place in places)
+        return is_named or _PLACE_ZH.search(text) is not None
 
 
 def _has_others(forms: Mapping[str, Words], own: Collection[str], text: str) -> bool:
@@ -275,7 +270,7 @@ def _has_others(forms: Mapping[str, Words], own: Collection[str], text: str) -> 
     return bool(stated) and stated.isdisjoint(own)
 
 
-def clauses(sentence: str, words: Span | None = None) -> list[str]:
+def _clauses(sentence: str, words: Span | None = None) -> list[str]:
     """Return the clauses of a sentence, or those that contain some of its words."""
     ends = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     return [

@@ -385,14 +385,11 @@ class _Wiki:
         dossier = read_dossier(store, key, relations=3 * _MOST_NAMES, passages=0)
         about = store.graph.about(members, fan=3 * _MOST_NAMES)
         worth = {item.id: item.score for member in members for item in about.get(member, ())}
-        named = store.graph.neighbours(
-            members, direction="in", types=[EdgeType.MENTIONS], fan=_MOST_LISTED
-        )
+        types = [EdgeType.MENTIONS]
+        named = store.graph.neighbours(members, direction="in", types=types, fan=_MOST_LISTED)
         worth = {e.source: 0.0 for edges in named.values() for e in edges} | worth
-        chunks = sorted(
-            self._chunks(worth),
-            key=lambda c: (-worth[c.id], self._parts[c.document_id].uri, c.ordinal),
-        )
+        chunks = self._chunks(worth)
+        chunks.sort(key=lambda c: (-worth[c.id], self._parts[c.document_id].uri, c.ordinal))
         name = self._entities[key].name
         language = _language([name, *(chunk.text for chunk in chunks[:2])])
         relations, near = [], []
