@@ -12,7 +12,6 @@ own (`document_reader.py`). A `Tally` (`tally.py`) counts what a run does.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -72,8 +71,6 @@ from knotwork._stores.base import (
     require_readings,
 )
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
-
-_log = logging.getLogger("knotwork.indexing")
 
 _PROGRESS_S = 0.25
 """Seconds between two events while a large file is prepared."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import operator as operators
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,12 +30,12 @@ class Operator(StrEnum):
 
 
 _TESTS = {
-    Operator.EQUALS: operators.eq,
-    Operator.DIFFERS: operators.ne,
-    Operator.LESS: operators.lt,
-    Operator.AT_MOST: operators.le,
-    Operator.MORE: operators.gt,
-    Operator.AT_LEAST: operators.ge,
+    Operator.EQUALS: operator.eq,
+    Operator.DIFFERS: operator.ne,
+    Operator.LESS: operator.lt,
+    Operator.AT_MOST: operator.le,
+    Operator.MORE: operator.gt,
+    Operator.AT_LEAST: operator.ge,
 }
 YEARS = range(1000, 2101)
 _SCALES: dict[str, float] = {**SCALES, "m": 1e6, "萬": 1e4, "億": 1e8}
@@ -55,68 +55,49 @@ _AMOUNT = re.compile(
 )
 _PLAIN_NUMBER = re.compile(r"[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)\s?(.*)", re.DOTALL)
 _FILLING = r"\s*(?:the age of\s*|(?:the )?years?\s*|(?:the )?(?:end|start) of\s*|about\s*)?$"
-_BEFORE = tuple(
-    (re.compile(rf"(?:{words}){_FILLING}", re.IGNORECASE), operator)
-    for words, operator in (
-        (
-            (
-                r"\bno less than|\bnot less than|\bat least|\bsince|\bstarting (?:in|from)"
-                r"|\bminimum of|\bmindestens|\bab|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
-            ),
-            Operator.AT_LEAST,
+_BEFORE = {
+    comparing: re.compile(rf"(?:{words}){_FILLING}", re.IGNORECASE)
+    for comparing, words in {
+        Operator.AT_LEAST: (
+            r"\b(?:no|not) less than|\bat least|\bsince|\bstarting (?:in|from)"
+            r"|\bminimum of|\bmindestens|\bab|>=|≥|至少|不少于|不低于|不小于|大于等于|自从?"
         ),
-        (
-            (
-                r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
-                r"|\btill|\bthrough|\bmaximum of|\bnot exceeding|\bhöchstens|\bbis zu"
-                r"|<=|≤|至多|最多|不超过|不高于|不多于|不大于"
-                r"|小于等于|不晚于|截至|截止到?"
-            ),
-            Operator.AT_MOST,
+        Operator.AT_MOST: (
+            r"\bno (?:more|later|higher|greater) than|\bnot more than|\bat most|\bup to|\buntil"
+            r"|\btill|\bthrough|\bmaximum of|\bnot exceeding|\bhöchstens|\bbis zu|<=|≤|至多|最多"
+            r"|不超过|不高于|不多于|不大于|小于等于|不晚于|截至|截止到?"
         ),
-        (
-            (
-                r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
-                r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber"
-                r"|>|大于|超过|高于|多于|晚于|超出"
-            ),
-            Operator.MORE,
+        Operator.MORE: (
+            r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
+            r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber"
+            r"|>|大于|超过|高于|多于|晚于|超出"
         ),
-        (
-            (
-                r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
-                r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter"
-                r"|<|小于|少于|低于|早于|不到|不足|不满|未满"
-            ),
-            Operator.LESS,
+        Operator.LESS: (
+            r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
+            r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter"
+            r"|<|小于|少于|低于|早于|不到|不足|不满|未满"
         ),
-    )
-)
+    }.items()
+}
 _COUNTED = (
     "[a-z]{1,12} (?=or |and )|cm|kg|mm|km"
     "|分钟|[元岁人个年米克吨级度次层周分]|小时|公里|[厘毫]米|公斤|千克"
 )
-_AFTER = tuple(
-    (re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE), operator)
-    for words, operator in (
-        (
-            (
-                r"(?:or|and) (?:more|above|over|higher|later|older|longer|up(?:wards)?)\b"
-                r"|onwards?\b|\+|及?以上|以来|起"
-            ),
-            Operator.AT_LEAST,
+_AFTER = {
+    comparing: re.compile(rf"\s*(?:{_COUNTED})?(?:{words})", re.IGNORECASE)
+    for comparing, words in {
+        Operator.AT_LEAST: (
+            r"(?:or|and) (?:more|above|over|higher|later|older|longer|up(?:wards)?)\b"
+            r"|onwards?\b|\+|及?以上|以来|起"
         ),
-        (
-            (
-                r"(?:or|and) (?:less|fewer|below|under|lower|earlier|younger|shorter)\b"
-                r"|及?以下|以内|为止"
-            ),
-            Operator.AT_MOST,
+        Operator.AT_MOST: (
+            r"(?:or|and) (?:less|fewer|below|under|lower|earlier|younger|shorter)\b"
+            r"|及?以下|以内|为止"
         ),
-        (r"(?:以|之)后|后(?!来)", Operator.MORE),
-        (r"(?:以|之)前|前(?!\d)", Operator.LESS),
-    )
-)
+        Operator.MORE: r"(?:以|之)后|后(?!来)",
+        Operator.LESS: r"(?:以|之)前|前(?!\d)",
+    }.items()
+}
 _AT = re.compile(r"\b(?:in|during|of|for|from|year)\s+$", re.IGNORECASE)
 _NOT = re.compile(
     r"(?:\b(?:not|except|excluding|without|besides|other than)\b|除了?|不是|非|不在)"
@@ -181,20 +162,16 @@ def read_comparisons(text: str, amounts: Sequence[Amount]) -> list[AmountCompari
     exist, such as 30 February, has neither number nor days.
     """
     found: list[AmountComparison] = []
-    number = 0
-    while number < len(amounts):
-        amount = amounts[number]
-        following = amounts[number + 1] if number + 1 < len(amounts) else None
-        if following is not None and (span := _range_span(text, amount, following)):
+    waiting = list(reversed(amounts))
+    while waiting:
+        amount = waiting.pop()
+        if waiting and (span := _range_span(text, amount, waiting[-1])):
+            following = waiting.pop()
             low, high = _in_order(_scaled(amount, following), following)
             found.append(_compare(text, Operator.AT_LEAST, low, span))
             found.append(_compare(text, Operator.AT_MOST, high, span))
-            number += 2
-            continue
-        single = _read_single(text, amount)
-        if single is not None:
+        elif single := _read_single(text, amount):
             found.append(single)
-        number += 1
     return found
 
 
@@ -260,15 +237,14 @@ def _in_order(one: Amount, other: Amount) -> tuple[Amount, Amount]:
 
 def _read_single(text: str, amount: Amount) -> AmountComparison | None:
     before, after = text[: amount.span.start], amount.span.end
-    for pattern, operator in _BEFORE:
-        if match := pattern.search(before):
-            denied = _DENIED.search(before[: match.start()])
-            if denied:
-                operator = Operator.DIFFERS  # noqa: PLW2901 - which no plan can honour
-            return _compare(text, operator, amount, Span(match.start(), after))
-    for pattern, operator in _AFTER:
-        if match := pattern.match(text, after):
-            return _compare(text, operator, amount, Span(amount.span.start, match.end()))
+    for comparing, words in _BEFORE.items():
+        if match := words.search(before):
+            is_denied = _DENIED.search(before[: match.start()])  # which no plan can honour
+            shown = Operator.DIFFERS if is_denied else comparing
+            return _compare(text, shown, amount, Span(match.start(), after))
+    for comparing, words in _AFTER.items():
+        if match := words.match(text, after):
+            return _compare(text, comparing, amount, Span(amount.span.start, match.end()))
     if match := _NOT.search(before):
         return _compare(text, Operator.DIFFERS, amount, Span(match.start(), after))
     if amount.is_marked_time or (amount.first and _AT.search(before)):
@@ -276,6 +252,6 @@ def _read_single(text: str, amount: Amount) -> AmountComparison | None:
     return None
 
 
-def _compare(text: str, operator: Operator, amount: Amount, span: Span) -> AmountComparison:
+def _compare(text: str, comparing: Operator, amount: Amount, span: Span) -> AmountComparison:
     surface = text[span.start : span.end]
-    return AmountComparison(operator, amount.number, surface, span, amount.first, amount.last)
+    return AmountComparison(comparing, amount.number, surface, span, amount.first, amount.last)

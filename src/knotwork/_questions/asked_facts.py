@@ -7,29 +7,27 @@ when it was founded.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from itertools import pairwise
 
 from knotwork._questions.amounts import Amount
-from knotwork._questions.deeds import read_deed
-from knotwork._questions.languages import DIMENSIONS, Words, known_units
+from knotwork._questions.deeds import Deed, read_deed
+from knotwork._questions.languages import DIMENSIONS, Words, read_words, unit_at
 from knotwork._questions.reading import QuestionReading, reading_of
-from knotwork._text.chinese import HAN, simplify
+from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import Span
 
-_HELD = tomllib.loads(files("knotwork._questions").joinpath("asked_facts.toml").read_text("utf-8"))
+_HELD = read_words("asked_facts")
 _ASKED = {name: Words(form["asks"]) for name, form in _HELD["events"].items()}
 _STATED = {
     name: Words(f"{form['asks']}|{form['states']}") for name, form in _HELD["events"].items()
 }
-_ROLES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["roles"].items()}
-_MEASURES: Mapping[str, Words] = {name: Words(form) for name, form in _HELD["measures"].items()}
+_ROLES = {name: Words(form) for name, form in _HELD["roles"].items()}
+_MEASURES = {name: Words(form) for name, form in _HELD["measures"].items()}
 _DENIAL, _BEFORE, _LACK = (Words(form) for form in _HELD["denial"].values())
 _PERIODS = {
     name: Words(rf"(?:{_HELD['rates']['each']})(?:{form})|{_HELD['rates']['adverbs'][name]}")
@@ -72,8 +70,6 @@ _PLACE_ZH = re.compile(
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
 _BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
-
-
 _SIMPLE = re.compile(
     r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
@@ -117,13 +113,17 @@ class AskedFact:
         fits = {self.fit_of(sentence), self.fit_amount(sentence)}
         return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
 
+    @property
+    def deed(self) -> Deed | None:
+        """Who does what to whom in the question."""
+        return read_deed(self.reading.text)
+
     @cached_property
     def about(self) -> frozenset[str]:
         """The terms of what the question is about, without those of its verb."""
-        text, deed = self.reading.simple, read_deed(self.reading.text)
-        verbs = [*(deed.kind.verbs if deed else ()), *filter(None, [_STATED.get(self.event)])]
-        for words in verbs:
-            text = words.sub(text)
+        text, deed = self.reading.simple, self.deed
+        for words in (*(deed.kind.verbs if deed else ()), _STATED.get(self.event)):
+            text = words.sub(text) if words else text
         return frozenset(content_terms(text)) - {deed.stem if deed else ""}
 
     @cached_property
@@ -146,7 +146,7 @@ class AskedFact:
         """
         if self.amount is None:
             return Fit.OPEN
-        fits = {_meets(self.amount, self.reading.text, clause) for clause in clauses(sentence)}
+        fits = {_meets(self.amount, self.reading.text, clause) for clause in _clauses(sentence)}
         return next((fit for fit in (Fit.STATES, Fit.OTHER) if fit in fits), Fit.OPEN)
 
     def disagrees_with(self, sentence: str, words: Span) -> bool:
@@ -155,9 +155,8 @@ class AskedFact:
         It denies what is asked, states it of other amounts, or of other people in the same deed; or
         the words are only a condition.
         """
-        sentence = simplify(sentence)
-        deed = read_deed(self.reading.text)
-        clause = next((c for c in clauses(sentence, words) if c), sentence)
+        sentence, deed = simplify(sentence), self.deed
+        clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
@@ -167,21 +166,19 @@ class AskedFact:
 
     def _is_condition(self, sentence: str, words: Span) -> bool:
         """Return True if some words only state for which amounts their sentence holds."""
-        compared = QuestionReading(sentence).comparisons
-        around = (c.span for c in compared if c.span.overlaps(words))
-        return any(
-            self.fit_amount(sentence[span.start : span.end + _LONGEST_UNIT]) is not Fit.OPEN
-            for span in around
-        )
+        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
+        around = (span for span in compared if span.overlaps(words))
+        parts = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
+        return any(self.fit_amount(part) is not Fit.OPEN for part in parts)
 
     def _denies(self, clause: str, before: str) -> bool:
         """Return True if either a clause or the question denies, but not both."""
         question = _SUPPOSED.sub("", self.reading.simple)
-        asked = _DENIAL.search(question) or _BEFORE.search(question)
-        denied = _DENIAL.search(clause) or _BEFORE.search(clauses(before)[-1])
-        return bool(asked) != bool(
-            denied or (asked and (_BEFORE.search(clause) or _LACK.search(clause)))
-        )
+        is_asked = bool(_DENIAL.search(question) or _BEFORE.search(question))
+        denied = _DENIAL.search(clause) or _BEFORE.search(_clauses(before)[-1])
+        if is_asked:
+            denied = denied or _BEFORE.search(clause) or _LACK.search(clause)
+        return is_asked != bool(denied)
 
     def with_rate(self, sentence: str, words: Span, text: str) -> str:
         """Return words with the rate behind or before them: "40 crowns per month".
@@ -215,14 +212,12 @@ class AskedFact:
     def is_missed_by(self, sentence: str, text: str) -> bool:
         """Return True if neither a sentence nor the ``text`` around it states the fact."""
         sentence, text = simplify(sentence), simplify(text)
-        deed = read_deed(self.reading.text)
         return (
-            (deed is not None and deed.is_reversed_by(sentence))
+            (self.deed is not None and self.deed.is_reversed_by(sentence))
             or self._misses_event(sentence, text)
-            or self._misses_role(text)
-            or self._misses_dimension(sentence)
-            or self._misses_measure(sentence)
-            or (bool(self.counted) and not self._has_counted(text))
+            or (self.role != "" and _has_others(_ROLES, [self.role], text))
+            or (self.is_simple and self._has_other_measure(sentence))
+            or (self.counted != "" and not self._has_counted(text))
             or (self.asks_place and not self._has_place(text))
         )
 
@@ -233,56 +228,49 @@ class AskedFact:
         is_timeless = self.reading.asked_when is not None and not _TIME.search(sentence)
         return fit is not Fit.STATES or is_timeless
 
-    def _misses_dimension(self, sentence: str) -> bool:
-        """Return True for a sentence with a weight, where a price is asked for."""
-        expected = self.reading.expected
-        wanted, is_how = expected.dimensions, _HOW.search(self.reading.simple)
+    def _has_other_measure(self, sentence: str) -> bool:
+        """Return True for a sentence with a length for a depth, or with a weight for a price."""
+        asked, wanted = self.reading.simple, self.reading.expected.dimensions
+        how = _HOW.search(asked)
+        own = [name for name, words in _MEASURES.items() if how and words.search(how[0])]
+        if own and _has_others(_MEASURES, own, sentence):
+            return True
         # "How long" may ask for a length or a time.
-        if (
-            not self.is_simple
-            or not wanted
-            or wanted & _TIMES
-            or ("length" in wanted and not is_how)
-        ):
+        if not wanted or wanted & _TIMES or ("length" in wanted and not how):
             return False
-        others = (DIMENSIONS[name].units for name in DIMENSIONS.keys() - _TIMES - wanted)
-        asked = self.reading.simple  # "of 20 kg" is no weight instead of a price
-        return not expected.has_unit(sentence) and any(
-            units.search(sentence) and not units.search(asked) for units in others
-        )
-
-    def _misses_measure(self, sentence: str) -> bool:
-        """Return True for a sentence with a length, where a depth is asked for."""
-        asked = _HOW.search(self.reading.simple)
-        own = [name for name, words in _MEASURES.items() if asked and words.search(asked[0])]
-        stated = {name for name, words in _MEASURES.items() if words.search(sentence)}
-        return bool(self.is_simple and own and stated and not stated & set(own))
-
-    def _misses_role(self, text: str) -> bool:
-        if not self.role or _ROLES[self.role].search(text):
-            return False
-        return any(words.search(text) for words in _ROLES.values())
+        units = {
+            name: held.units
+            for name, held in DIMENSIONS.items()
+            # "Of 20 kg" in a question is no weight instead of a price.
+            if name in wanted or not (name in _TIMES or held.units.search(asked))
+        }
+        return _has_others(units, wanted, sentence)
 
     def _has_counted(self, text: str) -> bool:
         """Return True if a text speaks of people where they are counted.
 
         Other things have too many names: "runs" of a statement may be its "executions".
         """
-        if HAN_TEXT.search(self.counted):
-            is_of_people = not _PEOPLE.isdisjoint(self.counted)
-            return not is_of_people or any(letter in text for letter in self.counted)
-        noun, held = set(content_terms(self.counted)[-1:]), set(terms(text))
-        return not noun & _PEOPLE or noun <= held or bool(held & _PEOPLE)
+        if HAN_CHARACTER.search(self.counted):
+            counted, people, held = list(self.counted), frozenset(self.counted), list(text)
+        else:
+            counted, people, held = content_terms(self.counted)[-1:], _PEOPLE, terms(text)
+        return _PEOPLE.isdisjoint(counted) or not people.isdisjoint(held)
 
     def _has_place(self, text: str) -> bool:
         asked = set(self.reading.terms)
         places = (terms(match[1])[:1] for match in _PLACE.finditer(text))
-        return any(set(place) - asked - _NO_PLACE for place in places) or bool(
-            _PLACE_ZH.search(text)
-        )
+        is_named = any(set(place) - asked - _NO_PLACE for place in places)
+        return is_named or _PLACE_ZH.search(text) is not None
 
 
-def clauses(sentence: str, words: Span | None = None) -> list[str]:
+def _has_others(forms: Mapping[str, Words], own: Collection[str], text: str) -> bool:
+    """Return True if a text has words of some forms, but none of its ``own``."""
+    stated = {name for name, words in forms.items() if words.search(text)}
+    return bool(stated) and stated.isdisjoint(own)
+
+
+def _clauses(sentence: str, words: Span | None = None) -> list[str]:
     """Return the clauses of a sentence, or those that contain some of its words."""
     ends = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     return [
@@ -295,12 +283,12 @@ def clauses(sentence: str, words: Span | None = None) -> list[str]:
 def _meets(asked: Amount, question: str, clause: str) -> Fit:
     """Return whether an amount of a question meets all conditions of a clause on such amounts."""
     own = QuestionReading(clause)  # not one of the readings that are kept
-    quantity, factor = _unit_at(question, asked.span.end)
+    quantity, factor = _measure_at(question, asked.span.end)
     is_bare = not quantity and not _OF_AGE.search(question[: asked.span.start])
     met = []
     for comparison in own.comparisons:
         for held in own.amounts:
-            other, other_factor = _unit_at(clause, held.span.end)
+            other, other_factor = _measure_at(clause, held.span.end)
             # "Children under 12" are compared by their years.
             is_age = not is_bare and {quantity, other} <= {"", "time"} and "" in (quantity, other)
             if comparison.span.contains(held.span) and (quantity == other != "" or is_age):
@@ -309,17 +297,13 @@ def _meets(asked: Amount, question: str, clause: str) -> Fit:
     return Fit.OPEN if not met else Fit.STATES if all(met) else Fit.OTHER
 
 
-def _unit_at(text: str, end: int) -> tuple[str, float]:
+def _measure_at(text: str, end: int) -> tuple[str, float]:
     """Return the quantity and the factor of the unit behind a number, or the things there."""
-    found = [(m.end(), u) for u in known_units() if (m := u.form.match(text, end))]
-    if found:
-        unit = max(found, key=lambda pair: pair[0])[1]
+    unit, _ = unit_at(text, end)
+    if unit:
         return unit.quantity, float(unit.factor)
     thing = _THINGS.match(text, end)
     return terms(thing[1])[0] if thing else "", 1.0
-
-
-HAN_TEXT = re.compile(f"[{HAN}]")
 
 
 def is_place(words: str, before: str) -> bool:
@@ -333,7 +317,7 @@ def asked_fact(question: str) -> AskedFact:
     """Return the fact that a question asks for."""
     reading = reading_of(question)
     question = reading.simple
-    is_han = HAN_TEXT.search(question)
+    is_han = HAN_CHARACTER.search(question)
     if len(question) > _LONGEST_HAN if is_han else not _SIMPLE.match(question):
         return AskedFact(reading, is_simple=False)
     is_of_event = reading.asked_when or reading.asks_where or reading.asks_who

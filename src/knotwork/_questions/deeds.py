@@ -7,15 +7,13 @@ their place before or behind the verb, by its voice, and by a word such as "by" 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from knotwork._questions.languages import Words
-from knotwork._text.chinese import HAN, simplify
+from knotwork._questions.languages import Words, read_words
+from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.terms import terms
 
 FIRST, SECOND = 0, 1
@@ -30,19 +28,14 @@ class _Kind(NamedTuple):
     is_of_things: bool = False
 
 
-def _read_kinds() -> dict[str, _Kind]:
-    text = files("knotwork._questions").joinpath("deeds.toml").read_text("utf-8")
-    return {
-        name: _Kind(
-            (Words(held["first"]), Words(held.get("second", "(?!)"))),
-            FIRST if held.get("to") == "first" else SECOND,
-            held.get("of_things", False),
-        )
-        for name, held in tomllib.loads(text).items()
-    }
-
-
-_KINDS = _read_kinds()
+_KINDS = {
+    name: _Kind(
+        (Words(held["first"]), Words(held.get("second", "(?!)"))),
+        FIRST if held.get("to") == "first" else SECOND,
+        held.get("of_things", False),
+    )
+    for name, held in read_words("deeds").items()
+}
 _MUTUAL = _KINDS.pop("mutual").verbs[FIRST]
 _WHO = "¤"
 """Stands for who is asked for, where a statement would name them."""
@@ -71,7 +64,6 @@ _NO_NAME_ZH = re.compile(
     r"[谁把被给从向跟由让将了是在吗呢过]|什么|多少钱?|[哪那][里年个]|何时|时候"
 )
 _BY_ZH, _WITH_ZH, _OF_ZH = (re.compile(form) for form in ("[被由让]$", "[从向跟找问]$", "[把将]$"))
-_HAN = re.compile(f"[{HAN}]")
 
 
 class _Verb(NamedTuple):
@@ -129,7 +121,7 @@ class Deed:
         is_ahead = place < verb.start
         between = text[place : verb.start] if is_ahead else text[verb.end : place]
         is_object = is_name and self.kind.is_of_things  # which may be what is sold
-        if _HAN.match(text, verb.start):
+        if HAN_CHARACTER.match(text, verb.start):
             if not is_ahead:
                 return None if is_object and "给" not in between else other
             return _side_ahead(before, between, verb.side)
@@ -157,7 +149,7 @@ def _side_ahead(before: str, between: str, side: int) -> int | None:
 def read_deed(question: str) -> Deed | None:
     """Return the deed that a question asks about, None if it is about no verb with two sides."""
     text = simplify(question).strip()
-    if _HAN.search(text):
+    if HAN_CHARACTER.search(text):
         text = text.replace("谁", _WHO)
     elif asks := _ASKS.match(text):
         text = _as_statement(asks)
@@ -167,28 +159,27 @@ def read_deed(question: str) -> Deed | None:
     if kinds:
         deed = Deed(kinds[0], "")
     elif of := _OF.search(text):
-        text = f"{_WHO}是{text[: of.start()]}的{of['zh']}" if of["zh"] else text
-        of_noun = (
-            rf"是(?=.*的{of['zh']})"
-            if of["zh"]
-            else rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
-        )
+        of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+        if of["zh"]:
+            of_noun = rf"是(?=.*的{of['zh']})"
+            text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
         deed = Deed(_Kind((Words(of_noun), _NONE)), "")
     else:
         verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
         if verb is None or _MUTUAL.search(verb[1]):
             return None
         deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
-    named = {}
-    plain = _NO_NAME_ZH.sub(lambda match: " " * len(match[0]), text)
-    for words in deed.kind.verbs:
-        plain = words.form.sub(lambda match: " " * len(match[0]), plain)
-    for match in _NAME.finditer(plain):
-        sides = deed.sides(text, match.start(), is_name=True)
-        if len(sides) == 1 and (side := next(iter(sides))) is not None:
-            named[match[0]] = side
+    plain = text
+    for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
+        plain = form.sub(lambda match: " " * len(match[0]), plain)
+    found = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
+    named = {name: side for name, sides in found if (side := _only(sides)) is not None}
     asked = deed.sides(text, text.find(_WHO)) if _WHO in text else set()
-    return Deed(deed.kind, deed.stem, next(iter(asked)) if len(asked) == 1 else None, named)
+    return Deed(deed.kind, deed.stem, _only(asked), named)
+
+
+def _only(sides: set[int | None]) -> int | None:
+    return next(iter(sides)) if len(sides) == 1 else None
 
 
 def _as_statement(asks: re.Match[str]) -> str:

@@ -8,7 +8,6 @@ The weights ship with this package; see training/question_kinds/README.md.
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 import zlib
 from enum import StrEnum
@@ -20,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._questions.languages import read_words
 from knotwork._text.chinese import simplify
 from knotwork.errors import ConfigError
 
@@ -112,7 +112,7 @@ def _read_weights() -> _Weights:
 LONGEST = 200
 """How many characters are read of the start of a question, and as many of its end."""
 
-_WORDS = tomllib.loads(files("knotwork._questions").joinpath("kinds.toml").read_text("utf-8"))
+_WORDS = read_words("kinds")
 _START, _END, _TOPIC = "^", "$", "_"
 _FRAME = {*_WORDS["frame_words"].split(), *_WORDS["frame_characters"], _START, _END}
 """What makes the form of a question; all else is its topic there."""

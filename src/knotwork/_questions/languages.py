@@ -99,10 +99,15 @@ _PART = re.compile("«([A-Z_]+)»")
 """The name of a part, which stands for its text in other parts and in words."""
 
 
+def read_words(name: str) -> dict[str, Any]:
+    """Return the tables of a file of words; its fractions are decimal numbers."""
+    text = files("knotwork._questions").joinpath(f"{name}.toml").read_text("utf-8")
+    return tomllib.loads(text, parse_float=Decimal)
+
+
 def _read_language(name: str) -> Language:
     """Return the words of a language from its file."""
-    text = files("knotwork._questions").joinpath(f"{name}.toml").read_text("utf-8")
-    held = tomllib.loads(text)
+    held = read_words(name)
     parts: dict[str, str] = {}
 
     def fill(form: str | list[str]) -> str:
@@ -133,12 +138,11 @@ class Dimension(NamedTuple):
 
 
 def _read_dimensions() -> dict[str, Dimension]:
-    text = files("knotwork._questions").joinpath("dimensions.toml").read_text("utf-8")
     return {
         name: Dimension(
             **{k: Words("".join(v).replace("«CN»", _HAN_NUMBER)) for k, v in form.items()}
         )
-        for name, form in tomllib.loads(text).items()
+        for name, form in read_words("dimensions").items()
     }
 
 
@@ -153,12 +157,18 @@ class Unit(NamedTuple):
 @cache
 def known_units() -> tuple[Unit, ...]:
     """Return the units of claims."""
-    text = files("knotwork._questions").joinpath("units.toml").read_text("utf-8")
     return tuple(
         Unit(re.compile(rf"\s?-?(?:{form})", re.IGNORECASE), quantity, Decimal(factor))
-        for quantity, forms in tomllib.loads(text, parse_float=Decimal).items()
+        for quantity, forms in read_words("units").items()
         for form, factor in forms.items()
     )
+
+
+def unit_at(text: str, place: int) -> tuple[Unit | None, int]:
+    """Return the longest unit at a place of a text, and the place behind it."""
+    found = [(m.end(), unit) for unit in known_units() if (m := unit.form.match(text, place))]
+    end, unit = max(found, key=lambda pair: pair[0], default=(place, None))
+    return unit, end
 
 
 _HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"

@@ -22,7 +22,7 @@ from knotwork._questions.languages import (
     Words,
 )
 from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
-from knotwork._text.chinese import HAN, simplify
+from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Span
@@ -36,7 +36,6 @@ _KEPT_READINGS = 64
 _LEAST_WHOLE = 0.75
 """The least probability that a question asks for a summary of everything, for one that does."""
 _SUMMARIES = (QuestionKind.SUMMARY_ONE, QuestionKind.SUMMARY_ALL, QuestionKind.COUNT)
-_HAN_TEXT = re.compile(f"[{HAN}]")
 _MAY_ASK_MORE = re.compile(
     r"\b(?:and|but|vs|versus|compare|differ\w*|distinction)\b|;|[?!.]\s+\S"
     r"|,\s+(?:\w+\s+)?(?:wh(?:o|at|ich|en|ere|y)|how)",
@@ -182,12 +181,13 @@ class QuestionReading:
     def _languages(self) -> tuple[Language, ...]:
         """The languages whose words it may have."""
         # The title in "总结一下《Almanac》" may be longer than the rest.
-        return (CHINESE, ENGLISH) if _HAN_TEXT.search(self.text) else (ENGLISH,)
+        return (CHINESE, ENGLISH) if HAN_CHARACTER.search(self.text) else (ENGLISH,)
 
     @cached_property
     def _own_language(self) -> Language:
         """The language whose rules it follows."""
-        return CHINESE if len(_HAN_TEXT.findall(self.plain)) * 4 >= len(self.plain) > 0 else ENGLISH
+        count = len(HAN_CHARACTER.findall(self.plain))
+        return CHINESE if count * 4 >= len(self.plain) > 0 else ENGLISH
 
     @cached_property
     def kinds(self) -> dict[QuestionKind, float]:

@@ -5,7 +5,6 @@ Mentions are located by sentence. Described relations exist only for chunks that
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +13,7 @@ from weakref import WeakKeyDictionary
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.resolutions import read_groups
-from knotwork._text.chinese import HAN, segment
+from knotwork._text.chinese import HAN_CHARACTER, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
 from knotwork.records import Chunk, Entity, Span
 
@@ -23,8 +22,6 @@ OWN_PAGE = 0.95
 
 SHORT_NAME_WORDS = 3
 SHORT_NAME_HAN = 5
-
-_HAN = re.compile(f"[{HAN}]")
 
 
 def mentions_by_sentence(
@@ -85,7 +82,7 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
 
 def _word_borders(text: str) -> frozenset[int] | None:
     """Return the offsets at which words begin and end, or None if the text has no Chinese."""
-    if not _HAN.search(text):
+    if not HAN_CHARACTER.search(text):
         return None
     return frozenset(place for word in segment(text) for place in (word.start, word.end))
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from knotwork._questions.amounts import Operator, read_amounts, read_comparisons
-from knotwork._questions.languages import CHINESE, ENGLISH, Words, known_units
-from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._questions.languages import CHINESE, ENGLISH, Words, known_units, unit_at
+from knotwork._text.chinese import HAN_OR_KANA, simplify
 from knotwork._text.dates import (
     DAY,
     DAY_OF_YEAR,
@@ -39,7 +39,6 @@ _LOCAL = 6
 """Last digits of phone numbers that are compared: the code of a country may be left out."""
 DATE, ONCE, CLOCK, CONTACT, NAME = "date", "once", "clock", "contact", "name"
 
-_HAN = re.compile(f"[{HAN_AND_KANA}]")
 _MARK = re.compile(r"^[\s>#*+•|-]*(?:\d{1,3}[.)]\s+)?")
 _YEAR = (
     r"(?<![A-Za-z0-9_.,/$€£¥-])(?:19|20)\d{2}(?:\s?[-/–]\s?\d{2}(?!\d))?(?![.,]?\d|-\d)\s*年?度?"
@@ -90,7 +89,7 @@ class Claim:
     since: DayRange | None = None
     until: DayRange | None = None
     is_period: bool = False
-    former: frozenset[object] = frozenset()
+    former: frozenset[Decimal | str] = frozenset()
     is_retracted: bool = False
 
     @property
@@ -108,7 +107,7 @@ def read_time(words: str) -> DayRange | None:
 
 def own_words(text: str) -> tuple[Mapping[str, Words], ...]:
     """Return the words of the languages that a text may be in."""
-    return (CHINESE.claims, ENGLISH.claims) if _HAN.search(text) else (ENGLISH.claims,)
+    return (CHINESE.claims, ENGLISH.claims) if HAN_OR_KANA.search(text) else (ENGLISH.claims,)
 
 
 def without_glue(text: str, *, generic: bool = False) -> frozenset[str]:
@@ -189,8 +188,7 @@ class _Reader:
                 number = next(find_numbers(found["zh"]), None)
                 if number is None:
                     continue
-                hour = str(int(min(number.values)))
-                late = found["late"] or "0"
+                hour, late = str(int(min(number.values))), found["late"] or "0"
                 minute = "30" if late == "半" else late.rstrip("分")
             is_late = found["half"] in ("p", "P") or found["part"] in ("下午", "晚上")
             hours = int(hour) % 12 + 12 * is_late if found["half"] or is_late else int(hour)
@@ -201,7 +199,8 @@ class _Reader:
         for found in TIME.finditer("".join(self.rest)):
             days, bare = read_time(found[0]), found[0].strip()
             before, behind = self.text[: found.start()], found.end()
-            if bare.isdigit() and self._unit_at(behind)[0] not in ("", "time"):
+            unit, _ = unit_at(self.text, behind)
+            if bare.isdigit() and unit and unit.quantity != "time":
                 continue  # an amount such as 2000 euros
             is_start = self.has("since", before) or self.starts("from_then", behind)
             if is_once or (is_dated and not is_start):
@@ -223,28 +222,21 @@ class _Reader:
             else:
                 self.since, self.is_period = days, not is_start
 
-    def _unit_at(self, place: int) -> tuple[str, Decimal, int]:
-        """Return the quantity, the factor and the end of the unit at a place, or of a noun."""
-        units = ((u.form.match(self.text, place), u) for u in known_units())
-        found = max(((m.end(), u) for m, u in units if m), key=lambda pair: pair[0], default=None)
-        if found is not None:
-            return found[1].quantity, found[1].factor, found[0]
-        return "", Decimal(1), place
-
     def _read_numbers(self) -> None:
         compared = read_comparisons(self.text, tuple(read_amounts(self.text)))
         bounds = [each for each in compared if each.operator is not Operator.EQUALS]
         for number in find_numbers("".join(self.rest)):
             before = self.text[: number.start]
             further = _FURTHER.match(self.text, number.end)
-            kind, factor, end = self._unit_at(number.end)
+            unit, end = unit_at(self.text, number.end)
             sign, noun = _SIGN.search(before), _NOUN.match(self.text, number.end)
             start = sign.start() if sign else number.start
             if sign:
-                kind, factor, end = *_sign_unit(sign[0].strip()), number.end
-            elif not kind and further:
-                kind, factor, _ = self._unit_at(further.end())
-            elif not kind and noun:
+                (unit, _), end = unit_at(sign[0].strip(), 0), number.end
+            elif not unit and further:
+                unit, _ = unit_at(self.text, further.end())
+            kind, factor = (unit.quantity, unit.factor) if unit else ("", Decimal(1))
+            if not unit and not further and noun:
                 kind = next(iter(without_glue(noun[0])), "")
             if self._is_name(number, before, kind):
                 continue
@@ -259,7 +251,7 @@ class _Reader:
     def _is_name(self, number: Number, before: str, kind: str) -> bool:
         """Return True if a number names a thing, as in "room 12", or is a word such as "one"."""
         is_bare = kind not in {unit.quantity for unit in known_units()}
-        is_han = bool(_HAN.match(self.text, number.start))
+        is_han = bool(HAN_OR_KANA.match(self.text, number.start))
         if number.is_written and (max(number.values) == 1 or (is_bare if is_han else not kind)):
             return True
         behind = self.text[number.end : number.end + 2].lower()
@@ -293,15 +285,9 @@ class _Reader:
         self.slots = joined
 
 
-def _sign_unit(sign: str) -> tuple[str, Decimal]:
-    """Return the currency of a sign, with the factor 1."""
-    return next(unit.quantity for unit in known_units() if unit.form.fullmatch(sign)), Decimal(1)
-
-
 def _day_of_year(words: str) -> str:
     """Return "31 March" as "-03-31"."""
-    year = "2000年" if _HAN.search(words) else " 2000"
-    days = read_day_range(year + words if _HAN.search(words) else words + year)
+    days = read_day_range(f"2000年{words}" if HAN_OR_KANA.search(words) else f"{words} 2000")
     return days.first[4:] if days else words
 
 
@@ -359,11 +345,10 @@ def compare_claims(one: Claim, other: Claim) -> Comparison:
     if len(one.slots) != len(other.slots):
         return Comparison.NONE
     compared = [values_differ(*pair) for pair in zip(one.slots, other.slots, strict=True)]
-    if None in compared or compared.count(True) > 1:
-        return Comparison.NONE
-    if one.is_retracted != other.is_retracted:
-        return Comparison.NONE if True in compared else Comparison.DIFFERS
-    if not any(compared) or one.is_retracted:
+    differ = compared.count(True)
+    if one.is_retracted != other.is_retracted and None not in compared and not differ:
+        return Comparison.DIFFERS
+    if None in compared or differ != 1 or one.is_retracted or other.is_retracted:
         return Comparison.NONE
     mine, others = ({slot.value for slot in each.slots} for each in (one, other))
     is_told = mine & other.former or others & one.former

@@ -197,17 +197,16 @@ def date_documents(store: Store, documents: Collection[Document]) -> dict[str, D
 def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
     """Compare the values that two documents give for one thing."""
     a, b = one.claim.terms, other.claim.terms
-    if one.uri == other.uri or not a & b or (not one.claim.slots and len(a & b) < 2):
-        return Comparison.NONE
-    if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
-        return Comparison.NONE
-    if one.headings - b - other.headings - other.titles or (
-        other.headings - a - one.headings - one.titles
-    ):
-        return Comparison.NONE
-    if one.titles - other.titles - b and other.titles - one.titles - a:
-        return Comparison.NONE
-    are_apart = _in_two_folders(one, other) or all(map(_is_of_its_time, (one, other)))
+    mine, others = (a | one.titles | one.headings), (b | other.titles | other.headings)
+    are_apart = (
+        one.uri == other.uri
+        or not a & b
+        or (not one.claim.slots and len(a & b) < 2)
+        or not (a | one.headings <= others and b | other.headings <= mine)
+        or (one.titles - other.titles - b and other.titles - one.titles - a)
+        or _in_two_folders(one, other)
+        or all(map(_is_of_its_time, (one, other)))
+    )
     return Comparison.NONE if are_apart else compare_claims(one.claim, other.claim)
 
 
@@ -221,17 +220,15 @@ def _is_of_its_time(placed: PlacedClaim) -> bool:
 
 def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
     """Return True if folders name two things, as "ashford/fees.md" and "belton/fees.md"."""
-    pairs = list(zip(one.uri.split("/")[:-1], other.uri.split("/")[:-1], strict=False))
-    if one.uri.count("/") != other.uri.count("/"):
-        return False
-    return any(_names(a) - _names(b) and _names(b) - _names(a) for a, b in pairs)
+    mine, others = (map(_names, each.uri.split("/")[:-1]) for each in (one, other))
+    are_parallel = one.uri.count("/") == other.uri.count("/")
+    return are_parallel and any(a - b and b - a for a, b in zip(mine, others, strict=True))
 
 
 def _is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
     """Return True if two claims are about two periods, each in its own words."""
-    times = [each.claim.since for each in (one, other)]
-    periods = one.claim.is_period and other.claim.is_period
-    return periods and None not in times and times[0] != times[1]
+    a, b = one.claim, other.claim
+    return a.is_period and b.is_period and a.since != b.since
 
 
 def sort_claims(claims: Sequence[PlacedClaim], day: int) -> list[PlacedClaim]:
@@ -323,8 +320,8 @@ def find_disagreement(
         compared = {k: compare(lead, claim) for k, claim in placed.items()}
         others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
         if others:
-            is_said = not any(
-                compared[k] is Comparison.DIFFERS and not _is_of_periods(lead, claim)
+            is_said = all(
+                compared[k] is Comparison.REPLACES or _is_of_periods(lead, claim)
                 for k, claim in others.items()
             )
             told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
@@ -340,9 +337,8 @@ def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
     """Return the claims whose values no claim before them has."""
     kept: list[PlacedClaim] = []
     for claim in claims:
-        if not kept or all(
-            compare_claims(claim.claim, other.claim) is not Comparison.NONE for other in kept
-        ):
+        compared = (compare_claims(claim.claim, other.claim) for other in kept)
+        if all(found is not Comparison.NONE for found in compared):
             kept.append(claim)
     return kept
 
@@ -383,8 +379,7 @@ def find_conflicts(store: Store) -> list[Conflict]:
         while waiting:
             joined.add(claim := waiting.pop())
             waiting += near.pop(claim, ())
-        shown = (claim.shown() for claim in sort_claims(list(joined), today))
-        found.append(Conflict(tuple(shown)))
+        found.append(Conflict(tuple(c.shown() for c in sort_claims(list(joined), today))))
     return sorted(found, key=lambda each: [(claim.document, claim.span) for claim in each.claims])
 
 
@@ -392,15 +387,13 @@ def _alike_claims(store: Store) -> Iterator[list[PlacedClaim]]:
     """Yield the claims whose words are the same, but for those of titles."""
     alike: defaultdict[frozenset[str], list[PlacedClaim]] = defaultdict(list)
     retracted: set[frozenset[str]] = set()
-    for is_second in (False, True):
+    for is_second in (False, True):  # which looks for what was retracted
         for placed in _claims_of(store) if retracted or not is_second else ():
             claim, titles = placed.claim, placed.titles
             has_value = bool(claim.slots or claim.is_retracted)
-            if is_second and (has_value or claim.terms not in retracted):
-                continue
             if claim.is_retracted and not claim.slots:
                 retracted.add(claim.terms)
-            if has_value or is_second:
+            if has_value != is_second and (has_value or claim.terms in retracted):
                 for key in {claim.terms, claim.terms - titles, claim.terms | titles}:
                     alike[key].append(placed)
     yield from (claims for claims in alike.values() if 1 < len(claims) <= _MOST_ALIKE)

@@ -164,13 +164,13 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
     """Return the words of a sentence that answer a question; "" if they are too uncertain."""
     if first.answer is None or announces(first.text):
         return ""
-    chunk = first.chunk
+    chunk, span = first.chunk, first.answer.span
     start = first.span.start - chunk.span.start
-    end = start + len(first.text)
-    if not start <= first.answer.span.start < first.answer.span.end <= end:
+    within = Span(start, start + len(first.text))
+    if span.start >= span.end or not within.contains(span):
         return ""
-    span, before = first.answer.span, chunk.text[start : first.answer.span.start]
-    words = show_sentence(complete_words(chunk.text, span, Span(start, end)))
+    before = chunk.text[start : span.start]
+    words = show_sentence(complete_words(chunk.text, span, within))
     words, fact = _of_kind(words, asked), asked_fact(asked.text)
     place = first.text.find(words, max(0, len(before) - len(words)))
     if place >= 0:
@@ -184,19 +184,15 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         words = fact.with_rate(first.text, held, " ".join(chunk.headings))
     if bound := _BOUND.search(before):
         words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
-    said = set(content_terms(words))
-    lacks_letters = asked.asks_name and not any(letter.isalpha() for letter in words)
-    lacks_place = fact.asks_place and not is_place(words, before)
+    behind = chunk.text[span.start : min(within.end, span.end + _LONGEST_UNIT)]
     if (
-        lacks_letters
-        or lacks_place
+        (asked.asks_name and not any(map(str.isalpha, words)))
+        or (fact.asks_place and not is_place(words, before))
         or len(words) > LONGEST_SHORT_ANSWER
-        or said <= set(asked.terms)
+        or set(content_terms(words)) <= set(asked.terms)
+        or (is_in_han(fact.counted) and fact.counted[-1] not in f"{words}{behind}")
+        or not asked.expected.allows(f"{words} {behind}")
     ):
-        return ""
-    behind = chunk.text[first.answer.span.start : min(end, first.answer.span.end + _LONGEST_UNIT)]
-    lacks_unit = is_in_han(fact.counted) and fact.counted[-1] not in f"{words}{behind}"
-    if lacks_unit or not asked.expected.allows(f"{words} {behind}"):
         return ""
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
     probability = logistic(
@@ -244,11 +240,9 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
     if best == (0, False) or counts.count(best) > 1:
         return ""
     cell = show_sentence(cells[1 + counts.index(best)])
-    if asked_fact(asked.text).counted and not any(map(str.isdecimal, cell)):
-        return ""
-    if asked.asks_who and not any(map(str.isalpha, cell)):
-        return ""
-    return cell if len(cell) <= LONGEST_SHORT_ANSWER else ""
+    lacks_digits = asked_fact(asked.text).counted and not any(map(str.isdecimal, cell))
+    lacks_letters = asked.asks_who and not any(map(str.isalpha, cell))
+    return "" if lacks_digits or lacks_letters or len(cell) > LONGEST_SHORT_ANSWER else cell
 
 
 def complete_words(text: str, words: Span, within: Span) -> str:

@@ -28,7 +28,7 @@ from knotwork._text.languages import detect_language
 from knotwork._text.printable import make_printable
 from knotwork._text.statements import SelectedSentence, choose_lead, is_statement, read_statements
 from knotwork.errors import StoreError
-from knotwork.records import Chunk, Community, EdgeType, Entity, Span
+from knotwork.records import Chunk, EdgeType, Entity, Span
 
 MANIFEST = ".knotwork-wiki.json"
 """Names the pages of an export: the next one replaces and removes only these."""
@@ -120,8 +120,7 @@ def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterat
     removed = [file for file in earlier if file.casefold() not in kept]
     for file in removed:
         (folder / file).unlink(missing_ok=True)
-    pages = (totals["documents"], totals["entities"], totals["topics"])
-    report = WikiReport(folder, *pages, len(removed))
+    report = WikiReport(folder, **totals, removed=len(removed))
     yield WikiStep("topics", report.topics, report.topics, report)
 
 
@@ -222,7 +221,8 @@ class _Wiki:
         ids = [key for level in (communities.levels() if communities else []) for key in level]
         self._reports = communities.reports(ids) if communities else {}
         found = communities.communities(list(self._reports)) if communities else {}
-        self._topics = dict(islice(sorted(found.items(), key=self._topic_order), MOST_TOPICS))
+        order = sorted(found, key=lambda key: (found[key].level, -self._reports[key].rating, key))
+        self._topics = {key: found[key] for key in order[:MOST_TOPICS]}
         self._titles = {
             "documents": {key: show_title(p) or p.uri for key, p in self._parts.items()},
             "entities": {key: entity.name for key, entity in self._entities.items()},
@@ -234,9 +234,6 @@ class _Wiki:
         for source, target in linked_documents(store).pairs:
             self._links["links to", source].append(target)
             self._links["linked from", target].append(source)
-
-    def _topic_order(self, item: tuple[str, Community]) -> tuple[int, float, str]:
-        return item[1].level, -self._reports[item[0]].rating, item[0]
 
     def _choose_entities(self) -> dict[str, Entity]:
         """Return the entities that have a page, those that most passages name first."""
@@ -290,10 +287,6 @@ class _Wiki:
         canonical = dict.fromkeys(self._canonical.get(key, key) for key in keys)
         held = (self._link("entities", key) for key in canonical if key in self._entities)
         return ("、" if language == "zh" else ", ").join(islice(held, _MOST_NAMES))
-
-    def _name(self, key: str, name: str) -> str:
-        """Return an entity as a link to its page, or its name if it has none."""
-        return self._names([key]) or _prose(name)
 
     def _sections_of(self, document: str) -> list[_Section]:
         """Return the sections on the page of a document, with headings that are distinct."""
@@ -392,14 +385,11 @@ class _Wiki:
         dossier = read_dossier(store, key, relations=3 * _MOST_NAMES, passages=0)
         about = store.graph.about(members, fan=3 * _MOST_NAMES)
         worth = {item.id: item.score for member in members for item in about.get(member, ())}
-        named = store.graph.neighbours(
-            members, direction="in", types=[EdgeType.MENTIONS], fan=_MOST_LISTED
-        )
+        types = [EdgeType.MENTIONS]
+        named = store.graph.neighbours(members, direction="in", types=types, fan=_MOST_LISTED)
         worth = {e.source: 0.0 for edges in named.values() for e in edges} | worth
-        chunks = sorted(
-            self._chunks(worth),
-            key=lambda c: (-worth[c.id], self._parts[c.document_id].uri, c.ordinal),
-        )
+        chunks = self._chunks(worth)
+        chunks.sort(key=lambda c: (-worth[c.id], self._parts[c.document_id].uri, c.ordinal))
         name = self._entities[key].name
         language = _language([name, *(chunk.text for chunk in chunks[:2])])
         relations, near = [], []
@@ -409,7 +399,7 @@ class _Wiki:
                 near += ends
                 continue
             held = {**dossier.others, key: self._entities[key]} if dossier else {}
-            shown = [self._name(end, held[end].name) for end in ends if end in held]
+            shown = [self._names([end]) or _prose(held[end].name) for end in ends if end in held]
             cited = self._cite_chunks(edge.chunks, language)
             relations.append(f"- {f' *{_prose(edge.relation)}* '.join(shown)}{cited}")
         together = self._names((i for i in near if self._canonical.get(i, i) != key), language)

@@ -5,15 +5,18 @@ Words and their parts of speech come from the jieba dictionary and its hidden Ma
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Han characters, for use inside a character class of a regular expression."""
+HAN_CHARACTER = re.compile(f"[{HAN}]")
 
 HAN_AND_KANA = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 """Han characters and Japanese kana, for use inside a character class."""
+HAN_OR_KANA = re.compile(f"[{HAN_AND_KANA}]")
 
 _TRADITIONAL_FORMS = Path(__file__).with_name("data") / "traditional.txt"
 

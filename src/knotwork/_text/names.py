@@ -15,7 +15,7 @@ from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA, simplify
 from knotwork._text.visible import visible_text
 from knotwork.records import Span
 
@@ -58,7 +58,6 @@ _SUFFIX = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _OUTSIDE_WORD = re.compile(rf"[^\w{_MARKS}.+#]")
 _PLAIN = re.compile(r"[a-z0-9]{2,}(?: [a-z0-9]{2,})*")
 _UNIFIED_HAN = re.compile("[\u4e00-\u9fff]+")
-_HAN = re.compile(f"[{HAN_AND_KANA}]")
 _LETTERS_WITHOUT_MARK = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
 )
@@ -79,7 +78,7 @@ def _tokens(text: str) -> list[_Token]:
     for match in (_ASCII_TOKEN if text.isascii() else _TOKEN).finditer(text):
         raw = match[0]
         start, end = match.span()
-        if _HAN.match(raw):
+        if HAN_OR_KANA.match(raw):
             character = simplify(unicodedata.normalize("NFKC", raw[0]))
             inner = character + "·" if len(raw) > 1 else character
             tokens.append(_Token(inner, character, han=True, start=start, end=start + 1))
@@ -219,4 +218,4 @@ def _is_border(offset: int, borders: Container[int] | None) -> bool:
 def _is_name_alone(form: str, surface: str, *, all_capitals: bool) -> bool:
     if form in STOP_NAMES:
         return len(surface) > 1 and surface.isupper() and not all_capitals
-    return len(form) > 1 or not _HAN.match(form)
+    return len(form) > 1 or not HAN_OR_KANA.match(form)

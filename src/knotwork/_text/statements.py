@@ -17,7 +17,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number
 from knotwork._text.prose import flat_text, is_prose, weigh_prose
@@ -216,7 +216,6 @@ _PURPOSE = re.compile(
 )
 _MARK = re.compile(r"^[ \t]*(?:[-*+•‣◦>]|\(?\d{1,3}[.)、]|\(?[a-z][.)])[ \t]+")
 _FINISHED = re.compile(r"[.!?。！？…][\"'”’)）」』\]]*$")
-_WIDE = re.compile(f"[{HAN_AND_KANA}]")
 _NOT_PROSE = (BlockKind.CODE, BlockKind.FIGURE)
 
 
@@ -227,7 +226,7 @@ def states_purpose(text: str) -> bool:
 
 def is_wide_text(text: str) -> bool:
     """Return True if at least a third of the characters are Chinese or Japanese."""
-    return len(_WIDE.findall(text)) * 3 >= len(text)
+    return len(HAN_OR_KANA.findall(text)) * 3 >= len(text)
 
 
 def leans(text: str) -> bool:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 
 from knotwork._synthesis.memory_evidence import SPEAKER
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 
-_HAN = re.compile(f"[{HAN_AND_KANA}]")
 _HAN_MEETS_LATIN = re.compile(
     rf"(?<=[{HAN_AND_KANA}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[{HAN_AND_KANA}])"
 )
@@ -68,7 +67,7 @@ def state_times(relation: str, valid_from: str, valid_to: str | None) -> str:
 
 def is_chinese(relation: str) -> bool:
     """Return True if a fact with this relation is worded in Chinese."""
-    return _HAN.search(relation) is not None
+    return HAN_OR_KANA.search(relation) is not None
 
 
 def _state_in_chinese(subject: str, relation: str, object_: str) -> str:

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork.errors import ConfigError
 from knotwork.evaluation._datasets import listed_in, place_of, read_objects, refuse_repeated_ids
 
-_UNSPACED = re.compile(f"[{HAN_AND_KANA}]")
 _INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
 """A letter or digit of a script that puts spaces between words."""
 
@@ -37,7 +36,7 @@ def states(text: str, alternatives: Sequence[str]) -> bool:
     spaced = normalize_as_printed(text)
     unspaced = spaced.replace(" ", "")
     for wanted in filter(None, map(normalize_as_printed, alternatives)):
-        if _UNSPACED.search(wanted):
+        if HAN_OR_KANA.search(wanted):
             if wanted.replace(" ", "") in unspaced:
                 return True
             continue

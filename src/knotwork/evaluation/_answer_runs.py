@@ -16,7 +16,7 @@ from typing import Unpack
 from knotwork._inference.call_budget import Ceiling, parse_ceiling
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._synthesis.ask_request import AskOptions
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import BudgetExceeded
@@ -31,7 +31,6 @@ from knotwork.records import Answer
 NOISE_OVERLAP = 0.6
 """A sentence matches a gold quote if they share this fraction of the words of the shorter one."""
 
-_WIDE = re.compile(f"[{HAN_AND_KANA}]")
 _WORD = re.compile(rf"[{HAN_AND_KANA}]|(?:(?![{HAN_AND_KANA}])[\w.-])+")
 _PRINTED_WORD = re.compile(rf"[^\s{HAN_AND_KANA}]+")
 
@@ -103,7 +102,7 @@ def printed_sentences(answer: Answer) -> list[str]:
 
 def count_words(text: str) -> float:
     """Count the words of a text. A Chinese or Japanese character counts as half a word."""
-    return len(_PRINTED_WORD.findall(text)) + len(_WIDE.findall(text)) / 2
+    return len(_PRINTED_WORD.findall(text)) + len(HAN_OR_KANA.findall(text)) / 2
 
 
 def is_named(uri: str, name: str) -> bool:

@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.dates import MONTHS
 from knotwork.evaluation._answer_questions import AnswerQuestion, states
 from knotwork.evaluation._metrics import is_verdict
 from knotwork.records import content_id
 
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*")
-_WIDE = re.compile(f"[{HAN_AND_KANA}]")
 _MONTHS = tuple(map(str.title, MONTHS))
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b", re.IGNORECASE)
 _MADE_UP = ("Alder Voss", "Marit Quill", "Teodor Hask", "Ines Corvall")
@@ -112,7 +111,7 @@ def _other_name(
     others: Sequence[AnswerQuestion],
     seed: int,
 ) -> str:
-    is_wide = bool(_WIDE.search(alternatives[0]))
+    is_wide = bool(HAN_OR_KANA.search(alternatives[0]))
     answers = [
         part[0]
         for other in others
@@ -124,7 +123,7 @@ def _other_name(
     fitting = [
         name
         for name in dict.fromkeys(answers)
-        if bool(_WIDE.search(name)) == is_wide and not states(taken, [name])
+        if bool(HAN_OR_KANA.search(name)) == is_wide and not states(taken, [name])
     ]
     if fitting:
         return min(fitting, key=lambda name: (*_unlikeness(name, alternatives[0]), name))
@@ -143,7 +142,7 @@ def _pattern_of(alternatives: Sequence[str]) -> re.Pattern[str]:
     options = []
     for text in sorted(filter(str.strip, alternatives), key=len, reverse=True):
         words = r"\s+".join(map(re.escape, text.split()))
-        is_wide = bool(_WIDE.search(text))
+        is_wide = bool(HAN_OR_KANA.search(text))
         left = r"(?<!\w)" if text.strip()[0].isalnum() and not is_wide else ""
         right = r"(?!\w)" if text.strip()[-1].isalnum() and not is_wide else ""
         options.append(f"{left}{words}{right}")

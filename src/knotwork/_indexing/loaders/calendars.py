@@ -65,34 +65,28 @@ class _Property(NamedTuple):
 def add_calendar(writer: BlockWriter, text: str) -> int:
     """Append the events, tasks and persons of a text, and return their number."""
     count = 0
-    for found in _entries(text):
-        values: dict[str, list[_Property]] = {}
-        for held in found:
-            values.setdefault(held.name, []).append(held)
-        _add_entry(writer, values)
-        count += 1
+    for count, entry in enumerate(_entries(text), start=1):  # noqa: B007 - is returned
+        _add_entry(writer, entry)
     return count
 
 
-def _entries(text: str) -> Iterator[list[_Property]]:
-    """Yield the properties of each entry, without those of the reminders in it."""
-    found: list[_Property] | None = None
+def _entries(text: str) -> Iterator[dict[str, list[_Property]]]:
+    """Yield the properties of each entry by name, without those of the reminders in it."""
+    found: dict[str, list[_Property]] | None = None
     inside = ""
     for held in _properties(text):
         value = held.value.strip().upper()
-        if held.name == "BEGIN":
-            if found is None:
-                found = [] if value in _ENTRIES else None
-            else:
-                inside = inside or value
-        elif held.name == "END" and found is not None:
-            if value == inside:
-                inside = ""
-            elif value in _ENTRIES:
-                yield found
-                found = None
-        elif found is not None and not inside:
-            found.append(held)
+        if found is None:
+            found = {} if held.name == "BEGIN" and value in _ENTRIES else None
+        elif held.name == "BEGIN":
+            inside = inside or value
+        elif held.name == "END" and value == inside:
+            inside = ""
+        elif held.name == "END" and value in _ENTRIES:
+            yield found
+            found = None
+        elif held.name != "END" and not inside:
+            found.setdefault(held.name, []).append(held)
 
 
 def _properties(text: str) -> Iterator[_Property]:
@@ -116,11 +110,9 @@ def _properties(text: str) -> Iterator[_Property]:
         value = found[3]
         if is_quoted:
             data = quopri.decodestring(value.encode("utf-8"))
-            declared = parameters.get("CHARSET", "")
-            value = _decoded(data, declared)
-        if "VALUE" in parameters and parameters["VALUE"].lower() == "binary":
-            continue
-        yield _Property(found[1].upper(), parameters, value)
+            value = _decoded(data, parameters.get("CHARSET", ""))
+        if parameters.get("VALUE", "").lower() != "binary":
+            yield _Property(found[1].upper(), parameters, value)
 
 
 def _decoded(data: bytes, declared: str) -> str:
@@ -139,12 +131,11 @@ def _add_entry(writer: BlockWriter, values: dict[str, list[_Property]]) -> None:
     writer.heading(1, name or "Entry")
     with writer.subsections():
         for key, label in _SHOWN.items():
-            if key == "START":
-                texts = {"": [_period(values)]} if "DTSTART" in values else {}
-            else:
-                texts = {}
-                for held in values.get(key, ()):
-                    texts.setdefault(_types(held), []).append(_shown(key, held))
+            texts: dict[str, list[str]] = {}
+            if key == "START" and "DTSTART" in values:
+                texts[""] = [_period(values)]
+            for held in values.get(key, ()) if key != "START" else ():
+                texts.setdefault(_types(held), []).append(_shown(key, held))
             for types, shown in texts.items():
                 line = ", ".join(dict.fromkeys(filter(None, shown)))
                 if line and not (key == "STATUS" and line.lower() == "confirmed"):
@@ -198,15 +189,11 @@ def _is_day(held: _Property) -> bool:
 
 
 def _moment(held: _Property) -> str:
-    time = _read_time(held)
-    if time is None:
-        yearly = re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip())
-        return (
-            f"{int(yearly[2])} {MONTHS[int(yearly[1]) - 1].title()}"
-            if yearly
-            else _plain(held.value)
-        )
-    return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
+    if (time := _read_time(held)) is not None:
+        return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
+    if yearly := re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip()):
+        return f"{int(yearly[2])} {MONTHS[int(yearly[1]) - 1].title()}"
+    return _plain(held.value)
 
 
 def _zone(held: _Property) -> str:
@@ -226,9 +213,10 @@ def _period(values: Mapping[str, list[_Property]]) -> str:
         return _plain(start.value)
     ends, zone = None, _zone(start)
     if "DTEND" in values:
-        ends = _read_time(values["DTEND"][0])
-        if _zone(values["DTEND"][0]) != zone:
-            return f"{_moment(start)} to {_moment(values['DTEND'][0])}"
+        end = values["DTEND"][0]
+        if _zone(end) != zone:
+            return f"{_moment(start)} to {_moment(end)}"
+        ends = _read_time(end)
     elif found := _LENGTH.match(
         values["DURATION"][0].value.strip() if "DURATION" in values else ""
     ):
@@ -252,15 +240,13 @@ def _repeats(rule: str) -> str:
         return clean_line(rule)
     times = parts.get("INTERVAL", "1")
     words = [f"every {unit}" if times == "1" else f"every {times} {unit}s"]
-    days = re.findall(r"(-?\d+)?(MO|TU|WE|TH|FR|SA|SU)", parts.get("BYDAY", ""))
+    days = re.findall(rf"(-?\d+)?({'|'.join(_DAYS)})", parts.get("BYDAY", ""))
     if days:
         named = (f"{_ordinal(place)} {_DAYS[day]}".strip() for place, day in days)
         words.append("on " + ", ".join(named))
     if "BYMONTHDAY" in parts:
         words.append(f"on day {parts['BYMONTHDAY']}")
-    until = ""
-    if "COUNT" in parts:
-        until = f", {parts['COUNT']} times"
+    until = f", {parts['COUNT']} times" if "COUNT" in parts else ""
     if "UNTIL" in parts:
         until = ", until " + _moment(_Property("UNTIL", {}, parts["UNTIL"][:8]))
     return " ".join(words) + until

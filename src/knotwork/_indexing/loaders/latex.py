@@ -63,6 +63,11 @@ _LONGEST = 20_000
 """Characters of an argument or a formula: a longer one is text."""
 _MOST_CELLS = 200
 _CELL, _ROW = "\x1e", "\x1f"
+_SEPARATORS = {"&": ("&", _CELL), "\\\\": ("\n", _ROW)}
+"""What is written for the ends of cells and rows outside tables, and in them."""
+_SYMBOLS = {
+    "~": " ", "\\,": " ", "\\;": " ", "\\:": " ", "\\ ": " ", "\\\n": " ", "\\-": "", "\\/": "",
+}  # fmt: skip
 
 
 def latex_as_markdown(text: str) -> Iterator[str]:
@@ -98,6 +103,10 @@ def _closing_braces(text: str) -> dict[int, int]:
 def _escaped(text: str) -> str:
     text = text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”")
     return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _as_it_is(formula: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(formula.split()))
 
 
 @dataclass(slots=True)
@@ -183,20 +192,11 @@ class _Converter:
             self._end(token["end"])
         elif kind == "word":
             return self._command(token["word"], place)
-        elif kind == "symbol":
-            symbol = token["symbol"]
+        elif token[0] in ("\\\\", "&"):
             in_table = len(self._parts) > 1
-            self._add(
-                (_ROW if in_table else "\n")
-                if symbol == "\\"
-                else ""
-                if symbol in "-/"
-                else " "
-                if symbol in ",;: \n"
-                else _escaped(symbol)
-            )
-        elif kind == "mark":
-            self._add(" " if token[0] == "~" else _CELL if len(self._parts) > 1 else "&")
+            self._add(_SEPARATORS[token[0]][in_table])
+        elif kind in ("symbol", "mark"):
+            self._add(_SYMBOLS.get(token[0], _escaped(token[0][-1])))
         return place
 
     def _add_math(self, begin: str, end: str, place: int) -> int:
@@ -204,8 +204,7 @@ class _Converter:
         if not place <= stop < place + _LONGEST:
             self._add(_escaped(begin))
             return place
-        formula = " ".join(self._text[place:stop].split())
-        self._add(_SPECIAL.sub(r"\\\g<0>", f"{begin}{formula}{end}"))
+        self._add(_as_it_is(f"{begin}{self._text[place:stop].strip()}{end}"))
         return stop + len(end)
 
     def _begin(self, name: str, place: int) -> int:
@@ -214,7 +213,7 @@ class _Converter:
             if stop >= place:
                 held = self._text[place:stop]
                 if name in _MATH:
-                    self._add("\n\n" + _SPECIAL.sub(r"\\\g<0>", " ".join(held.split())) + "\n\n")
+                    self._add(f"\n\n{_as_it_is(held)}\n\n")
                 else:
                     head, _, code = held.partition("\n")
                     language = re.search(r"language=([\w+#-]+)|\{(\w+)\}", head)

@@ -69,7 +69,7 @@ class OpenDocumentLoader(FormatLoader, name="odf"):
             styles.read(root)
         writer = BlockWriter(source)
         kind = _name(body[0])
-        title = "" if kind != "spreadsheet" else readable_name(source.name)
+        title = readable_name(source.name) if kind == "spreadsheet" else ""
         if kind == "spreadsheet":
             _add_sheets(writer, source, body[0], styles)
         elif kind == "presentation":
@@ -107,9 +107,8 @@ def _read_parts(source: Source) -> list[Any]:
         names = set(archive.namelist())
         if b":encryption-data" in _member(archive, names, "META-INF/manifest.xml"):
             raise encrypted_file_error(source)
-        parts = (
-            _member(archive, names, name) for name in ("content.xml", "styles.xml", "meta.xml")
-        )
+        files = ("content.xml", "styles.xml", "meta.xml")
+        parts = (_member(archive, names, name) for name in files)
         return [parse_xml(data) for data in parts if data]
 
 
@@ -157,12 +156,8 @@ class _Styles:
         for style in root.iter("{*}style"):
             name = _get(style, "name")
             self.above[name] = _get(style, "parent-style-name")
-            found = style.iterfind("{*}text-properties")
-            self.looks[name] = {
-                key.rpartition("}")[2]: value
-                for look in found
-                for key, value in look.attrib.items()
-            }
+            looks = (look.attrib.items() for look in style.iterfind("{*}text-properties"))
+            self.looks[name] = {key.rpartition("}")[2]: v for look in looks for key, v in look}
         for style in root.iter("{*}list-style"):
             self.levels[_get(style, "name")] = {
                 _count(_get(level, "level"), 10): _Level.of(level)
@@ -241,10 +236,8 @@ class _Converter:
     def _is_left_out(self, element: Any, name: str) -> bool:  # noqa: ANN401
         if not name or _LEFT_OUT.fullmatch(name) or _get(element, "is-hidden") == "true":
             return True
-        if name in ("p", "h") and any(
-            _get(mark, "is-hidden") == "true"
-            for mark in element.iterchildren("{*}hidden-paragraph")
-        ):
+        marks = element.iterchildren("{*}hidden-paragraph") if name in ("p", "h") else ()
+        if any(_get(mark, "is-hidden") == "true" for mark in marks):
             return True
         is_styled = name in ("p", "h", "span")
         look = self._styles.look(self._styles.names_of(element)) if is_styled else {}
@@ -311,10 +304,8 @@ class _Converter:
         if place not in levels or (element.find("{*}p") is None and element.find("{*}h") is None):
             return ""
         level = levels[place]
-        number = whole_number(
-            _get(element, "start-value"), self._counts.get(place, level.start - 1) + 1
-        )
-        self._counts[place] = number
+        following = self._counts.get(place, level.start - 1) + 1
+        self._counts[place] = number = whole_number(_get(element, "start-value"), following)
         if level.is_plain:
             return f' value="{number}"'
         shown = (
@@ -362,10 +353,7 @@ def _add_sheets(writer: BlockWriter, source: Source, body: Any, styles: _Styles)
         rows = list(enumerate(_rows(sheet, areas, shown), start=1))
         repeat_merged(rows, areas, wide, meter)
         add_grids(writer, read_grids(rows, meter, wide=wide), name=name)
-        unread = sum(1 for _ in sheet.iter("{*}image")), sum(1 for _ in sheet.iter("{*}object"))
-        source.left_out.update(
-            {k: n for k, n in zip(("picture", "embedded object"), unread, strict=True) if n}
-        )
+        source.left_out.update(_UNREAD[_name(part)] for part in sheet.iter("{*}image", "{*}object"))
 
 
 def _rows(

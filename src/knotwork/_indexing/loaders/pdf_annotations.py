@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
@@ -111,31 +111,28 @@ def read_annotations(
 
     filled: list[Filled] = []
     notes: list[PageNote] = []
-    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
-        with _annotation(page, number) as annotation:
-            kind = pdfium.FPDFAnnot_GetSubtype(annotation) if annotation else pdfium.FPDF_ANNOT_LINK
-            if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
-                continue
-            hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
-            if pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
-                continue
-            box = pdfium.FS_RECTF()
-            pdfium.FPDFAnnot_GetRect(annotation, box)
-            region = _region(box, place)
-            if not all(abs(edge) < _FARTHEST for edge in region):
-                continue
-            if kind == pdfium.FPDF_ANNOT_WIDGET:
-                filled += _field(page, annotation, region)
-                continue
-            text = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
-            if text and kind == pdfium.FPDF_ANNOT_FREETEXT:
-                filled.append(Filled(region, text))
-            elif text:
-                author = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T"))
-                by = f" by {author}" if author else ""
-                quoted = clean_line(" ".join(_quoted(page, annotation)))[:_LONGEST_QUOTE]
-                on = f" on “{quoted}”" if quoted else ""
-                notes.append(PageNote(region, f"Comment{by}{on}: {text}"))
+    hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+    for annotation, kind in _annotations(page):
+        is_read = kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
+        if not is_read or pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
+            continue
+        box = pdfium.FS_RECTF()
+        pdfium.FPDFAnnot_GetRect(annotation, box)
+        region = _region(box, place)
+        if not all(abs(edge) < _FARTHEST for edge in region):
+            continue
+        if kind == pdfium.FPDF_ANNOT_WIDGET:
+            filled += _field(page, annotation, region)
+            continue
+        text = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+        if text and kind == pdfium.FPDF_ANNOT_FREETEXT:
+            filled.append(Filled(region, text))
+        elif text:
+            author = clean_line(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T"))
+            by = f" by {author}" if author else ""
+            quoted = clean_line(" ".join(_quoted(page, annotation)))[:_LONGEST_QUOTE]
+            on = f" on “{quoted}”" if quoted else ""
+            notes.append(PageNote(region, f"Comment{by}{on}: {text}"))
     in_rows = sorted(filled, key=lambda f: (-round(f.region.top / _SLACK), f.region.left))
     return in_rows, sorted(notes, key=lambda note: (-note.region.top, note.region.left))
 
@@ -156,24 +153,21 @@ def is_dynamic_form(document: Any) -> bool:  # noqa: ANN401
         return False
     for page in map(document.get_page, range(min(len(document), _MOST_FORM_PAGES))):
         with closing(page):
-            for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
-                with _annotation(page, number) as annotation:
-                    kind = pdfium.FPDFAnnot_GetSubtype(annotation) if annotation else 0
-                    if kind == pdfium.FPDF_ANNOT_WIDGET:
-                        return False
+            if pdfium.FPDF_ANNOT_WIDGET in {kind for _, kind in _annotations(page)}:
+                return False
     return True
 
 
-@contextmanager
-def _annotation(page: Any, number: int) -> Iterator[Any]:  # noqa: ANN401
+def _annotations(page: Any) -> Iterator[tuple[Any, int]]:  # noqa: ANN401
+    """Yield the annotations of a page with their kinds; each is closed before the next one."""
     import pypdfium2.raw as pdfium
 
-    annotation = pdfium.FPDFPage_GetAnnot(page, number)
-    try:
-        yield annotation
-    finally:
-        if annotation:
-            pdfium.FPDFPage_CloseAnnot(annotation)
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        if annotation := pdfium.FPDFPage_GetAnnot(page, number):
+            try:
+                yield annotation, pdfium.FPDFAnnot_GetSubtype(annotation)
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
 
 
 def _region(box: Any, place: Callable[[float, float], tuple[float, float]]) -> Region:  # noqa: ANN401
@@ -221,9 +215,10 @@ def _field(page: Any, annotation: Any, region: Region) -> Iterator[Filled]:  # n
     if form is None:
         return
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-    name = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation) or _PATH.sub(
-        "", _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
-    ).rpartition(".")[2].replace("_", " ")
+    name = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    if not name:
+        path = _PATH.sub("", _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation))
+        name = path.rpartition(".")[2].replace("_", " ")
     name = clean_line(name).rstrip(":： ")
     if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
         if not pdfium.FPDFAnnot_IsChecked(form, annotation):
@@ -259,14 +254,11 @@ def with_values(
     missing = [value for value in filled if not form.shows(value)]
     cells = form.add_cells(missing)
     alone = [value for value in missing if value not in cells and not form.add(value)]
-    notes = [
-        PageNote(
-            value.region,
-            value.text if _UNNAMED.fullmatch(value.name) else f"{value.name}: {value.text}",
-        )
-        for value in alone
-        if not (value.name and form.add_to_label(value, above=False))
-    ]
+    notes = []
+    for value in alone:
+        if not (value.name and form.add_to_label(value, above=False)):
+            name = "" if _UNNAMED.fullmatch(value.name) else f"{value.name}: "
+            notes.append(PageNote(value.region, name + value.text))
     return list(form.words()), notes
 
 
@@ -291,12 +283,13 @@ class _Form:
             text = _BLANK.sub("", piece.text) if index in self._blank else piece.text
             mark = self._before.get(index, "")
             edges = {"left": piece.left - piece.size, "right": piece.left, "font": FILLED}
-            own = [piece._replace(text=mark, **edges)] if mark else []
-            own += (
-                [piece._replace(text=text, is_spaced=piece.is_spaced or bool(mark))] if text else []
-            )
+            is_spaced = piece.is_spaced or mark != ""
+            own = [
+                piece._replace(text=mark, **edges),
+                piece._replace(text=text, is_spaced=is_spaced),
+            ]
             begins |= piece.begins_line
-            for word in own:
+            for word in (word for word in own if word.text):
                 yield word._replace(begins_line=begins, is_spaced=word.is_spaced and not begins)
                 begins = False
             for word in self._behind.get(index, ()):
@@ -349,13 +342,12 @@ class _Form:
             text = self._pieces[label].text
             if not (value.name or text.endswith(_ASKS) or _BLANK.search(text)):
                 label = None
-        if label is not None and label not in self._behind:
+        is_free = label is not None and label not in self._behind
+        if not is_free and value.name and self.add_to_label(value):
+            return True
+        if label is not None:
             self._add_behind(label, value.text)
-        elif not (value.name and self.add_to_label(value)):
-            if label is None:
-                return False
-            self._add_behind(label, value.text)
-        return True
+        return label is not None
 
     def add_to_label(self, value: Filled, *, above: bool = True) -> bool:
         """Put a value behind the label above its field, or below it, if this has no value yet."""
@@ -387,9 +379,8 @@ class _Form:
             label = nearest
             while label and not pieces[label].begins_line:
                 last = pieces[label - 1]
-                if pieces[label].left - last.right > _APART * last.size or last.text.endswith(
-                    _ASKS
-                ):
+                is_apart = pieces[label].left - last.right > _APART * last.size
+                if is_apart or last.text.endswith(_ASKS):
                     break
                 label -= 1
         if label is None and before >= farthest:
@@ -456,9 +447,8 @@ class _Form:
         bottom, top = max(one.bottom, other.bottom), min(one.top, other.top)
         is_level = 2 * (top - bottom) > min(one.top - one.bottom, other.top - other.bottom)
         is_right = other.left >= one.right - _SLACK
-        return (
-            is_level and is_right and not self._inside(Region(one.right, bottom, other.left, top))
-        )
+        between = Region(one.right, bottom, other.left, top)
+        return is_level and is_right and not self._inside(between)
 
     def _is_below(self, above: Filled, value: Filled) -> bool:
         """Return True if a field is below another one of its kind, without a word between them."""

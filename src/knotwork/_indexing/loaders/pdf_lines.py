@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from statistics import median
 from typing import Any
@@ -93,6 +93,13 @@ def _shape(line: PageLine) -> tuple[str, int, int]:
     return _DIGITS.sub("#", line.text), round(line.y), round(line.size)
 
 
+def _by_shape(lines: Iterable[PageLine]) -> dict[tuple[str, int, int], list[PageLine]]:
+    found: dict[tuple[str, int, int], list[PageLine]] = {}
+    for line in lines:
+        found.setdefault(_shape(line), []).append(line)
+    return found
+
+
 def make_lines(
     content: PageContent, number: int, before: Sequence[PageLine] = ()
 ) -> list[PageLine]:
@@ -107,15 +114,14 @@ def make_lines(
     tables = list(find_tables(apart, content.drawn, content.upright)) if content.is_complete else []
     last = next((line.row for line in before[: -_EDGE_LINES - 2 : -1] if line.row), None)
     going_on = find_rows_of(apart, content.drawn, last.columns) if last is not None else None
-    if going_on is not None:
-        own = {piece for row in going_on.pieces for piece in row}
-        if any(own.intersection(chain.from_iterable(table.pieces)) for table in tables):
-            going_on = None
+    in_tables = {piece for table in tables for piece in chain.from_iterable(table.pieces)}
+    if going_on and in_tables.isdisjoint(chain.from_iterable(going_on.pieces)):
+        tables.append(going_on)
     holders = [line for line, own in enumerate(owned) for _ in own]
     rows: dict[int, list[PageLine]] = {}
     replaced: set[int] = set()
-    for table in [*tables, *filter(None, [going_on])]:
-        own = {piece for row in table.pieces for piece in row}
+    for table in tables:
+        own = set(chain.from_iterable(table.pieces))
         touched = {holders[piece] for piece in own}
         if any(holder in touched and piece not in own for piece, holder in enumerate(holders)):
             continue  # the table is only a part of some line
@@ -201,8 +207,7 @@ def _make_row(table: FoundTable, place: int, line: PageLine, *, goes_on: bool) -
 
 def _tightened(text: str) -> str:
     """Return a line without spaces between Chinese characters, if they come from justification."""
-    gaps = len(_STRETCHED.findall(text))
-    tight = len(_TIGHT.findall(text))
+    gaps, tight = len(_STRETCHED.findall(text)), len(_TIGHT.findall(text))
     is_stretched = gaps + tight >= _MIN_STRETCHED and gaps > 2 * tight
     return _STRETCHED.sub("", text) if is_stretched else text
 
@@ -285,14 +290,11 @@ def _without_edges(pages: list[list[PageLine]]) -> list[list[PageLine]]:
     largest = _NO_TITLE_SIZE * sizes.most_common(1)[0][0] if sizes else 0.0
     for sign in (1, -1):
         for _ in range(_EDGE_LINES):
-            same: dict[tuple[str, int, int], list[PageLine]] = {}
-            for page in pages:
-                outer = max(page, key=lambda line: (sign * line.y, -line.x), default=None)
-                if outer is not None and outer.size <= largest and _is_apart(outer, page):
-                    same.setdefault(_shape(outer), []).append(outer)
+            outer = [(max(p, key=lambda line: (sign * line.y, -line.x)), p) for p in pages if p]
+            apart = (o for o, page in outer if o.size <= largest and _is_apart(o, page))
             running = [
                 line
-                for lines in same.values()
+                for lines in _by_shape(apart).values()
                 if 2 * len(lines) > len(pages) and _are_counted(lines)
                 for line in _without_notice(lines, is_head=sign > 0)
             ]
@@ -346,25 +348,21 @@ def _numbers_all(line: PageLine, pages: int) -> bool:
 
 def _running(edges: Sequence[PageLine], pages: int) -> set[PageLine]:
     """Return the lines among the first (or last) lines of all pages that are heads or numbers."""
-    shapes = Counter(_shape(line) for line in edges)
-    same: dict[tuple[str, int, int], list[PageLine]] = {}
-    for line in edges:
-        same.setdefault(_shape(line), []).append(line)
-    counted = {shape for shape, lines in same.items() if _are_counted(lines)}
+    alike = _by_shape(edges)
     heights = Counter(round(line.y) for line in edges)
-    repeated = Counter(round(line.y) for line in edges if shapes[_shape(line)] > 1)
+    repeated = Counter(round(line.y) for line in edges if len(alike[_shape(line)]) > 1)
     offsets = Counter((offset, round(line.y)) for line in edges for offset in _offsets(line))
     found: set[PageLine] = set()
-    for line in edges:
-        height = round(line.y)
-        is_head = 2 * heights[height] > pages and (
+    for lines in alike.values():
+        height = round(lines[0].y)
+        is_of_heads = 2 * heights[height] > pages and (
             repeated[height] >= _REPEATED_SHARE * heights[height]
         )
-        shape = _shape(line)
-        repeats = 2 * shapes[shape] > pages or (is_head and shapes[shape] > 1)
-        counts = any(2 * offsets[offset, height] > pages for offset in _offsets(line))
-        if (repeats and shape in counted) or counts:
-            found.add(line)
+        repeats = 2 * len(lines) > pages or (is_of_heads and len(lines) > 1)
+        is_running = repeats and _are_counted(lines)
+        for line in lines:
+            if is_running or any(2 * offsets[o, height] > pages for o in _offsets(line)):
+                found.add(line)
     return found
 
 

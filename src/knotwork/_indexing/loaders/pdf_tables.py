@@ -73,7 +73,6 @@ _MIN_BARE_ROWS = 4
 _SIGN = re.compile(
     r"[•·▪◦‣●○■□◆◇►▶➢➤✓–—*\-+]|[(\[（]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)\]）、:]|\[\w{1,12}\]|[①-⑳]"
 )
-_NUMBER = re.compile(r"[-+−±$€£¥(]*\d[\d.,:/%\s-]*\)?")
 _FORMULA = re.compile(r"[=≈≤≥<>∈→⇒]")
 _ENTRY = re.compile(r"[^\W\d_]{2}\S*,?\s\d{1,4}(?:[-–,]\s*\d{1,4})*\Z")
 _COUNT = re.compile(r"\d{1,4}")
@@ -109,10 +108,8 @@ def find_tables(
 
     The words have gaps at ``upright`` lines.
     """
-    for block in _blocks(pieces, drawn):
-        table = _read_table(block, drawn, upright)
-        if table is not None:
-            yield table
+    found = (_read_table(block, drawn, upright) for block in _blocks(pieces, drawn))
+    yield from filter(None, found)
 
 
 def find_rows_of(
@@ -184,7 +181,7 @@ def _cells_at(line: _TextLine, columns: Sequence[Interval]) -> _RowPieces | None
         cells[column].append((number, piece))
         before = column
     first, own = next((cell, own) for cell, own in zip(cells, columns, strict=True) if cell)
-    return cells if are_aligned((first[0][1].left, first[-1][1].right), own) else None
+    return cells if are_aligned(_edges(first), own) else None
 
 
 def _read_table(
@@ -246,9 +243,8 @@ def _joined_header(
         top, named, below = seen[place : place + 3]
         if top.y - named.y > _APART * (named.y - below.y):
             continue
-        if (
-            place and seen[place - 1].y - top.y < _WRAPPED * top.size
-        ):  # names at half the height of a heading
+        if place and seen[place - 1].y - top.y < _WRAPPED * top.size:
+            # Names are at half the height of a heading.
             both = [*seen[place - 1].pieces, *top.pieces]
             top = _TextLine(top.y, top.size, sorted(both, key=lambda item: item[1].left))
         cells = _divide(seen[place + 1 :])
@@ -283,7 +279,7 @@ def _spans(
         if last is None or not is_level or item[1].left - last.right >= COLUMN_GAP * line.size:
             parts.append([])
         parts[-1].append(item)
-    edges = [(part[0][1].left, part[-1][1].right) for part in parts]
+    edges = [_edges(part) for part in parts]
     ends = columns[0][0], columns[-1][1]
     cut = [_between_lines(edge, line, ends, drawn) for edge in edges]
     spans = [_below(edge, columns) for edge in cut]
@@ -343,14 +339,17 @@ def _below(edge: Interval, columns: Sequence[Interval]) -> list[int]:
     return found or [n for n in (after - 1, after) if 0 <= n < len(columns)]
 
 
+def _edges(part: _CellPieces) -> Interval:
+    """Return the left and right edge of words from left to right."""
+    return part[0][1].left, part[-1][1].right
+
+
 def _columns_of(rows: Sequence[_RowPieces]) -> tuple[Interval, ...]:
     """Return the left and right edges of the columns of lines."""
+    columns = ([_edges(cell) for cell in column if cell] for column in zip(*rows, strict=True))
     return tuple(
-        (
-            min((cell[0][1].left for cell in column if cell), default=0.0),
-            max((cell[-1][1].right for cell in column if cell), default=0.0),
-        )
-        for column in zip(*rows, strict=True)
+        (min(left for left, _ in held), max(right for _, right in held)) if held else (0.0, 0.0)
+        for held in columns
     )
 
 
@@ -419,18 +418,18 @@ def _is_numbered(rows: Sequence[Sequence[str]], *, is_ruled: bool) -> bool:
     """
     first = [row[0] for row in rows if row[0]]
     last = [row[-1] for row in rows if row[-1]]
-    signs = sum(_SIGN.fullmatch(cell) is not None for cell in first)
-    if len(rows[0]) == 2 and 2 * signs > len(first):
+    if len(rows[0]) == 2 and _are_most(_SIGN, first):
         return True
     counted = [int(cell) for cell in first if _COUNT.fullmatch(cell)]
     if len(counted) == len(first) and all(a + 1 == b for a, b in pairwise(counted)):
         return len(counted) > 1 and not (is_ruled and len(rows[0]) > 2)
     pages = [int(cell) for cell in last if _COUNT.fullmatch(cell)]
-    return (
-        len(pages) == len(last)
-        and all(a <= b for a, b in pairwise(pages))
-        and (2 * sum(_SECTION.fullmatch(cell) is not None for cell in first) > len(first))
-    )
+    in_order = len(pages) == len(last) and all(a <= b for a, b in pairwise(pages))
+    return in_order and _are_most(_SECTION, first)
+
+
+def _are_most(form: re.Pattern[str], cells: Sequence[str]) -> bool:
+    return 2 * sum(form.fullmatch(cell) is not None for cell in cells) > len(cells)
 
 
 def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
@@ -439,13 +438,11 @@ def _has_figures(rows: Sequence[Sequence[str]]) -> bool:
     At least one column must not look like entries with page numbers, as all columns of an index do.
     """
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
-    figures = [sum(any(map(str.isdigit, cell)) for cell in column) for column in columns]
-    entries = [sum(_ENTRY.search(cell) is not None for cell in column) for column in columns]
     formulas = sum(_FORMULA.match(cell) is not None for column in columns for cell in column)
     return (
         len(columns) > 2
-        and any(2 * count >= len(column) for count, column in zip(figures, columns, strict=True))
-        and any(2 * count < len(column) for count, column in zip(entries, columns, strict=True))
+        and any(2 * sum(any(map(str.isdigit, c)) for c in held) >= len(held) for held in columns)
+        and any(2 * sum(bool(_ENTRY.search(c)) for c in held) < len(held) for held in columns)
         and 2 * formulas < len(rows)
     )
 
@@ -516,10 +513,8 @@ def _levels(block: Sequence[_TextLine], drawn: Sequence[RulingLine]) -> list[flo
             if not heights or heights[-1][0] - rule.place > _THICK:
                 heights.append((rule.place, []))
             heights[-1][1].append((max(left, rule.start), min(right, rule.end)))
-    widths = (
-        (y, sum(end - start for start, end in merge_intervals(parts, apart=_THICK)))
-        for y, parts in heights
-    )
+    joined = ((y, merge_intervals(parts, apart=_THICK)) for y, parts in heights)
+    widths = ((y, sum(end - start for start, end in parts)) for y, parts in joined)
     return [y for y, width in widths if width >= _COVERED * (right - left)]
 
 
@@ -663,7 +658,8 @@ def _covered_by(lines: Sequence[_TextLine]) -> list[Interval]:
 
 def _sides(line: _TextLine, gutter: Interval) -> bool:
     """Return True if a line has text on both sides of a gutter."""
-    return line.pieces[0][1].left < sum(gutter) / 2 < line.pieces[-1][1].right
+    left, right = _edges(line.pieces)
+    return left < sum(gutter) / 2 < right
 
 
 def _without_edges(block: list[_TextLine], levels: Sequence[float]) -> list[_TextLine]:

@@ -23,17 +23,14 @@ _CHARACTERS = {
 }  # fmt: skip
 _SYMBOLS = {"~": "\u00a0", "_": "-", "\\": "\\", "{": "{", "}": "}"}
 _ENDS = frozenset({"par", "page", "sect", "row", "cell"})
-_UNSEEN = frozenset(
-    {
-        *("colortbl", "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr"),
-        *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb"),
-        *("filetbl", "listtable", "revtbl", "objdata", "nonesttables", "nonshppict"),
-    }
-)
+_UNSEEN = {
+    *("colortbl", "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr"),
+    *("footerf", "themedata", "datastore", "xe", "tc", "rxe", "pntxta", "pntxtb"),
+    *("filetbl", "listtable", "revtbl", "objdata", "nonesttables", "nonshppict"),
+}
 """Groups without text of the document."""
-_NAMED = frozenset(
-    {"fonttbl", "stylesheet", "title", "author", "subject", "keywords", "info", "pict"}
-)
+_INFORMATION = ("title", "author", "subject", "keywords")
+_NAMED = {*_INFORMATION, "fonttbl", "stylesheet", "info", "pict"}
 _CODE_PAGES = {
     77: "mac-roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5hkscs", 161: "cp1253",
     162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
@@ -41,10 +38,8 @@ _CODE_PAGES = {
 }  # fmt: skip
 """Encodings by the character set of a font."""
 _HEADING = re.compile(r"(?:heading|überschrift|titre|标题)\s*([1-9])", re.IGNORECASE)
-
-
 _CHINESE = 936
-"""The level of text that is no heading."""
+"""The code page of Windows for Chinese."""
 _TEXTS = ("body", "footnote", "mark")
 _PLACES = {"footnote": "footnote", "listtext": "mark", "pntext": "mark"}
 _OF_GROUP = {"b": "bold", "uc": "skipped"}
@@ -141,8 +136,7 @@ class _Reader:
         self._rows += filter(None, [self._row])
         self._row = []
         self._end("par")
-        names = ("title", "author", "subject", "keywords")
-        return {name: self._take(name)[0] for name in names if name in self._held}
+        return {name: self._take(name)[0] for name in _INFORMATION if name in self._held}
 
     def _add_bytes(self, data: bytes) -> None:
         """Hold bytes until the next control word, without those that stand for a number."""
@@ -265,20 +259,18 @@ class _Reader:
         mark = self._take("mark")[0].strip()
         text, runs = self._take("body")
         paragraph = self._paragraph
-        level = (
-            paragraph.outline + 1
-            if 0 <= paragraph.outline < 9
-            else self._levels.get(paragraph.style, 0)
-        )
-        if level and text.strip():
+        level = paragraph.outline + 1
+        if not 0 < level < 10:
+            level = self._levels.get(paragraph.style, 0)
+        if not text.strip():
+            self._writer.paragraph(text)
+        elif level:
             self._writer.heading(level, f"{mark} {text}")
-        elif mark and text.strip():
-            is_number = re.search(r"\d|\w\W", mark) is not None
-            self._writer.item(
-                text.strip(), level=paragraph.level, mark=mark if is_number else BULLET
-            )
+        elif mark:
+            shown = mark if re.search(r"\d|\w\W", mark) else BULLET
+            self._writer.item(text.strip(), level=paragraph.level, mark=shown)
         else:
-            self._writer.paragraph(text, term=run_in_term(runs) if text.strip() else "")
+            self._writer.paragraph(text, term=run_in_term(runs))
         self._add_notes()
 
     def _end_table(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.names import normal_form, without_suffix
 from knotwork._transform.rules.chinese_sentences import PERSON_TITLES, SURNAMES, TRANSLITERATING
 from knotwork._transform.rules.lexicon import HONORIFICS, JOINERS, PARTICLES, given_names
@@ -123,7 +123,6 @@ HAN_LANGUAGES = frozenset(
 """Languages that introduce a name and are not named by it: 英文简称CNTV."""
 
 
-_HAN = re.compile(f"[{HAN_AND_KANA}]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9&.-]{1,9}s?")
 _BLANKS = re.compile(r"[\s,/_]+|(?<=\w\w)-+")
@@ -178,7 +177,7 @@ def read_name(name: str) -> NameShape:
     """Parse a name as it is written."""
     bare = without_suffix(name)
     form = normal_form(bare)
-    if _HAN.search(form):
+    if HAN_OR_KANA.search(form):
         return _read_han(form)
     given, comma, rest = bare.partition(",")
     inverted = bool(comma) and len(given.split()) == 1 and 1 <= len(rest.split()) <= 2

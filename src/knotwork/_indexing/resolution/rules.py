@@ -26,7 +26,7 @@ from knotwork._indexing.resolution.name_shapes import (
     given_agree,
     is_plural,
 )
-from knotwork._text.chinese import HAN, segment
+from knotwork._text.chinese import HAN, HAN_CHARACTER, segment
 from knotwork._transform.rules.entity_names import is_short_for
 from knotwork._transform.rules.lexicon import JOINERS
 from knotwork.records import Span, Verdict
@@ -396,7 +396,6 @@ _CUT_OFF = re.compile(
     rf"|[{HAN}]$"
 )
 """Text before a name that is only the end of a longer one."""
-_GOES_ON = re.compile(f"[{HAN}]")
 
 
 def is_explained(pair: PairView, short: EntityProfile, full: EntityProfile) -> bool:
@@ -429,7 +428,7 @@ def is_other_name(pair: PairView) -> bool:
 def _is_cut_off(text: str, found: Span) -> bool:
     """Return True if the names of a statement are parts of longer names."""
     before = _CUT_OFF.search(text, max(0, found.start - 40), found.start)
-    return before is not None or _GOES_ON.match(text, found.end) is not None
+    return before is not None or HAN_CHARACTER.match(text, found.end) is not None
 
 
 def _texts(pair: PairView) -> Iterator[str]:

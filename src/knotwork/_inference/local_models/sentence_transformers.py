@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import logging
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,6 @@ from knotwork._inference.local_models.tokenization import Tokens
 from knotwork._inference.local_models.transformer import available_cores, first_line
 from knotwork.errors import MissingExtra, ModelError
 
-_log = logging.getLogger("knotwork.inference")
 _DEFAULT_MAX_TOKENS = 512
 _SAME_COSINE = 0.9999
 _SAMPLE_BYTES = 1 << 16

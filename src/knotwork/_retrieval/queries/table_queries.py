@@ -16,28 +16,23 @@ from knotwork._retrieval.queries.schema_linker import split_name
 from knotwork._stores.table_file import TableShape
 from knotwork.records import Span
 
-_OPERATIONS = (
-    (
-        re.compile(
-            r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
-            r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))(?:个|条|名|人|位|行|笔|种|家|份|项|部|件)?"
-            r"|数量|个数|条数",
-            re.IGNORECASE,
-        ),
-        Returned.COUNT,
+_OPERATIONS = {
+    Returned.COUNT: re.compile(
+        r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
+        r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))[个条名人位行笔种家份项部件]?"
+        r"|数量|个数|条数",
+        re.IGNORECASE,
     ),
-    (re.compile(r"\b(?:average|mean|avg)\b|平均(?:值|数)?", re.IGNORECASE), Returned.AVERAGE),
-    (
-        re.compile(
-            r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
-            r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?"
-            r"|总(?:和|计|共|额|数)?|合计|一共|之和",
-            re.IGNORECASE,
-        ),
-        Returned.SUM,
+    Returned.AVERAGE: re.compile(r"\b(?:average|mean|avg)\b|平均[值数]?", re.IGNORECASE),
+    Returned.SUM: re.compile(
+        r"\b(?:in )?total\b|\bsum(?: of)?\b|\boverall\b|\bcombined\b|\baltogether\b"
+        r"|\bhow much .{0,80}\b(?:spent|spend)\b|花了多少钱?|总[和计共额数]?|合计|一共|之和",
+        re.IGNORECASE,
     ),
-)
+}
 """In order of precedence: "the total number" is a count, not a sum."""
+_MOST_ZH = "最[高大多长]|(?<=第[二三四五2-5])[高大多长]"
+_LEAST_ZH = "最[低小少短]|(?<=第[二三四五2-5])[低小少短]"
 _SUPERLATIVES = tuple(
     (re.compile(rf"\b(?:{words})\b|{chinese}", re.IGNORECASE), dimension, descending)
     for words, chinese, dimension, descending in (
@@ -54,46 +49,28 @@ _SUPERLATIVES = tuple(
         ("tallest", "(?!)", "height", True),
         ("longest", "(?!)", "length", True),
         ("shortest", "(?!)", "length", False),
-        (
-            "highest|largest|biggest|greatest|maximum|max|most|top",
-            "最[高大多长]|(?<=第[二三四五2-5])[高大多长]",
-            "size",
-            True,
-        ),
-        (
-            "lowest|smallest|least|minimum|min|fewest",
-            "最[低小少短]|(?<=第[二三四五2-5])[低小少短]",
-            "size",
-            False,
-        ),
+        ("highest|largest|biggest|greatest|maximum|max|most|top", _MOST_ZH, "size", True),
+        ("lowest|smallest|least|minimum|min|fewest", _LEAST_ZH, "size", False),
     )
 )
-YEAR_WORDS = (
-    *("year", "built", "founded", "established", "settled", "published", "bought", "purchased"),
-    *("acquired", "installed", "opened", "closed", "joined", "hired", "born", "died", "年份", "年"),
-)
-MONEY_WORDS = ("amount", "price", "cost", "salary", "wage", "pay", "金额", "费用", "月薪", "工资")
-DIMENSION_WORDS = {
-    "price": ("price", "cost", "价格", "单价", "售价"),
-    "time": ("date", "day", "time", "日期", "时间", *YEAR_WORDS),
-    "money": MONEY_WORDS,
-    "age": ("age", "年龄"),
-    "score": (
-        "rating",
-        "score",
-        "grade",
-        "mark",
-        "marks",
-        "points",
-        "评分",
-        "分数",
-        "成绩",
-        "平均分",
-    ),
-    "weight": ("weight", "重量", "体重"),
-    "height": ("height", "身高"),
-    "depth": ("depth", "深度"),
-    "length": ("length", "duration", "distance"),
+_YEAR_WORDS = """
+    year built founded established settled published bought purchased acquired installed opened
+    closed joined hired born died 年份 年
+"""
+_DIMENSION_WORDS = {
+    dimension: frozenset(words.split())
+    for dimension, words in {
+        "price": "price cost 价格 单价 售价",
+        "year": _YEAR_WORDS,
+        "time": f"date day time 日期 时间 {_YEAR_WORDS}",
+        "money": "amount price cost salary wage pay 金额 费用 月薪 工资",
+        "age": "age 年龄",
+        "score": "rating score grade mark marks points 评分 分数 成绩 平均分",
+        "weight": "weight 重量 体重",
+        "height": "height 身高",
+        "depth": "depth 深度",
+        "length": "length duration distance",
+    }.items()
 }
 MEASURE_VERBS = {"price": "cost", "weight": "weigh"}
 """Verbs that mean a column of such numbers."""
@@ -114,17 +91,16 @@ _MONEY = re.compile(
     r"\bhow much .{0,80}\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
 )
 _PEOPLE = re.compile(r"\bhow many (?:people|persons)\b|(?:多少|几)[个名位]?人", re.IGNORECASE)
-_COMPARATIVES = tuple(
-    (re.compile(words, re.IGNORECASE), dimension)
-    for words, dimension in (
-        (r"longer|shorter", "length"),
-        (r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", "age"),
-        (r"heavier|lighter", "weight"),
-        (r"taller", "height"),
-        (r"deeper|shallower", "depth"),
-        (r"cheaper", "price"),
-    )
-)
+_COMPARATIVES = {
+    "length": re.compile(r"longer|shorter", re.IGNORECASE),
+    "age": re.compile(
+        r"older|younger|岁|\b(?:are|is) (?:over|under|above|below) \d", re.IGNORECASE
+    ),
+    "weight": re.compile(r"heavier|lighter", re.IGNORECASE),
+    "height": re.compile(r"taller", re.IGNORECASE),
+    "depth": re.compile(r"deeper|shallower", re.IGNORECASE),
+    "price": re.compile(r"cheaper", re.IGNORECASE),
+}
 _NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight"], 2)
 }
@@ -170,9 +146,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The end of a scale that is asked for; ``dimension`` is "size" or a key of
-    `DIMENSION_WORDS`.
-    """
+    """The end of a scale that is asked for; ``dimension`` is "size" or that of a column."""
 
     dimension: str
     descending: bool
@@ -201,11 +175,6 @@ class TableWording:
     is_clear: bool
     covered: tuple[Span, ...]
 
-    @property
-    def asks_age(self) -> bool:
-        """True for "oldest" and "youngest"."""
-        return self.extreme is not None and self.extreme.dimension == "age"
-
 
 def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
     """Return what a question asks to compute; ``names`` are names of columns, not such words."""
@@ -216,7 +185,7 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
     def is_free(span: Span) -> bool:
         return not any(name.overlaps(span) for name in names)
 
-    for pattern, returned in _OPERATIONS:
+    for returned, pattern in _OPERATIONS.items():
         for match in pattern.finditer(text):
             if is_free(span := Span(*match.span())):
                 covered.append(span)
@@ -263,7 +232,7 @@ def is_measured(column: str, comparison: str) -> bool:
     """Return True for a column that a comparison means without its name, as "older than 30"."""
     return any(
         words.search(comparison) and measures(column, "", dimension)
-        for words, dimension in _COMPARATIVES
+        for dimension, words in _COMPARATIVES.items()
     )
 
 
@@ -279,10 +248,10 @@ def is_key(column: str) -> bool:
 
 def people_in(text: str, table: TableShape) -> list[Span]:
     """Return the words for people in a question, if a table has people by name."""
-    persons = [split_name(name).split() for name in _person(table)]
-    if not persons or not all(_NAMES.intersection(words) for words in persons):
-        return []
-    return [Span(*found.span()) for found in _PERSONS.finditer(text)]
+    columns = _person(table)
+    has_names = all(_NAMES.intersection(split_name(name).split()) for name in columns)
+    found = _PERSONS.finditer(text) if columns and has_names else ()
+    return [Span(*match.span()) for match in found]
 
 
 def is_grouping(text: str, span: Span) -> bool:
@@ -301,8 +270,7 @@ def unaccounted(text: str, covered: Iterable[Span]) -> list[str]:
     characters = list(text)
     for span in covered:
         characters[span.start : span.end] = " " * (span.end - span.start)
-    left = "".join(characters)
-    left = _HAN.sub(lambda match: _STRUCTURE_ZH.sub(" ", match[0]), left)
+    left = _HAN.sub(lambda match: _STRUCTURE_ZH.sub(" ", match[0]), "".join(characters))
     words = (word.lower().removesuffix("'s") for word in _WORD.findall(left))
     return [word for word in words if word not in _STRUCTURE]
 
@@ -407,11 +375,8 @@ def _aggregate(reading: TableReading) -> TableQuery | None:
     if operation is Returned.COUNT:
         return _count(reading, numeric, others)
     if operation is Returned.SUM and not numeric and reading.wording.asks_money:
-        numeric = [
-            name
-            for name, kind in query.table.columns
-            if kind in NUMERIC and measures(name, kind, "money")
-        ]
+        columns = query.table.columns
+        numeric = [n for n, kind in columns if kind in NUMERIC and measures(n, kind, "money")]
     if operation is None or len(numeric) != 1 or not set(others) <= set(reading.names_rows):
         return None
     return replace(query, returned=operation, columns=(numeric[0],))
@@ -471,18 +436,13 @@ def _best_row(reading: TableReading, order: str) -> TableQuery | None:
     if wording.limit > 1:
         return None
     if wording.asks_who:
-        person = _person(query.table)
-        columns = (*person, order)
-        return (
-            replace(query, returned=Returned.VALUE, columns=columns, order=order)
-            if person
-            else None
-        )
-    if wording.rank > 1:
+        columns = (*_person(query.table), order)
+        asked = replace(query, returned=Returned.VALUE, columns=columns, order=order)
+        return asked if len(columns) > 1 else None
+    if wording.rank > 1 or all(column.name != order for column in reading.columns):
         return None
     end = Returned.MAXIMUM if query.descending else Returned.MINIMUM
-    is_named = any(column.name == order for column in reading.columns)
-    return replace(query, returned=end, columns=(order,), limit=0) if is_named else None
+    return replace(query, returned=end, columns=(order,), limit=0)
 
 
 def _best_group(reading: TableReading, answers: Sequence[str]) -> TableQuery | None:
@@ -504,23 +464,25 @@ def _ordered_by(reading: TableReading, dimension: str) -> str | None:
     kinds = ("date", *NUMERIC) if dimension == "time" else NUMERIC
     named = reading.of_kinds(*kinds)
     if dimension != "size":
-        persons = reading.wording.asks_who and reading.wording.asks_age
-        fitting = [
-            name
-            for name, kind in reading.query.table.columns
-            if kind in kinds
-            and measures(name, kind, dimension)
+        columns = reading.query.table.columns
+        fitting = [n for n, kind in columns if kind in kinds and measures(n, kind, dimension)]
+        extreme = reading.wording.extreme
+        if (
+            dimension == "time"
+            and reading.wording.asks_who
+            and extreme
+            and extreme.dimension == "age"
+        ):
             # The oldest person is not the one who came first.
-            and (dimension != "time" or not persons or _BORN.search(name))
-        ]
+            fitting = [name for name in fitting if _BORN.search(name)]
         named = [name for name in named if name in fitting] or fitting
     return named[0] if len(named) == 1 else None
 
 
 def measures(name: str, kind: str, dimension: str) -> bool:
-    words = DIMENSION_WORDS[dimension]
+    """Return True for a column with amounts of a dimension."""
     is_date = dimension == "time" and kind == "date"
-    return is_date or name in words or not set(words).isdisjoint(split_name(name).split())
+    return is_date or not _DIMENSION_WORDS[dimension].isdisjoint([name, *split_name(name).split()])
 
 
 def _ask_values(reading: TableReading) -> TableQuery | None:
@@ -545,9 +507,8 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
 
 def _person(table: TableShape) -> tuple[str, ...]:
     """Return the only column that names persons, or those of the parts of their names."""
-    words = {
-        name: {name, *split_name(name).split()} for name, kind in table.columns if kind == "text"
-    }
-    found = tuple(name for name, held in words.items() if not held.isdisjoint(_PERSON))
-    are_parts = all(not words[name].isdisjoint(_NAME_PARTS) for name in found)
-    return found if len(found) == 1 or are_parts else ()
+    texts = (name for name, kind in table.columns if kind == "text")
+    words = {name: {name, *split_name(name).split()} for name in texts}
+    found = {name: held for name, held in words.items() if held & _PERSON}
+    are_parts = all(held & _NAME_PARTS for held in found.values())
+    return tuple(found) if len(found) == 1 or are_parts else ()

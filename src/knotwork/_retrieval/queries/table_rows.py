@@ -22,7 +22,6 @@ from knotwork._retrieval.queries.sql_target import compare_column, quote_column
 from knotwork._retrieval.queries.table_queries import (
     MEASURE_VERBS,
     NUMERIC,
-    YEAR_WORDS,
     ColumnValues,
     NamedColumn,
     TableQuery,
@@ -113,7 +112,7 @@ def plan_queries(
     them. "The average rating" is first a column of that name, and then the mean of the column.
     """
     for keeps_names in (True, False):
-        plans: list[tuple[bool, TableQuery]] = []
+        named, others = list[TableQuery](), list[TableQuery]()
         for table in tables:
             values = _values_in(table, forms, found)
             reader = _TableReader(text, table, values, keeps_names=keeps_names)
@@ -121,11 +120,9 @@ def plan_queries(
                 reading = reader.read()
             except QueryRefused:
                 continue
-            query = choose_query(reading) if reading is not None else None
-            if reading is not None and query is not None:
-                plans.append((reading.names_table, query))
-        chosen = [plan for names_table, plan in plans if names_table] or [plan for _, plan in plans]
-        if len(chosen) == 1:
+            if reading is not None and (query := choose_query(reading)) is not None:
+                (named if reading.names_table else others).append(query)
+        if len(chosen := named or others) == 1:
             yield chosen[0]
 
 
@@ -138,7 +135,7 @@ def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> li
                 by_span.setdefault(forms[form], {}).setdefault(column, {})[value] = None
     kept: list[_Value] = []
     for span in sorted(by_span, key=lambda s: (s.start - s.end, s.start)):
-        if not any(span.overlaps(other.span) for other in kept):
+        if not _overlap(span, (other.span for other in kept)):
             columns = {column: tuple(values) for column, values in by_span[span].items()}
             kept.append(_Value(span, columns))
     return sorted(kept, key=lambda value: value.span)
@@ -171,9 +168,7 @@ class _TableReader:
             amount
             for amount in asked.amounts
             if amount.number is not None
-            and not any(
-                amount.span.overlaps(o) for o in (*compared, *names, *self._wording.covered)
-            )
+            and not _overlap(amount.span, [*compared, *names, *self._wording.covered])
         ]
         self._values = [value for value in values if self._may_be_meant(value, names)]
         taken = [*compared, *(v.span for v in self._values)]
@@ -215,20 +210,16 @@ class _TableReader:
         conditions = (*compared, *self._equal_numbers())
         texts += tuple(self._match_missing())
         require_no_negation(self._text, self._covered)
-        used |= {condition.property for condition in conditions}
-        self._require_currencies(used)
+        self._require_currencies(used | {condition.property for condition in conditions})
         if unaccounted(self._text, self._covered):
             return None
-        groups = [
-            column
-            for column in self._free
-            if column.kind not in NUMERIC and is_grouping(self._text, column.span)
-        ]
+        texts_or_days = (column for column in self._free if column.kind not in NUMERIC)
+        groups = [column for column in texts_or_days if is_grouping(self._text, column.span)]
         if len(groups) > 1:
             return None
         group = groups[0].name if groups else ""
         rest = tuple(column for column in self._free if column not in groups)
-        rows = [c.name for c in rest if any(c.span.overlaps(span) for span in self._tables)]
+        rows = [column.name for column in rest if _overlap(column.span, self._tables)]
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
         # "How many sloops" and "which sloops" are about the rows with that value.
@@ -241,9 +232,7 @@ class _TableReader:
         """Return True if a part of the question can mean a value, and none of the ``names``."""
         taken = [*self._wording.covered, *names, *(c.span for c in self._comparisons)]
         surface = self._text[value.span.start : value.span.end]
-        return surface.lower() not in STOP_NAMES and not any(
-            value.span.overlaps(span) for span in taken
-        )
+        return surface.lower() not in STOP_NAMES and not _overlap(value.span, taken)
 
     def _compare(self) -> Iterator[PropertyCondition]:
         """Yield conditions for all comparisons. Raises QueryRefused for one without a column."""
@@ -305,9 +294,8 @@ class _TableReader:
             denied = _NOT_IN.search(self._text[: value.span.start])
             if denied:
                 self._covered.append(Span(*denied.span()))
-            by_column.setdefault((name, bool(denied)), {}).update(
-                dict.fromkeys(value.columns[name])
-            )
+            held = by_column.setdefault((name, bool(denied)), {})
+            held.update(dict.fromkeys(value.columns[name]))
         for (name, differs), values in by_column.items():
             yield ColumnValues(name, tuple(values), differs)
 
@@ -355,9 +343,9 @@ class _TableReader:
     def _require_currencies(self, columns: Iterable[str]) -> None:
         """Raise QueryRefused for a question in another currency than the header of a column."""
         asked = _currencies_in(self._text)
-        for column in columns:
+        for column in columns if asked else ():
             held = _currencies_in(self._label(column))
-            if asked and not asked & held and (held or _BRACKETS.search(self._label(column))):
+            if not asked & held and (held or _BRACKETS.search(self._label(column))):
                 raise QueryRefused(f"The column “{column}” is in another currency.")
 
     def _label(self, column: str) -> str:
@@ -405,9 +393,8 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
     """Return the best of overlapping columns; equally good ones are left out."""
     kept: list[NamedColumn] = []
     # "Sold" and "units" mean the units sold rather than the unit price.
-    named = {(m.name, m.span): m.score for m in mentions}
-    total: dict[str, float] = defaultdict(float)
-    for (name, _), score in named.items():
+    total: defaultdict[str, float] = defaultdict(float)
+    for (name, _), score in {(m.name, m.span): m.score for m in mentions}.items():
         total[name] += score
     order = sorted(mentions, key=lambda m: (-m.score, m.span.start - m.span.end, m.span.start))
     for mention in order:
@@ -418,14 +405,13 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
             and other.span == mention.span
             for other in order
         )
-        if not is_rival and not any(mention.span.overlaps(other.span) for other in kept):
+        if not is_rival and not _overlap(mention.span, (other.span for other in kept)):
             kept.append(mention)
     return sorted(kept, key=lambda column: column.span)
 
 
 def _holds_times(name: str, kind: str) -> bool:
-    is_year = not set(split_name(name).split()).isdisjoint(YEAR_WORDS)
-    return kind == "date" or (kind == "integer" and is_year)
+    return kind == "date" or (kind == "integer" and measures(name, kind, "year"))
 
 
 CONFIDENCE = 0.9
@@ -448,9 +434,7 @@ class TableRows:
         self._tables = tables_of(store)
 
     def add_rows(self, evidence: Evidence, question: str) -> Evidence:
-        """Return the evidence with the rows that answer a question, or unchanged if no table
-        does.
-        """
+        """Return the evidence with the rows that answer a question, unchanged without any."""
         result = self.ask(question)
         if result is None:
             return evidence
@@ -485,12 +469,8 @@ class TableRows:
     def _current(self, shapes: Sequence[TableShape]) -> list[TableShape]:
         """Return the tables of files, and those of documents in their indexed revision."""
         known = self._store.ledger.get([shape.document for shape in shapes if shape.document])
-        return [
-            shape
-            for shape in shapes
-            if not shape.document
-            or (shape.document in known and known[shape.document].revision == shape.revision)
-        ]
+        current = {uri: entry.revision for uri, entry in known.items()}
+        return [s for s in shapes if not s.document or current.get(s.document) == s.revision]
 
     def _run(self, query: TableQuery, tables: TableFile) -> QueryResult | None:
         text, parameters = write_query(query)
@@ -525,8 +505,8 @@ def write_query(query: TableQuery) -> tuple[str, Parameters]:
     head, where, parameters = _where(query)
     table, selected = quote_column(query.table.name), _selected(query)
     if not query.group:
-        lines = [*head, f"SELECT {selected}", f"FROM {table}", *where, *_endings(query)]
-        return "\n".join(lines), parameters
+        lines = [*head, f"SELECT {selected}", f"FROM {table}", *where, _order(query)]
+        return "\n".join(filter(None, lines)), parameters
     group = quote_column(query.group)
     lines = [f"SELECT {selected}", f"FROM {table}", *where, f"GROUP BY {group}"]
     if query.limit:
@@ -557,9 +537,7 @@ def write_sources(query: TableQuery, result: QueryResult) -> tuple[str, Paramete
         condition = f"{quote_column(query.columns[0])} = $end"
     if condition:
         where = [*where, f"{'AND' if where else 'WHERE'} {condition}"]
-    order = ""
-    if query.order:
-        order = f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid"
+    order = _order(query) if query.order else ""
     rows = f"FROM {table} {' '.join(where)}"
     first = f"SELECT rowid {rows} {order} LIMIT {CITED_ROWS}"
     statement = (
@@ -599,11 +577,12 @@ def _where(query: TableQuery) -> tuple[list[str], list[str], Parameters]:
         names = [f"p{len(parameters) + number}" for number in range(len(item.values))]
         parameters |= dict(zip(names, item.values, strict=True))
         listed = ", ".join(f"${name}" for name in names)
-        equal, among = ("<>", "NOT IN") if item.differs else ("=", "IN")
         if not names:
-            conditions.append(f"{quote_column(item.column)} IS {'NOT ' * item.differs}NULL")
-            continue
-        test = f"{equal} {listed}" if len(names) == 1 else f"{among} ({listed})"
+            test = f"IS {'NOT ' * item.differs}NULL"
+        elif len(names) == 1:
+            test = f"{'<>' if item.differs else '='} {listed}"
+        else:
+            test = f"{'NOT ' * item.differs}IN ({listed})"
         conditions.append(f"{quote_column(item.column)} {test}")
     conditions += [
         compare_column(quote_column(condition.property), condition, parameters)
@@ -627,13 +606,13 @@ def _end_of(query: TableQuery, column: str) -> str:
     return ending if query.rank == 1 else f"GROUP BY {column} {ending} OFFSET {query.rank - 1}"
 
 
-def _endings(query: TableQuery) -> list[str]:
+def _order(query: TableQuery) -> str:
+    """Return the ending that sorts single rows."""
     if query.order:
-        return [f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid"]
+        return f"ORDER BY {quote_column(query.order)} {_direction(query)}, rowid"
     if query.returned is Returned.VALUE:
-        columns = ", ".join(map(quote_column, query.columns))
-        return [f"GROUP BY {columns} ORDER BY min(rowid)"]
-    return ["ORDER BY rowid"] if query.returned is Returned.THING else []
+        return f"GROUP BY {', '.join(map(quote_column, query.columns))} ORDER BY min(rowid)"
+    return "ORDER BY rowid" if query.returned is Returned.THING else ""
 
 
 def _direction(query: TableQuery) -> str:
@@ -644,8 +623,7 @@ def _forms_of(question: str) -> dict[str, Span]:
     """Return forms under which values in the question may be stored, with their spans."""
     forms = dict(name_candidates(question, max_words=_LONGEST_VALUE))
     for span in list(forms.values()):
-        stems = " ".join(terms(question[span.start : span.end]))
-        if stems:
+        if stems := " ".join(terms(question[span.start : span.end])):
             forms.setdefault(f"stems {stems}", span)
     return forms
 
@@ -657,12 +635,9 @@ def _find_chunks(
     found: dict[str, tuple[Chunk, list[Span]]] = {}
     document_of = {source.document: Document(source.document, "").id for source in sources}
     held = store.documents.chunk_ids_of(document_of.values())
-    for source in sources:
-        if source.span.end <= source.span.start:
-            continue
+    for source in (source for source in sources if source.span.start < source.span.end):
         ids = held.get(document_of[source.document], [])
-        chunk = _chunk_at(store, ids, source.span.start)
-        if chunk is not None:
+        if chunk := _chunk_at(store, ids, source.span.start):
             found.setdefault(chunk.id, (chunk, []))[1].append(source.span)
     return [(chunk, tuple(spans)) for chunk, spans in found.values()]
 

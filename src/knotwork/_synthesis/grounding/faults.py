@@ -22,7 +22,6 @@ from knotwork._synthesis.grounding.placement import Compared, judge_placement
 from knotwork._synthesis.grounding.polarity import denials_of, judge_polarity
 from knotwork._synthesis.grounding.source_places import SourcePlaces
 from knotwork._synthesis.grounding.texts import (
-    HAN_CHARACTER,
     LARGEST_COUNT,
     NAME,
     ReadText,
@@ -34,7 +33,7 @@ from knotwork._synthesis.grounding.texts import (
     states_number,
     word_behind,
 )
-from knotwork._text.chinese import simplify
+from knotwork._text.chinese import HAN_CHARACTER, simplify
 from knotwork._text.dates import MONTHS
 from knotwork._text.numbers import Number
 

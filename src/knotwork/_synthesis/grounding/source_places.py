@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from knotwork._retrieval.paths.boosted_trees import Trees, parse_trees
 from knotwork._retrieval.paths.path_question import base_form, read_lexicon
 from knotwork._synthesis.grounding.texts import (
-    HAN_CHARACTER,
     NAME,
     Mention,
     ReadText,
     Word,
     states_number,
 )
-from knotwork._text.chinese import simplify
+from knotwork._text.chinese import HAN_CHARACTER, simplify
 from knotwork.errors import ConfigError
 
 ALIKE = 0.7

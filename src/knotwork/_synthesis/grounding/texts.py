@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN, segment, simplify
+from knotwork._text.chinese import HAN, HAN_CHARACTER, segment, simplify
 from knotwork._text.dates import MONTHS
 from knotwork._text.numbers import Number, find_numbers, is_unit
 from knotwork._text.terms import STOP_WORDS, terms
@@ -58,7 +58,6 @@ class ReadText:
     is_chinese: bool
 
 
-HAN_CHARACTER = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}](?:[^\W{HAN}]|[-.'’/:+#@](?=[^\W{HAN}]))*")
 _LETTERS = re.compile(rf"[^\W\d_{HAN}]+")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_subject
 from knotwork._transform.rules.lexicon import (
@@ -301,7 +301,6 @@ _NUMBERED_TITLE = re.compile(
     r"[\W_]*\d*[\W_]*",
     re.IGNORECASE,
 )
-_HAN_OR_KANA = re.compile(f"[{HAN_AND_KANA}]")
 _GENERIC_TITLES = (
     "introduction|intro|overview|background|summary|abstract|conclusion|conclusions|discussion|"
     "results|methods|method|references|bibliography|further reading|external links|see also|"
@@ -352,7 +351,7 @@ def read_title(raw: str, *, longest_words: int, heading: bool = False) -> Title 
         return None
     form = normal_form(text)
     words = text.split()
-    han = len(_HAN_OR_KANA.findall(text))
+    han = len(HAN_OR_KANA.findall(text))
     number = form.isdigit() and (heading or len(form) < 3)
     if form in _GENERIC_FORMS or len(form) < 2 or number or not any(c.isalnum() for c in form):
         return None

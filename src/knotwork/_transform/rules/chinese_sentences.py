@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN, HanWord, segment, simplify
+from knotwork._text.chinese import HAN_CHARACTER, HanWord, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._transform.rules.english_names import YEAR
 from knotwork._transform.rules.lexicon import Occurrence, common_words
@@ -85,7 +85,6 @@ _LATIN = re.compile(
     r"|(?<![<\w])[A-Za-z][\w.+#&/-]*(?:\s[A-Z0-9][\w.+#&/-]*)*|(?<![\w])\d+[A-Z][\w+-]*",
     re.ASCII,
 )
-_HAN = re.compile(f"[{HAN}]")
 _SUBJECT_END = re.compile(r"[是为為，,（(：:；。、]|(?:一)?[种種]")
 _HAN_SHARE = 0.3
 _LONG_SURNAMES = frozenset({"欧阳", "司马", "诸葛", "上官", "司徒", "夏侯", "皇甫", "东方"})
@@ -122,7 +121,7 @@ def is_chinese(text: str) -> bool:
     """Return True if a sentence has enough Han characters, about a third, to be read as Chinese."""
     if text.isascii():
         return False
-    return len(_HAN.findall(text)) >= _HAN_SHARE * sum(not c.isspace() for c in text)
+    return len(HAN_CHARACTER.findall(text)) >= _HAN_SHARE * sum(not c.isspace() for c in text)
 
 
 def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurrence]]:
@@ -208,7 +207,7 @@ def _marked(text: str) -> Iterator[Occurrence]:
         dated = match.end()
         yield Occurrence(*match.span(), normal_form(match[0]), "DATE")
     for match in _NUMBERS.finditer(text) if dated < 0 else ():
-        alone = not _HAN.match(text, match.end())
+        alone = not HAN_CHARACTER.match(text, match.end())
         kind = "DATE" if alone and YEAR.fullmatch(match[0]) else "NUMBER"
         yield Occurrence(*match.span(), normal_form(match[0]), kind)
 
@@ -230,7 +229,7 @@ def _continues(words: Sequence[HanWord], position: int) -> bool:
     word = words[position]
     if word.tag == "eng":
         return False
-    if word.tag in _NOUN_TAGS and _HAN.match(word.text):
+    if word.tag in _NOUN_TAGS and HAN_CHARACTER.match(word.text):
         return True
     following = words[position + 1] if position + 1 < len(words) else None
     before = words[position - 1] if position else None

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN
+from knotwork._text.chinese import HAN_CHARACTER
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_relation
 from knotwork._transform.rules.lexicon import (
     CODE,
@@ -447,7 +447,6 @@ FEWEST_FIELDS = 3
 """Least fields of a row; a text with fewer may be prose, such as "Note: see below"."""
 
 _ROW_FIELD = re.compile(r"\s*(?P<column>[^:;,.!?\n]{1,40}): (?P<value>[^;\n]*?)\s*(?:;(?=\s)|$)")
-_HAN_CHARACTER = re.compile(f"[{HAN}]")
 _NO_SUBJECTS = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
 _DATE_TYPES = frozenset({"DATE"})
 
@@ -514,6 +513,6 @@ def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[
 def _relation_of(cell: NamedCell) -> str:
     """Return the relation of a column: "has manager", "since" for a date, "经理为"."""
     column = cell.column.replace("_", " ").lower()
-    if _HAN_CHARACTER.search(column):
+    if HAN_CHARACTER.search(column):
         return f"{column}为"
     return column if cell.name.type in _DATE_TYPES else f"has {column}"
