@@ -60,16 +60,20 @@ _TIME = re.compile(
 )
 _PREPOSITION = (
     r"\b(?:in|at|on|near|from|to|into|inside|outside|behind|under|above|beside|opposite|along|off|by"
-    r"|between|across|around|through|within|beneath|below|beyond|over|via|of)"
+    r"|between|across|around|through|within|beneath|below|beyond|over|via|of"
+    r"|im|am|an|auf|aus|bei|beim|hinter|ins|nach|neben|unter|über|vom|von|vor|zum|zur|zwischen)"
 )
 _PLACE = re.compile(
-    rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their) )?([\w'’-]+)", re.IGNORECASE
+    rf"{_PREPOSITION}\s+(?:(?:the|an?|its|his|her|their|de[nmr]|das|die|eine[mnr]?) )?([\w'’-]+)",
+    re.IGNORECASE,
 )
 _PLACE_ZH = re.compile(
     rf"[在于位到去往]\s?[{HAN}A-Z]|[{HAN}](?:[省市县区镇村路街国州岛山河人站场厂馆院校港湾海湖城洲楼室])"
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
-_BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
+_BEFORE_PLACE = re.compile(
+    rf"{_PREPOSITION}\s+(?:(?:the|an?|de[nmr]|das|die|eine[mnr]?) )?$", re.IGNORECASE
+)
 _SIMPLE = re.compile(
     r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
