@@ -18,6 +18,7 @@ from itertools import pairwise
 from knotwork._questions.amounts import Amount
 from knotwork._questions.deeds import read_deed
 from knotwork._questions.languages import DIMENSIONS, Words, known_units
+from knotwork._questions.other_names import is_about_another
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.chinese import HAN, simplify
 from knotwork._text.terms import content_terms, terms
@@ -89,6 +90,7 @@ _LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
 _OF_AGE = re.compile(r"\b(?:of|aged?|for)\s*$", re.IGNORECASE)
 _THINGS = re.compile(r"[\s-]*([a-z]+s)\b", re.IGNORECASE)
+_COUNTED_THINGS = re.compile(r"\d[\d,.]* ([a-z]{2,}s)\b")
 _STATING, _DENYING = 2.0, 0.5
 """Factors of the worth of a sentence that states what is asked for, or something else."""
 
@@ -160,10 +162,20 @@ class AskedFact:
         clause = next((c for c in clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
+            or is_about_another(self.reading.text, sentence, sentence)
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
+            or self._counts_others(sentence, words)
             or self._is_condition(sentence, words)
             or self._denies(clause, sentence[: words.start])
         )
+
+    def _counts_others(self, sentence: str, words: Span) -> bool:
+        """Return True for "9,000 cars", where the trains are asked for that a sentence lacks."""
+        things = _COUNTED_THINGS.match(sentence, words.start)
+        asked, held = set(terms(self.counted)), set(terms(sentence))
+        if things is None or not asked.isdisjoint(held):
+            return False
+        return bool(asked) and asked.isdisjoint(_PEOPLE | set(terms(things[1])))
 
     def _is_condition(self, sentence: str, words: Span) -> bool:
         """Return True if some words only state for which amounts their sentence holds."""
@@ -218,16 +230,19 @@ class AskedFact:
         deed = read_deed(self.reading.text)
         return (
             (deed is not None and deed.is_reversed_by(sentence))
+            or is_about_another(self.reading.text, sentence, text)
             or self._misses_event(sentence, text)
             or self._misses_role(text)
             or self._misses_dimension(sentence)
-            or self._misses_measure(sentence)
+            or self._misses_measure(sentence, text)
             or (bool(self.counted) and not self._has_counted(text))
             or (self.asks_place and not self._has_place(text))
         )
 
     def _misses_event(self, sentence: str, text: str) -> bool:
         fit = self.fit_of(sentence)
+        if self.is_simple and self.reading.asked_when is not None and not _TIME.search(text):
+            return True
         if not self.event or (fit is Fit.OPEN and _STATED[self.event].search(text)):
             return False
         is_timeless = self.reading.asked_when is not None and not _TIME.search(sentence)
@@ -251,11 +266,12 @@ class AskedFact:
             units.search(sentence) and not units.search(asked) for units in others
         )
 
-    def _misses_measure(self, sentence: str) -> bool:
+    def _misses_measure(self, sentence: str, text: str) -> bool:
         """Return True for a sentence with a length, where a depth is asked for."""
         asked = _HOW.search(self.reading.simple)
         own = [name for name, words in _MEASURES.items() if asked and words.search(asked[0])]
-        stated = {name for name, words in _MEASURES.items() if words.search(sentence)}
+        held = sentence if self.reading.expected.has_unit(sentence) else text
+        stated = {name for name, words in _MEASURES.items() if words.search(held)}
         return bool(self.is_simple and own and stated and not stated & set(own))
 
     def _misses_role(self, text: str) -> bool:
