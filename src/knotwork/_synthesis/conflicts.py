@@ -64,6 +64,7 @@ _DATED_LINE = re.compile(
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _DAY = re.compile(rf"(?:\w+day,? )?(?:{DAY}|{NUMERIC_DAY}|{DAY_OF_YEAR})", re.IGNORECASE)
+_BULLETS = "-*•([ "
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
@@ -74,10 +75,11 @@ _MOST_ALIKE = 40
 
 
 class DocumentDate(NamedTuple):
-    """The date of a document; ``is_of_file`` if nothing but its file has one."""
+    """The date of a document, or of a section of it; ``is_of_file`` if only its file has one."""
 
     days: DayRange
     is_of_file: bool = False
+    is_of_section: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,12 @@ class PlacedClaim:
         """The terms of what the claim is about."""
         kinds = {slot.kind for slot in self.claim.slots}
         return self.claim.terms | self.titles | self.headings | kinds
+
+    @property
+    def is_of_section(self) -> bool:
+        """True if a section of its document, or its line, begins with a date."""
+        is_dated = self.dated is not None and self.dated.is_of_section
+        return is_dated or _DAY.match(self.claim.text.lstrip(_BULLETS)) is not None
 
     @property
     def days(self) -> DayRange:
@@ -154,8 +162,10 @@ def read_claims(
         title, stem = _names(document.title), _names(file_stem(document.uri))
         serial = {term for term in stem - title if document.title and not term.isalpha()}
         titles = title | stem - serial
-        headings = _names(" / ".join([*chunk.headings, *own, *labels])) - titles
-        dated = dates.get(document.id)
+        above = [*chunk.headings, *own]
+        headings = _names(" / ".join([*above, *labels])) - titles
+        day = first_time(above[::-1])
+        dated = DocumentDate(day, is_of_section=True) if day else dates.get(document.id)
         yield PlacedClaim(claim, document.uri, document.title, span, titles, headings, dated)
 
 
@@ -197,7 +207,10 @@ def date_documents(store: Store, documents: Collection[Document]) -> dict[str, D
 def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
     """Compare the values that two documents give for one thing."""
     a, b = one.claim.terms, other.claim.terms
-    if one.uri == other.uri or not a & b or (not one.claim.slots and len(a & b) < 2):
+    days = {one.days, other.days}
+    if one.uri == other.uri and not (one.is_of_section and other.is_of_section and len(days) > 1):
+        return Comparison.NONE
+    if not a & b or (not one.claim.slots and len(a & b) < 2):
         return Comparison.NONE
     if a - b - other.titles - other.headings or b - a - one.titles - one.headings:
         return Comparison.NONE
@@ -373,7 +386,7 @@ def find_conflicts(store: Store) -> list[Conflict]:
     near: defaultdict[PlacedClaim, set[PlacedClaim]] = defaultdict(set)
     for claims in checked(_alike_claims(store)):
         for one, other in combinations(claims, 2):
-            differs = compare(one, other) is Comparison.DIFFERS
+            differs = one.uri != other.uri and compare(one, other) is Comparison.DIFFERS
             if differs and not _is_of_periods(one, other):
                 near[one].add(other)
                 near[other].add(one)
