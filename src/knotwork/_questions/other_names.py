@@ -13,6 +13,13 @@ from knotwork._text.terms import terms
 
 _NAME = r"(?:[A-Z][\w'’-]*|[a-z-]+\d[\w-]*)"
 _NAMES = re.compile(rf"(?<=[\w,] ){_NAME}(?: {_NAME})*")
+_NUMBERED = re.compile(
+    r"\b(?!(?:than|after|before|within|under|over|above|below|about|around|least|most|only|until|since"
+    r"|from|with|between|every|next|last|first|costs?|have|weighs?) )"
+    r"([A-Za-z]{4,}) (\d{1,3})\b(?: (\w+))?",
+    re.IGNORECASE,
+)
+"""A noun with a number that names one of many, as "room 7", and the word behind it."""
 _BEHIND_AUXILIARY = re.compile(
     r"\b(?:did|do(?:es)?|is|are|was|were|has|have|had|can|will|must|may) (.+)"
 )
@@ -31,6 +38,11 @@ def is_about_another(question: str, sentence: str, text: str) -> bool:
     The other name does the same as the one asked for ("Ann died" for "When did Bo die?"), or stands
     behind the same word ("gate B2" for "gate B7") while the ``text`` lacks the one asked for.
     """
+    for noun, number, behind in _NUMBERED.findall(question):
+        stated = [m for m in _NUMBERED.findall(text) if m[0].casefold() == noun.casefold()]
+        numbers = {other for _, other, unit in stated if not unit or unit != behind}
+        if numbers and number not in numbers:  # not "wait 20 days", which is an amount
+            return True
     names = list(_NAMES.finditer(question))
     asked = {term for match in names for term in terms(match[0])}
     asked |= {_initials(match[0]) for match in names}
