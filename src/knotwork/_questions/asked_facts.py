@@ -40,6 +40,7 @@ _RATE = Words(_HELD["rates"]["behind"])
 _RATE_ZH = Words(_HELD["rates"]["before"])
 _TIMES_EACH = Words(_HELD["rates"]["times"])
 _HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:did|was|were)\b")
 _CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\bhow many ((?:[a-z-]+ ){0,2}?[a-z-]{3,})(?=\s*\?|\s*$|\s+(?:are|is|do|does|did|can|may|were"
@@ -57,7 +58,7 @@ _PEOPLE = frozenset(
 _TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century"
     r"|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|ago"
-    r"|yesterday|tomorrow|januar|februar|märz|mai|juni|juli|oktober|dezember|jahr\w*|seit|vor|nach|year|years|day|days|after|before|during|while|when|age|war)\b"
+    r"|yesterday|tomorrow|noon|midnight|morning|evening|night|easter|christmas|januar|februar|märz|mai|juni|juli|oktober|dezember|jahr\w*|seit|vor|nach|year|years|day|days|after|before|during|while|when|age|war)\b"
     r"|[年月日时点周岁代期]|世纪|前|后",
     re.IGNORECASE,
 )
@@ -230,7 +231,6 @@ class AskedFact:
         deed = read_deed(self.reading.text)
         return (
             (deed is not None and deed.is_reversed_by(sentence))
-            or is_about_another(self.reading.text, sentence, text)
             or self._misses_event(sentence, text)
             or self._misses_role(text)
             or self._misses_dimension(sentence)
@@ -241,7 +241,8 @@ class AskedFact:
 
     def _misses_event(self, sentence: str, text: str) -> bool:
         fit = self.fit_of(sentence)
-        if self.is_simple and self.reading.asked_when is not None and not _TIME.search(text):
+        is_past = self.is_simple and self.reading.asked_when and _PAST.search(self.reading.simple)
+        if is_past and not _TIME.search(text):
             return True
         if not self.event or (fit is Fit.OPEN and _STATED[self.event].search(text)):
             return False

@@ -6,70 +6,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import terms
 
-_NAME = r"(?:[A-Z][\w'’-]*|[a-z-]+\d[\w-]*)"
+_NAME = r"[A-Z][\w'’-]*"
 _NAMES = re.compile(rf"(?<=[\w,] ){_NAME}(?: {_NAME})*")
 _NUMBERED = re.compile(
     r"\b(?!(?:than|after|before|within|under|over|above|below|about|around|least|most|only|until|since"
     r"|from|with|between|every|next|last|first|costs?|have|weighs?) )"
-    r"([A-Za-z]{4,}) (\d{1,3})\b(?: (\w+))?",
+    r"([A-Za-z]{4,} (?=\d{1,3}\b)|[A-Z]{1,5}-?)(\d{1,5})\b(?: (\w+))?",
     re.IGNORECASE,
 )
-"""A noun with a number that names one of many, as "room 7", and the word behind it."""
+"""A noun or letters with a number that names one of many, as "room 7", and the word behind it."""
 _BEHIND_AUXILIARY = re.compile(
     r"\b(?:did|do(?:es)?|is|are|was|were|has|have|had|can|will|must|may) (.+)"
 )
-_SUBJECT = re.compile(
-    rf"((?:{_NAME} )+)(?:(?:is|are|was|were|has|had|have|been|also|first) )*([a-z]{{3,}})\b"
-)
 _OF_NAME = re.compile(rf"\b(?:of|in|at|for|from|by) (?:the )?{_NAME}(?: {_NAME})*")
-_NO_NAME = re.compile(
-    r"\b(?:He|She|It|They|We|I|You|The|This|That|These|Those|Both|All|Each|In|On|At|Since|By) "
+_SUBJECT = re.compile(
+    r"(?!(?:He|She|It|They|We|I|You|The|This|That|These|Those|Both|All|Each|In|On|At|Since|By) )"
+    rf"\b((?:{_NAME} )+)(?:(?:is|are|was|were|has|had|have|been|also|first) )*([a-z]{{3,}})\b"
 )
 
 
 def is_about_another(question: str, sentence: str, text: str) -> bool:
     """Return True if a sentence says of another name what a question asks, and so does its text.
 
-    The other name does the same as the one asked for ("Ann died" for "When did Bo die?"), or stands
-    behind the same word ("gate B2" for "gate B7") while the ``text`` lacks the one asked for.
+    The other name does the same as the one asked for ("Ann died" for "When did Bo die?"), or has
+    another number, or stands behind the same word while the ``text`` lacks the one asked for.
     """
     for noun, number, behind in _NUMBERED.findall(question):
-        stated = [m for m in _NUMBERED.findall(text) if m[0].casefold() == noun.casefold()]
-        numbers = {other for _, other, unit in stated if not unit or unit != behind}
-        if numbers and number not in numbers:  # not "wait 20 days", which is an amount
+        alike = [m for m in _NUMBERED.findall(text) if m[0].casefold() == noun.casefold()]
+        # Not "wait 20 days", which is an amount.
+        stated = {n for _, n, unit in alike if noun[-1] != " " or not unit or unit != behind}
+        if stated and number not in stated:
             return True
     names = list(_NAMES.finditer(question))
-    asked = {term for match in names for term in terms(match[0])}
-    asked |= {_initials(match[0]) for match in names}
+    asked = {term for name in names for term in [*terms(name[0]), _initials(name[0])]}
     if not asked or not asked.isdisjoint(terms(sentence)):
         return False
-    behind = _BEHIND_AUXILIARY.search(question)  # who is "the head of Kelp" has another name
-    rest = terms(_OF_NAME.sub(" ", behind[1])) if behind else []
-    for verb in _verbs_of_others(sentence, {*terms(question), *asked}):
-        if verb in rest and not asked.isdisjoint(rest[: rest.index(verb)]):
+    rest = _BEHIND_AUXILIARY.search(question)  # who is "the head of Kelp" has another name
+    ahead = terms(_OF_NAME.sub(" ", rest[1])) if rest else []
+    for found in _SUBJECT.finditer(sentence):
+        verb, name = terms(found[2])[0], found[1].strip()
+        is_other = set(terms(name)) - {*terms(question)} and _initials(name) not in asked
+        if is_other and verb in ahead and not asked.isdisjoint(ahead[: ahead.index(verb)]):
             others = (set(terms(text[span.start : span.end])) for span in split_sentences(text))
             return not any(verb in words and asked & words for words in others)
-    if not asked.isdisjoint(terms(text)):
-        return False
-    ahead = (re.findall(r"\w+", question[: match.start()])[-1] for match in names)
-    nouns = "|".join(word for word in ahead if len(word) > 3 or word == "of")
-    return bool(nouns) and re.search(rf"\b(?i:{nouns}) {_NAME}", sentence) is not None
-
-
-def _verbs_of_others(sentence: str, known: set[str]) -> Iterator[str]:
-    """Yield the verbs of a sentence whose subject is a name that has none of the known terms."""
-    for match in _SUBJECT.finditer(sentence):
-        name = _NO_NAME.sub("", match[1])
-        if set(terms(name)) - known and _initials(name) not in known:
-            yield from terms(match[2])
+    words = (re.findall(r"\w+", question[: name.start()])[-1] for name in names)
+    nouns = "|".join(word for word in words if len(word) > 3 or word == "of")
+    is_behind = bool(nouns) and re.search(rf"\b(?i:{nouns}) {_NAME}", sentence) is not None
+    return is_behind and asked.isdisjoint(terms(text))
 
 
 def _initials(name: str) -> str:
-    return (
-        "".join(word[0] for word in name.split()).lower() if " " in name.strip() else name.lower()
-    )
+    return "".join(word[0] for word in name.split()).lower() if " " in name else name.lower()
