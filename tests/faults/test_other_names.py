@@ -15,7 +15,6 @@ FILES = {
     "firms.txt": "Acme bought Norden in 2019. Berg sold its mill to Tarn in 2012.\n",
     "wreck.txt": "The Osprey sank near Visby. The Osprey carried timber.\n",
     "tower.txt": "The lighthouse was painted in 1998 by Erik Dahl. It is 31 metres tall.\n",
-    "bridge.txt": "The bridge over the Alder carries 9,000 cars a day.\n",
 }
 
 
@@ -63,7 +62,3 @@ def test_what_is_said_of_the_one_asked_for_is_the_answer(kb, question, said):
     answer = kb.ask(question)
     assert answer.answered
     assert said in (answer.short or answer.text)
-
-
-def test_things_of_another_kind_are_no_short_answer(kb):
-    assert kb.ask("How many trains does the bridge over the Alder carry a day?").short == ""

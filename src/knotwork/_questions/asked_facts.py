@@ -91,7 +91,6 @@ _LONGEST_UNIT = 8
 _TIMES = frozenset({"clock", "year", "duration"})
 _OF_AGE = re.compile(r"\b(?:of|aged?|for)\s*$", re.IGNORECASE)
 _THINGS = re.compile(r"[\s-]*([a-z]+s)\b", re.IGNORECASE)
-_COUNTED_THINGS = re.compile(r"\d[\d,.]* ([a-z]{2,}s)\b")
 _STATING, _DENYING = 2.0, 0.5
 """Factors of the worth of a sentence that states what is asked for, or something else."""
 
@@ -165,18 +164,9 @@ class AskedFact:
             (deed is not None and not deed.allows(sentence, words.start))
             or is_about_another(self.reading.text, sentence, sentence)
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
-            or self._counts_others(sentence, words)
             or self._is_condition(sentence, words)
             or self._denies(clause, sentence[: words.start])
         )
-
-    def _counts_others(self, sentence: str, words: Span) -> bool:
-        """Return True for "9,000 cars", where the trains are asked for that a sentence lacks."""
-        things = _COUNTED_THINGS.match(sentence, words.start)
-        asked, held = set(terms(self.counted)), set(terms(sentence))
-        if things is None or not asked.isdisjoint(held):
-            return False
-        return bool(asked) and asked.isdisjoint(_PEOPLE | set(terms(things[1])))
 
     def _is_condition(self, sentence: str, words: Span) -> bool:
         """Return True if some words only state for which amounts their sentence holds."""

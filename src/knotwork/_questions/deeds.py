@@ -130,9 +130,8 @@ class Deed:
         is_ahead = place < verb.start
         between = text[place : verb.start] if is_ahead else text[verb.end : place]
         is_object = is_name and self.kind.is_of_things  # which may be what is sold
-        # "Sold Ann the mill", but not "bought Ann".
-        is_thing = verb.side == SECOND and between.strip() in ("", "the")
-        thing = THING if is_thing else None
+        is_bought = verb.side == SECOND and between.strip() in ("", "the")
+        thing = THING if is_bought else None
         if _HAN.match(text, verb.start):
             if not is_ahead:
                 return thing if is_object and "给" not in between else other

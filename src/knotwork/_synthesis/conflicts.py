@@ -64,7 +64,6 @@ _DATED_LINE = re.compile(
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _DAY = re.compile(rf"(?:\w+day,? )?(?:{DAY}|{NUMERIC_DAY}|{DAY_OF_YEAR})", re.IGNORECASE)
-_BULLETS = "-*•([ "
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
@@ -108,7 +107,7 @@ class PlacedClaim:
     def is_of_section(self) -> bool:
         """True if a section of its document, or its line, begins with a date."""
         is_dated = self.dated is not None and self.dated.is_of_section
-        return is_dated or _DAY.match(self.claim.text.lstrip(_BULLETS)) is not None
+        return is_dated or _DAY.match(self.claim.text.lstrip("-*•([ ")) is not None
 
     @property
     def days(self) -> DayRange:
@@ -162,9 +161,8 @@ def read_claims(
         title, stem = _names(document.title), _names(file_stem(document.uri))
         serial = {term for term in stem - title if document.title and not term.isalpha()}
         titles = title | stem - serial
-        above = [*chunk.headings, *own]
-        headings = _names(" / ".join([*above, *labels])) - titles
-        day = first_time(above[::-1])
+        headings = _names(" / ".join([*chunk.headings, *own, *labels])) - titles
+        day = first_time([*own, *chunk.headings[::-1]])
         dated = DocumentDate(day, is_of_section=True) if day else dates.get(document.id)
         yield PlacedClaim(claim, document.uri, document.title, span, titles, headings, dated)
 

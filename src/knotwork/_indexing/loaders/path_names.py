@@ -22,7 +22,8 @@ _FILE_TYPE = re.compile(r"\.[A-Za-z][A-Za-z\d]{0,7}$")
 _ADDED_ID = re.compile(r"(?<=\S)[ _-]+[\da-f]{32}(?:_all)?(?=/?$)")
 """What Notion adds to the names of the files and folders that it exports."""
 _CODE_NAME = re.compile(
-    r"(?<!\w)(?:[A-Z][A-Za-z]{0,3}(?:\+\+|#)|[A-Z]{1,4}\d{1,3}-\d{2,4}|(?:Q[1-4]|H[12]|FY) ?\d{2,4})(?!\w)"
+    r"(?<!\w)(?:[A-Z][A-Za-z]{0,3}(?:\+\+|#)|[A-Z]{1,4}\d{1,3}-\d{2,4}"
+    r"|(?:Q[1-4]|H[12]|FY) ?\d{2,4})(?!\w)"
 )
 """The name of a language, a device or a part of a year: "C++", "S7-1200", "Q3 2025"."""
 _ONE_OF_MANY = re.compile(r"[^\W\d_]{3,} \d{1,4}[A-Za-z]?")

@@ -236,9 +236,8 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
             # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
             if is_free(span) and not any(o.contains(span) for o in around):
-                extremes.append(
-                    Extreme(dimension, descending, span, bool(_ADDS.fullmatch(match[0])))
-                )
+                adds = _ADDS.fullmatch(match[0]) is not None
+                extremes.append(Extreme(dimension, descending, span, adds))
     covered += [extreme.span for extreme in extremes]
     limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
     people, money = _PEOPLE.search(text), _MONEY.search(text)

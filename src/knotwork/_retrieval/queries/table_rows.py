@@ -230,9 +230,8 @@ class _TableReader:
         rest = tuple(column for column in self._free if column not in groups)
         rows = [c.name for c in rest if any(c.span.overlaps(span) for span in self._tables)]
         counted = [v for v in self._values if is_counted(self._text, v.span)]
-        if not (rest or self._tables) and any(
-            self._table.columns[0][0] in v.columns for v in counted
-        ):
+        key = self._table.columns[0][0]
+        if not (rest or self._tables) and any(key in value.columns for value in counted):
             # "How many saws" is the sum of a column of counts.
             amounts = [c for c in self._table.columns if c[1] in NUMERIC and measures(*c, "count")]
             rest = tuple(NamedColumn(*column, Span(0, 0)) for column in amounts)
@@ -511,12 +510,7 @@ class TableRows:
             return None  # "the top three products" must be different products
         text, values = write_sources(query, result)
         sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
-        if (
-            query.group
-            and query.order == ""
-            and int(sources[0]) == len(result.rows)
-            and query.columns
-        ):
+        if query.columns and query.order == "" and int(sources[0]) == len(result.rows):
             held = ColumnValues(query.group, tuple(str(row[0]) for row in result.rows))
             columns = (query.group, query.columns[0])  # one row each: they are shown as they are
             query = replace(query, returned=Returned.VALUE, columns=columns, group="", limit=0)
