@@ -64,16 +64,20 @@ _TIME = re.compile(
 )
 _PREPOSITION = (
     r"\b(?:in|at|on|near|from|to|into|inside|outside|behind|under|above|beside|opposite|along|off|by"
-    r"|between|across|around|through|within|beneath|below|beyond|over|via|of)"
+    r"|between|across|around|through|within|beneath|below|beyond|over|via|of|im|auf|bei|beim|neben|hinter"
+    r"|zwischen|zum|zur|nach|aus|vom|von|vor|unter|über)"
 )
 _PLACE = re.compile(
-    rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their) )?([\w'’-]+)", re.IGNORECASE
+    rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their|de[mnr]|die|das|eine[mnr]?) )?([\w'’-]+)",
+    re.IGNORECASE,
 )
 _PLACE_ZH = re.compile(
     rf"[在于位到去往]\s?[{HAN}A-Z]|[{HAN}](?:[省市县区镇村路街国州岛山河人站场厂馆院校港湾海湖城洲楼室])"
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
-_BEFORE_PLACE = re.compile(rf"{_PREPOSITION}\s+(?:(?:the|a|an) )?$", re.IGNORECASE)
+_BEFORE_PLACE = re.compile(
+    rf"{_PREPOSITION}\s+(?:(?:the|a|an|de[mnr]|die|das|eine[mnr]?) )?$", re.IGNORECASE
+)
 
 
 _SIMPLE = re.compile(

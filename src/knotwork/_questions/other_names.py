@@ -1,4 +1,4 @@
-"""Tell a sentence about another thing than the one that a question names.
+"""Recognise a sentence about another thing than the one that a question names.
 
 "Flight KX12 leaves at 6:40" says nothing of flight KX21, however alike the sentences are.
 """
