@@ -96,6 +96,29 @@ def test_questions_find_the_file_by_its_name(tmp_path):
     assert all(number in answer for number, answer in zip(numbers, answers, strict=True))
 
 
+def test_numbers_in_names_tell_files_apart(tmp_path):
+    files = {
+        "Flat 12/keys.md": "Door code: 7741\n",
+        "Flat 14/keys.md": "Door code: 2093\n",
+        "Room 3.txt": "Seats: 20\nLamps: 4\n",
+        "Room 7.txt": "Seats: 48\nLamps: 9\n",
+        "Q1 2025 report.md": "Revenue: 12 million\nStaff: 40\n",
+        "Q3 2025 report.md": "Revenue: 17 million\nStaff: 44\n",
+    }
+    answers = ask(
+        tmp_path,
+        files,
+        "What is the door code of flat 14?",
+        "How many seats does room 7 have?",
+        "What was the revenue in Q3 2025?",
+    )
+    for answer, said, other in zip(
+        answers, ("2093", "48", "17"), ("7741", "20", "12"), strict=True
+    ):
+        assert said in answer
+        assert other not in answer
+
+
 def test_tags_of_front_matter_are_part_of_the_text(tmp_path):
     files = {
         "lifting.md": "---\ntags: [crane, harbour]\n---\nThe gear is checked each May.\n",

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .small_files import index_of
+from .small_files import ask, index_of
 
 PUMPS = """Pump,Max pressure (bar),Min flow (l/s),Installed,Site
 P1,6,1.5,2019-04-02,North
@@ -159,3 +159,32 @@ def test_what_a_table_lacks_is_refused(bases, file, question):
     answer = bases[file].ask(question)
     assert not answer.answered
     assert not answer.results
+
+
+HOURS = "Worker,Hours\nIda,7.5\nOle,8\nIda,6.5\nKim,4\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "question", "said", "unsaid"),
+    [
+        (HOURS, "Who worked the most hours?", "Ida; sum hours: 14", "Ole"),
+        (HOURS, "Which worker has the fewest hours?", "| Kim | 4 |", "Ida"),
+        (
+            "Day,Guests\n2024-01-01,1\n2025-01-03,9\n",
+            "Which day had the most guests?",
+            "3 | 9",
+            "4",
+        ),
+        ("Tool,Count\nSaw,4\nAxe,2\nSaw,3\n", "How many saws are there?", "7 [1][2]", "9"),
+        (
+            "Kind,Name,Stock\nNut,Fig,20\nNut,Pear,30\n",
+            "How many kinds are there?",
+            "1 [1][2]",
+            "5",
+        ),
+    ],
+)
+def test_rows_of_one_name_count_together(tmp_path, table, question, said, unsaid):
+    (answer,) = ask(tmp_path, {"list.csv": table}, question)
+    assert said in answer
+    assert unsaid not in answer

@@ -16,6 +16,7 @@ from itertools import pairwise
 from knotwork._questions.amounts import Amount
 from knotwork._questions.deeds import Deed, read_deed
 from knotwork._questions.languages import DIMENSIONS, Words, read_words, unit_at
+from knotwork._questions.other_names import is_about_another
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.terms import content_terms, terms
@@ -37,6 +38,7 @@ _RATE = Words(_HELD["rates"]["behind"])
 _RATE_ZH = Words(_HELD["rates"]["before"])
 _TIMES_EACH = Words(_HELD["rates"]["times"])
 _HOW = re.compile(r"\bhow (?:deep|tall|high|wide|heavy)\b|\bweigh\b|多[深高宽重]", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:did|was|were)\b")
 _CALLED = re.compile(r"\bcalled\b|\bname of the\b|叫什么", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\bhow many ((?:[a-z-]+ ){0,2}?[a-z-]{3,})(?=\s*\?|\s*$|\s+(?:are|is|do|does|did|can|may|were"
@@ -54,17 +56,17 @@ _PEOPLE = frozenset(
 _TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century"
     r"|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|ago"
-    r"|yesterday|tomorrow|januar|februar|märz|mai|juni|juli|oktober|dezember|jahr\w*|seit|vor|nach|year|years|day|days|after|before|during|while|when|age|war)\b"
+    r"|yesterday|tomorrow|noon|midnight|morning|evening|night|easter|christmas|januar|februar|märz|mai|juni|juli|oktober|dezember|jahr\w*|seit|vor|nach|year|years|day|days|after|before|during|while|when|age|war)\b"
     r"|[年月日时点周岁代期]|世纪|前|后",
     re.IGNORECASE,
 )
 _PREPOSITION = (
     r"\b(?:in|at|on|near|from|to|into|inside|outside|behind|under|above|beside|opposite|along|off|by"
-    r"|between|across|around|through|within|beneath|below|beyond|over|via|of"
-    r"|im|am|an|auf|aus|bei|beim|hinter|ins|nach|neben|unter|über|vom|von|vor|zum|zur|zwischen)"
+    r"|between|across|around|through|within|beneath|below|beyond|over|via|of|im|auf|bei|beim|neben|hinter"
+    r"|zwischen|zum|zur|nach|aus|vom|von|vor|unter|über)"
 )
 _PLACE = re.compile(
-    rf"{_PREPOSITION}\s+(?:(?:the|an?|its|his|her|their|de[nmr]|das|die|eine[mnr]?) )?([\w'’-]+)",
+    rf"{_PREPOSITION}\s+(?:(?:the|a|an|its|his|her|their|de[mnr]|die|das|eine[mnr]?) )?([\w'’-]+)",
     re.IGNORECASE,
 )
 _PLACE_ZH = re.compile(
@@ -72,8 +74,10 @@ _PLACE_ZH = re.compile(
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
 _BEFORE_PLACE = re.compile(
-    rf"{_PREPOSITION}\s+(?:(?:the|an?|de[nmr]|das|die|eine[mnr]?) )?$", re.IGNORECASE
+    rf"{_PREPOSITION}\s+(?:(?:the|a|an|de[mnr]|die|das|eine[mnr]?) )?$", re.IGNORECASE
 )
+
+
 _SIMPLE = re.compile(
     r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
@@ -163,6 +167,7 @@ class AskedFact:
         clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
+            or is_about_another(self.reading.text, sentence, sentence)
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
             or self._is_condition(sentence, words)
             or self._denies(clause, sentence[: words.start])
@@ -220,24 +225,31 @@ class AskedFact:
             (self.deed is not None and self.deed.is_reversed_by(sentence))
             or self._misses_event(sentence, text)
             or (self.role != "" and _has_others(_ROLES, [self.role], text))
-            or (self.is_simple and self._has_other_measure(sentence))
+            or (self.is_simple and self._has_other_measure(sentence, text))
             or (self.counted != "" and not self._has_counted(text))
             or (self.asks_place and not self._has_place(text))
         )
 
     def _misses_event(self, sentence: str, text: str) -> bool:
         fit = self.fit_of(sentence)
+        is_past = self.is_simple and self.reading.asked_when and _PAST.search(self.reading.simple)
+        if is_past and not _TIME.search(text):
+            return True
         if not self.event or (fit is Fit.OPEN and _STATED[self.event].search(text)):
             return False
         is_timeless = self.reading.asked_when is not None and not _TIME.search(sentence)
         return fit is not Fit.STATES or is_timeless
 
-    def _has_other_measure(self, sentence: str) -> bool:
-        """Return True for a sentence with a length for a depth, or with a weight for a price."""
-        asked, wanted = self.reading.simple, self.reading.expected.dimensions
-        how = _HOW.search(asked)
+    def _has_other_measure(self, sentence: str, text: str) -> bool:
+        """Return True for a sentence with a length for a depth, or with a weight for a price.
+
+        Without a unit in the sentence, the ``text`` around it counts for measures.
+        """
+        asked, expected = self.reading.simple, self.reading.expected
+        how, wanted = _HOW.search(asked), expected.dimensions
         own = [name for name, words in _MEASURES.items() if how and words.search(how[0])]
-        if own and _has_others(_MEASURES, own, sentence):
+        held = sentence if expected.has_unit(sentence) else text
+        if own and _has_others(_MEASURES, own, held):
             return True
         # "How long" may ask for a length or a time.
         if not wanted or wanted & _TIMES or ("length" in wanted and not how):

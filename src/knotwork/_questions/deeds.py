@@ -16,7 +16,7 @@ from knotwork._questions.languages import Words, read_words
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.terms import terms
 
-FIRST, SECOND = 0, 1
+FIRST, SECOND, THING = 0, 1, 2
 _NONE = Words("(?!)")
 
 
@@ -96,7 +96,8 @@ class Deed:
         for name, side in self.named.items():
             places = (match.start() for match in re.finditer(re.escape(name), sentence))
             sides = {held for place in places for held in self.sides(sentence, place)}
-            found += [sides.isdisjoint({None, side})] if sides else []
+            fitting = {None, FIRST if side == THING else side}  # who is bought may be who sells
+            found += [sides.isdisjoint(fitting)] if sides else []
         return all(found) and len(found) > (self.asked is None)
 
     def sides(self, text: str, place: int, *, is_name: bool = False) -> set[int | None]:
@@ -121,9 +122,11 @@ class Deed:
         is_ahead = place < verb.start
         between = text[place : verb.start] if is_ahead else text[verb.end : place]
         is_object = is_name and self.kind.is_of_things  # which may be what is sold
+        is_bought = verb.side == SECOND and between.strip() in ("", "the")
+        thing = THING if is_bought else None
         if HAN_CHARACTER.match(text, verb.start):
             if not is_ahead:
-                return None if is_object and "给" not in between else other
+                return thing if is_object and "给" not in between else other
             return _side_ahead(before, between, verb.side)
         if _BREAK.search(between):
             return None
@@ -134,7 +137,7 @@ class Deed:
         if is_ahead:
             is_sold = verb.is_passive and self.kind.is_of_things
             return None if is_sold else other if verb.is_passive else verb.side
-        return None if verb.is_passive or is_object else other
+        return None if verb.is_passive else thing if is_object else other
 
 
 def _side_ahead(before: str, between: str, side: int) -> int | None:

@@ -261,7 +261,7 @@ class _Reader:
     def _read_name(self) -> None:
         for words in self.words:
             for found in words["named"].form.finditer(self.text):
-                group = "name" if found["name"] else "front"
+                group = found.lastgroup or ""
                 if without_glue(found[group]) and not words["role"].search(found[group]):
                     self._add(NAME, found[group].casefold(), *found.span(group))
                     return

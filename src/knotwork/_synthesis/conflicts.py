@@ -74,10 +74,11 @@ _MOST_ALIKE = 40
 
 
 class DocumentDate(NamedTuple):
-    """The date of a document; ``is_of_file`` if nothing but its file has one."""
+    """The date of a document, or of a section of it; ``is_of_file`` if only its file has one."""
 
     days: DayRange
     is_of_file: bool = False
+    is_of_section: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,12 @@ class PlacedClaim:
         """The terms of what the claim is about."""
         kinds = {slot.kind for slot in self.claim.slots}
         return self.claim.terms | self.titles | self.headings | kinds
+
+    @property
+    def is_of_section(self) -> bool:
+        """True if a section of its document, or its line, begins with a date."""
+        is_dated = self.dated is not None and self.dated.is_of_section
+        return is_dated or _DAY.match(self.claim.text.lstrip("-*•([ ")) is not None
 
     @property
     def days(self) -> DayRange:
@@ -155,7 +162,8 @@ def read_claims(
         serial = {term for term in stem - title if document.title and not term.isalpha()}
         titles = title | stem - serial
         headings = _names(" / ".join([*chunk.headings, *own, *labels])) - titles
-        dated = dates.get(document.id)
+        day = first_time([*own, *chunk.headings[::-1]])
+        dated = DocumentDate(day, is_of_section=True) if day else dates.get(document.id)
         yield PlacedClaim(claim, document.uri, document.title, span, titles, headings, dated)
 
 
@@ -198,8 +206,9 @@ def compare(one: PlacedClaim, other: PlacedClaim) -> Comparison:
     """Compare the values that two documents give for one thing."""
     a, b = one.claim.terms, other.claim.terms
     mine, others = (a | one.titles | one.headings), (b | other.titles | other.headings)
+    are_sections = one.is_of_section and other.is_of_section and one.days != other.days
     are_apart = (
-        one.uri == other.uri
+        (one.uri == other.uri and not are_sections)
         or not a & b
         or (not one.claim.slots and len(a & b) < 2)
         or not (a | one.headings <= others and b | other.headings <= mine)
@@ -369,7 +378,7 @@ def find_conflicts(store: Store) -> list[Conflict]:
     near: defaultdict[PlacedClaim, set[PlacedClaim]] = defaultdict(set)
     for claims in checked(_alike_claims(store)):
         for one, other in combinations(claims, 2):
-            differs = compare(one, other) is Comparison.DIFFERS
+            differs = one.uri != other.uri and compare(one, other) is Comparison.DIFFERS
             if differs and not _is_of_periods(one, other):
                 near[one].add(other)
                 near[other].add(one)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from knotwork._questions.asked_facts import Fit, asked_fact, is_place
 from knotwork._questions.kinds import QuestionKind
+from knotwork._questions.other_names import is_about_another
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._synthesis.citations import show_sentence
@@ -111,12 +112,15 @@ def misses_fact(piece: Piece, question: str) -> bool:
             b.label for b in chunk.blocks_around(piece.best.span) if b.kind is BlockKind.TABLE
         )
         return misses_cell(question, f"{piece.text} {' '.join(labels)} {around}")
+    text = f"{piece.text} {around}"
+    if is_about_another(question, best, text):
+        return True
     if piece.grain not in _OF_PROSE:
         return False
     asked = reading_of(question)
     if any(set(content_terms(label)) >= set(asked.terms) for label in _empty_labels(piece.text)):
         return True
-    return asked_fact(question).is_missed_by(best, f"{piece.text} {around}")
+    return asked_fact(question).is_missed_by(best, text)
 
 
 def _empty_labels(text: str) -> Iterator[str]:

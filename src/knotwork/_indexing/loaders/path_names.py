@@ -21,8 +21,12 @@ _BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z\d])")
 _FILE_TYPE = re.compile(r"\.[A-Za-z][A-Za-z\d]{0,7}$")
 _ADDED_ID = re.compile(r"(?<=\S)[ _-]+[\da-f]{32}(?:_all)?(?=/?$)")
 """What Notion adds to the names of the files and folders that it exports."""
-_CODE_NAME = re.compile(r"(?<!\w)(?:[A-Z][A-Za-z]{0,3}(?:\+\+|#)|[A-Z]{1,4}\d{1,3}-\d{2,4})(?!\w)")
-"""The name of a language or a device: "C++", "S7-1200"."""
+_CODE_NAME = re.compile(
+    r"(?<!\w)(?:[A-Z][A-Za-z]{0,3}(?:\+\+|#)|[A-Z]{1,4}\d{1,3}-\d{2,4}"
+    r"|(?:Q[1-4]|H[12]|FY) ?\d{2,4})(?!\w)"
+)
+"""The name of a language, a device or a part of a year: "C++", "S7-1200", "Q3 2025"."""
+_ONE_OF_MANY = re.compile(r"[^\W\d_]{3,} \d{1,4}[A-Za-z]?")
 _SAYS_NOTHING = frozenset(
     re.findall(
         r"\w+",
@@ -99,6 +103,7 @@ def is_own_name(name: str) -> bool:
     words = _telling_words(name)
     return (
         not name.isascii()
+        or (_ONE_OF_MANY.fullmatch(name) is not None and bool(words))
         or (len(words) > 1 and words[0].lower() in given_names())
         or any(word[0].isupper() and word.lower() not in common_words() for word in words)
     )

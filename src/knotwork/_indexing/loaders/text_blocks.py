@@ -422,7 +422,9 @@ class _Reader:
         item, line = self._lines[number], self._lines[after]
         if not line.kind and self._is_wrapped(after):
             return after + 1
-        if line.indent < item.indent or item.kind.startswith("han"):
+        below = _NUMBERED.match(line.text)  # "1.1" below "1." has a line of its own
+        is_below = below is not None and int(below[1].split(".")[0]) in item.places
+        if is_below or line.indent < item.indent or item.kind.startswith("han"):
             return 0
         if line.kind:
             return self._inner_list_end(item, after) if {0, 1} & {*line.places} else 0

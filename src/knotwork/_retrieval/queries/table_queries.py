@@ -70,6 +70,7 @@ _DIMENSION_WORDS = {
         "height": "height 身高",
         "depth": "depth 深度",
         "length": "length duration distance",
+        "count": "count quantity qty stock units pieces 数量 库存 件数",
     }.items()
 }
 MEASURE_VERBS = {"price": "cost", "weight": "weigh"}
@@ -86,6 +87,8 @@ _RANKS = {
     )
     for form in forms.split()
 }
+_ADDS = re.compile("most|fewest|least|最[多少]", re.IGNORECASE)
+_WHICH_DAY = re.compile(r"\b(?:which|what) (?:day|date)\b|哪一?[天日]", re.IGNORECASE)
 _HOW_MANY = re.compile(r"how many|.*(?:多少|几)", re.IGNORECASE)
 _MONEY = re.compile(
     r"\bhow much .{0,80}\b(spent|spend|earn(?:ed|s)?|paid|pay|cost)\b|花了?多少钱?", re.IGNORECASE
@@ -131,7 +134,8 @@ _STRUCTURE_WORDS = """
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
     year years month day only just made place placed published released having together own owns
-    pays euro euros dollar dollars pound pounds franc francs crowns usd eur gbp chf yuan percent
+    pays live lives lived sold scored got come comes came belong belongs stay stays stayed
+    euro euros dollar dollars pound pounds franc francs crowns usd eur gbp chf yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
@@ -146,11 +150,15 @@ _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The end of a scale that is asked for; ``dimension`` is "size" or that of a column."""
+    """The end of a scale that is asked for; ``dimension`` is "size" or that of a column.
+
+    With ``adds``, it is of what all rows of a name have together.
+    """
 
     dimension: str
     descending: bool
     span: Span
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +208,8 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
             # "most" in "most expensive" or "at most 5" is not an extreme of its own.
             around = [*compared, *(extreme.span for extreme in extremes)]
             if is_free(span) and not any(o.contains(span) for o in around):
-                extremes.append(Extreme(dimension, descending, span))
+                adds = _ADDS.fullmatch(match[0]) is not None
+                extremes.append(Extreme(dimension, descending, span, adds))
     covered += [extreme.span for extreme in extremes]
     limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
     people, money = _PEOPLE.search(text), _MONEY.search(text)
@@ -215,7 +224,7 @@ def read_table_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
         counts,
         people is not None,
         money is not None,
-        asks_when=when is not None,
+        asks_when=when is not None or _WHICH_DAY.search(text) is not None,
         asks_who=asked.asks_who,
         asks_for_one=_ONE.search(text) is not None,
         is_clear=len(extremes) < 2 and not asked.asks_yes_or_no and not (rank and not extremes),
@@ -406,6 +415,8 @@ def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     if len(answers) > 1:  # in "which owner has the most tools", a column may be named "tool"
         reading = reading.without(*reading.names_rows)
         answers = reading.of_kinds("text")
+    if not answers and extreme.dimension == "size":
+        answers = reading.of_kinds("date") or list(_day(reading.query.table, wording))
     if len(answers) > 1 or wording.counts:
         return None
     order = _ordered_by(reading, extreme.dimension)
@@ -421,6 +432,10 @@ def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
         return _best_group(reading, answers) if extreme.dimension == "size" else None
     if query.group or reading.without(order, *answers).columns:
         return None
+    if not answers and wording.asks_who and extreme.adds:
+        answers = list(_person(query.table))
+    if extreme.adds and len(answers) == 1:
+        return replace(query, returned=Returned.SUM, columns=(order,), group=answers[0], order="")
     if answers:
         columns = (answers[0], order)
         return replace(query, returned=Returned.VALUE, columns=columns, order=order)
@@ -492,8 +507,7 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         return None
     columns = tuple(dict.fromkeys(column.name for column in reading.columns))
     if not columns and wording.asks_when:
-        dates = [name for name, kind in query.table.columns if kind == "date"]
-        columns = tuple(dates) if len(dates) == 1 else ()
+        columns = _day(query.table, wording)
     elif not columns and wording.asks_who:
         columns = _person(query.table)
     if wording.asks_who and reading.columns and not reading.of_kinds("text"):
@@ -503,6 +517,12 @@ def _ask_values(reading: TableReading) -> TableQuery | None:
         return replace(query, returned=Returned.VALUE, columns=columns, is_single=single)
     is_plain = not (wording.asks_when or wording.asks_who)
     return query if reading.names_table and is_plain else None
+
+
+def _day(table: TableShape, wording: TableWording) -> tuple[str, ...]:
+    """Return the only column with dates, if a question asks when something was."""
+    found = tuple(name for name, kind in table.columns if kind == "date")
+    return found if wording.asks_when and len(found) == 1 else ()
 
 
 def _person(table: TableShape) -> tuple[str, ...]:

@@ -220,12 +220,17 @@ class _TableReader:
         group = groups[0].name if groups else ""
         rest = tuple(column for column in self._free if column not in groups)
         rows = [column.name for column in rest if _overlap(column.span, self._tables)]
+        counted = [v for v in self._values if is_counted(self._text, v.span)]
+        key = self._table.columns[0][0]
+        if not (rest or self._tables) and any(key in value.columns for value in counted):
+            # "How many saws" is the sum of a column of counts.
+            amounts = [c for c in self._table.columns if c[1] in NUMERIC and measures(*c, "count")]
+            rest = tuple(NamedColumn(*column, Span(0, 0)) for column in amounts)
         query = TableQuery(self._table, texts=texts, conditions=conditions, group=group)
         asked = any(is_asked_for(self._text, span) for span in self._tables)
         # "How many sloops" and "which sloops" are about the rows with that value.
-        names = bool(self._tables) or any(
-            is_counted(self._text, v.span) or is_asked_for(self._text, v.span) for v in self._values
-        )
+        which = any(is_asked_for(self._text, v.span) for v in self._values)
+        names = bool(self._tables or counted) or which
         return TableReading(query, rest, self._wording, names, tuple(rows), asked)
 
     def _may_be_meant(self, value: _Value, names: Sequence[Span]) -> bool:
@@ -485,6 +490,11 @@ class TableRows:
             return None  # "the top three products" must be different products
         text, values = write_sources(query, result)
         sources = tables.run(text, values, row_limit=1, timeout_s=RUN_TIMEOUT_S).rows[0]
+        if query.columns and query.order == "" and int(sources[0]) == len(result.rows):
+            held = ColumnValues(query.group, tuple(str(row[0]) for row in result.rows))
+            columns = (query.group, query.columns[0])  # one row each: they are shown as they are
+            query = replace(query, returned=Returned.VALUE, columns=columns, group="", limit=0)
+            return self._run(replace(query, texts=(*query.texts, held), order=columns[1]), tables)
         # If no row was counted, the table is cited by its first row.
         rows = [int(row) for row in str(sources[1] or sources[2] or "").split(",") if row]
         shape = query.table

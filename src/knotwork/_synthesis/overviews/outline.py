@@ -45,14 +45,18 @@ _TEXT_WORD = re.compile(
 """Words that show that a phrase names a text, though its title has many more words."""
 _LEAST_OF_TITLE = 0.5
 """The least share of the words of a title, for a phrase without such a word."""
-_UNITS = "chapter|section|part|clause|article|paragraph|document|file|paper|text"
+_UNITS = (
+    "chapter|section|part|clause|article|paragraph|rule|point|item|step|document|file|paper|text"
+)
 _HAN_UNITS = "章|节|節|条|條|部分|部|[个個篇份](?:文档|文檔|文件|文章|资料|資料|论文|报告)?"
 _DOCUMENT_UNIT = re.compile("document|file|paper|text|[个個篇份]")
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
 _BARE_NUMBER = re.compile(r"(\d{1,2})\s+[^\W\d]")
+_LETTERED = re.compile(r"[(（]?([a-z])[)）]")
 _PLACES = (
     re.compile(
-        rf"(?P<unit>{_UNITS})\s+(?P<number>\d+(?:\.\d+)*|(?-i:[IVXLC]+)|[A-Z])", re.IGNORECASE
+        rf"(?P<unit>{_UNITS})\s+[(（]?(?P<number>\d+(?:\.\d+)*|(?-i:[IVXLC]+)|[A-Z])[)）]?",
+        re.IGNORECASE,
     ),
     re.compile(
         rf"(?P<number>{'|'.join(_ORDINALS)}|\d+(?:st|nd|rd|th))\s+(?P<unit>{_UNITS})", re.IGNORECASE
@@ -206,11 +210,18 @@ def find_numbered(found: Evidence, phrase: str) -> list[OutlinePart]:
     place = _read_place(_DETERMINER.sub("", phrase.strip()))
     parts: dict[str, OutlinePart] = {}
     for chunk in (hit.chunk for hit in found.hits):
+        above: list[tuple[int, str]] = []
         for block in chunk.blocks if place and not _DOCUMENT_UNIT.match(place.unit) else ():
             if block.kind not in _NUMBERED or not chunk.span.contains(block.span):
                 continue
-            number = split_number(chunk.text_at(block.span).lstrip("-* "))[0]
-            if place and number and _read_digits(number.casefold()) == place.number:
+            text = chunk.text_at(block.span).lstrip("-* ")
+            letter = _LETTERED.match(text)
+            number = _read_digits((letter[1] if letter else split_number(text)[0]).casefold())
+            above = [(end, outer) for end, outer in above if block.span.end <= end]
+            if above and number.isdecimal():  # "2.2" is the second item in the second item
+                number = f"{above[-1][1]}.{number}"
+            above += [(block.span.end, number)] if number else []
+            if place and number == place.number:
                 part = OutlinePart(chunk.document_id, number, ITEM_LEVEL, block.span)
                 parts.setdefault(chunk.document_id, part)
     return list(parts.values())
