@@ -7,6 +7,7 @@ import pytest
 
 from knotwork._config import EmbeddingSettings
 from knotwork._inference.embedder import PassageText
+from knotwork._inference.local_models import local_embedders
 from knotwork._inference.local_models.local_embedders import open_local
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.records import Span
@@ -174,15 +175,16 @@ def test_a_sentence_longer_than_the_window_is_spread(small_models):
     assert np.isclose(np.linalg.norm(whole.sentences[0]), 1, atol=1e-5)
 
 
-def test_order_and_batching_change_nothing(small_models):
+def test_order_and_batching_change_nothing(small_models, monkeypatch):
     passages = [
         PassageText(
             ("the old bridge . " * n).strip(), "river", split_sentences("the old bridge . " * n)[:n]
         )
         for n in (1, 7, 2, 5, 3)
     ]
-    small = open_model(small_models["mean"], batch_tokens=1).embed_passages(passages)
     large = open_model(small_models["mean"]).embed_passages(passages[::-1])[::-1]
+    monkeypatch.setattr(local_embedders, "BATCH_TOKENS", 1)
+    small = open_model(small_models["mean"]).embed_passages(passages)
     for one, other in zip(small, large, strict=True):
         assert np.allclose(one.chunk, other.chunk, atol=1e-5)
         assert np.allclose(one.sentences, other.sentences, atol=1e-5)

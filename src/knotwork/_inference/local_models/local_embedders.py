@@ -90,7 +90,6 @@ class LocalEmbedder:
         load: Callable[[], Encoder],
         *,
         languages: frozenset[str] = frozenset(),
-        batch_tokens: int = 0,
         threads: int = 1,
         uses_gpu: bool = False,
     ) -> None:
@@ -98,7 +97,6 @@ class LocalEmbedder:
         self.languages = languages
         self.uses_gpu = uses_gpu
         self._make_encoder = load
-        self._batch_tokens = batch_tokens or BATCH_TOKENS
         self._threads = threads
         self._encoder: Encoder | None = None
         self._lock = threading.Lock()
@@ -169,7 +167,7 @@ class LocalEmbedder:
             )
             for own, prefix, passage in zip(tokens, prefixes, passages, strict=True)
         ]
-        for batch in batch_windows(windows, batch_tokens=self._batch_tokens):
+        for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             states = encoder.encode_tokens([windows[index].ids for index in batch])
             for index, state in zip(batch, states, strict=True):
                 pools[windows[index].owner].add(windows[index], state)
@@ -191,7 +189,7 @@ class LocalEmbedder:
         tokens = _tokenise(encoder, prefixes, parts)
         windows = _windows_of(tokens, parts, prefixes, encoder.max_tokens)
         sums = np.zeros((len(parts), encoder.dimension), dtype=np.float32)
-        for batch in batch_windows(windows, batch_tokens=self._batch_tokens):
+        for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             rows = encoder.encode_sequences([windows[index].ids for index in batch])
             for index, row in zip(batch, normalise_rows(rows), strict=True):
                 sums[windows[index].owner] += row * len(windows[index].ids)
