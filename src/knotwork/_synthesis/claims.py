@@ -118,6 +118,11 @@ def without_glue(text: str, *, generic: bool = False) -> frozenset[str]:
     return frozenset(content_terms(text))
 
 
+def retracts(text: str) -> bool:
+    """Return True if a text says that something holds no longer."""
+    return any(words["retracted"].search(text) for words in own_words(text))
+
+
 def read_claim(sentence: str) -> Claim | None:
     """Return the claim of a sentence; None if it asks, supposes or is too long."""
     if len(sentence) > LONGEST_CLAIM:
@@ -166,7 +171,7 @@ class _Reader:
             self.until,
             self.is_period,
             former,
-            self.has("retracted"),
+            retracts(self.text),
         )
 
     def _add(self, kind: str, value: Decimal | str, start: int, end: int) -> None:

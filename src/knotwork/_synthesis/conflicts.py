@@ -26,6 +26,7 @@ from knotwork._synthesis.claims import (
     own_words,
     read_claim,
     read_time,
+    retracts,
     without_glue,
 )
 from knotwork._synthesis.messages import (
@@ -43,6 +44,7 @@ from knotwork._synthesis.pieces import (
     overlap,
 )
 from knotwork._synthesis.sentence_selection import name_cells
+from knotwork._text.chinese import simplify
 from knotwork._text.dates import (
     DAY,
     DAY_OF_YEAR,
@@ -53,6 +55,7 @@ from knotwork._text.dates import (
     resolve_relative,
 )
 from knotwork._text.statements import SelectedSentence
+from knotwork._text.terms import content_terms
 from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
 
 _HEAD = 400
@@ -69,6 +72,8 @@ _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
 _BEFORE = re.compile(r"\bbefore\s+(?:the\s+)?$", re.IGNORECASE)
 _BEFORE_ZH = re.compile(r"\s*[之以]?前")
+_Key = tuple[str, Span]
+"""The id of a document, and the span of a sentence in it."""
 _MOST_ALIKE = 40
 """Claims with the same words that are compared; more are rows of a list."""
 
@@ -312,20 +317,26 @@ def find_disagreement(
     leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
     first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
     near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
-    known = store.documents.documents({key for key, _ in near})
-    dates = date_documents(store, known.values())
-    placed = {
-        key: claim
-        for key, item in near.items()
-        for claim in read_claims([(item.chunk, item.span)], known, dates)
-    }
+    leads = _place({key: near[key] for key in first & near.keys()}, store)
     asked = set(without_glue(question.text)) - {str(year) for year in range(1900, 2101)}
-    covers = {key: len(asked & placed[key].about) for key in first & placed.keys()}
+    covers = {key: len(asked & lead.about) for key, lead in leads.items()}
     most = max(covers.values(), default=0)
-    for key in sorted(covers, key=lambda key: -near[key].worth):
-        lead = placed[key]
-        if not 0 < covers[key] == most or not question.expected.allows(lead.claim.text):
-            continue
+    leads = {
+        key: leads[key]
+        for key in sorted(covers, key=lambda key: -near[key].worth)
+        if 0 < covers[key] == most and question.expected.allows(leads[key].claim.text)
+    }
+    terms = {term for lead in leads.values() for term in lead.claim.terms}
+    is_plain = not any(each.claim.slots or each.claim.is_retracted for each in leads.values())
+    alike = {
+        key: item
+        for key, item in near.items()
+        if not terms.isdisjoint(content_terms(text := simplify(item.text)))
+        # A statement without a value is only compared with one that takes it back.
+        and (not is_plain or key in leads or retracts(text))
+    }
+    placed = _place(alike, store) if terms else {}
+    for key, lead in leads.items():
         compared = {k: compare(lead, claim) for k, claim in placed.items()}
         others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
         if others:
@@ -335,11 +346,23 @@ def find_disagreement(
             )
             told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
             own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
+            known = store.documents.documents({x.chunk.document_id for x in own.values()})
             shown = [_piece_of(own[claim], pieces, known) for claim in told]
             rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
             has_winner = told[0].days != told[1].days
             return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
     return None
+
+
+def _place(items: Mapping[_Key, SelectedSentence], store: Store) -> dict[_Key, PlacedClaim]:
+    """Return the claims of sentences, with where they stand."""
+    known = store.documents.documents({key for key, _ in items})
+    dates = date_documents(store, known.values())
+    return {
+        key: claim
+        for key, item in items.items()
+        for claim in read_claims([(item.chunk, item.span)], known, dates)
+    }
 
 
 def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
