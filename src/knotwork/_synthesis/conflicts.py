@@ -317,7 +317,17 @@ def find_disagreement(
     leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
     first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
     near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
-    leads = _place({key: near[key] for key in first & near.keys()}, store)
+    known = store.documents.documents({key for key, _ in near})
+    dates = date_documents(store, known.values())
+
+    def place(items: Mapping[_Key, SelectedSentence]) -> dict[_Key, PlacedClaim]:
+        return {
+            key: claim
+            for key, item in items.items()
+            for claim in read_claims([(item.chunk, item.span)], known, dates)
+        }
+
+    leads = place({key: near[key] for key in first & near.keys()})
     asked = set(without_glue(question.text)) - {str(year) for year in range(1900, 2101)}
     covers = {key: len(asked & lead.about) for key, lead in leads.items()}
     most = max(covers.values(), default=0)
@@ -335,7 +345,7 @@ def find_disagreement(
         # A statement without a value is only compared with one that takes it back.
         and (not is_plain or key in leads or retracts(text))
     }
-    placed = _place(alike, store) if terms else {}
+    placed = place(alike)
     for key, lead in leads.items():
         compared = {k: compare(lead, claim) for k, claim in placed.items()}
         others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
@@ -346,23 +356,11 @@ def find_disagreement(
             )
             told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
             own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
-            known = store.documents.documents({x.chunk.document_id for x in own.values()})
             shown = [_piece_of(own[claim], pieces, known) for claim in told]
             rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
             has_winner = told[0].days != told[1].days
             return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
     return None
-
-
-def _place(items: Mapping[_Key, SelectedSentence], store: Store) -> dict[_Key, PlacedClaim]:
-    """Return the claims of sentences, with where they stand."""
-    known = store.documents.documents({key for key, _ in items})
-    dates = date_documents(store, known.values())
-    return {
-        key: claim
-        for key, item in items.items()
-        for claim in read_claims([(item.chunk, item.span)], known, dates)
-    }
 
 
 def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
