@@ -53,6 +53,7 @@ def test_the_end_of_a_range_is_answered(base, question, names):
         (extractive_answers, "find_leading_path", BERTH, "The answer from rows or paths"),
         (extractive_answers, "name_subjects", BERTH, "Naming subjects"),
         (extractive_answers, "choose_short_answer", BERTH, "The short answer"),
+        (extractive_answers, "find_rivals", OPENING, "The comparison of short answers"),
         (overviews, "plan_overview", "Summarise the harbour document", "The overview"),
         (overviews, "answer_overview", "Summarise the harbour document", "The overview"),
         (compound_answers, "_answer_part", f"{BERTH} {OPENING}", "The answer in this mode"),

@@ -84,9 +84,16 @@ def compose_answer(
             "",
             failed,
         )
-        rivals = find_rivals(pieces[0], ranked, question, short=short)
-        if short and dispute is None and rivals:
-            short, pieces = "", [pieces[0], *rivals][: settings.max_sentences]
+        if short and dispute is None:
+            nothing: list[Piece] = []
+            rivals = attempt(
+                "The comparison of short answers",
+                lambda: find_rivals(pieces[0], ranked, question, short=short),
+                nothing,
+                failed,
+            )
+            if rivals:
+                short, pieces = "", [pieces[0], *rivals][: settings.max_sentences]
     dates = [""] * len(pieces)
     if dispute is not None:
         pieces, dates = dispute.pieces, dispute.dates(language)
