@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.decoding import find_encoding as text_encoding
+from knotwork._indexing.loaders.decoding import decode
 from knotwork._indexing.loaders.loader import Source
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
@@ -121,10 +120,9 @@ def _sample_lines(file: BinaryIO) -> bytes:
 def _encoding(path: Path, data: bytes) -> str:
     """Return the encoding of a text. Raises IndexingError for a binary file."""
     try:
-        decode_text(Source(path.name, data))
+        return decode(Source(path.name, data))[1]
     except LoadError as error:
         raise _binary_file(path) from error
-    return text_encoding(data)
 
 
 def _binary_file(path: Path) -> IndexingError:

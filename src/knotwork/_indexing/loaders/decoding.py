@@ -71,12 +71,17 @@ _FEWEST_FITTING, _FEWEST_LETTERS = 0.95, 0.5
 
 
 def decode_text(source: Source, *, declared: str = "") -> str:
-    """Return the text of a file, cleaned by `clean_text`; see `find_encoding`.
+    """Return the text of a file, cleaned by `clean_text`. Raises LoadError as `decode`."""
+    return decode(source, declared=declared)[0]
+
+
+def decode(source: Source, *, declared: str = "") -> tuple[str, str]:
+    """Return the text of a file, cleaned by `clean_text`, and its encoding.
 
     Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
     data = source.data
-    encoding = find_encoding(data, declared)
+    encoding = _find_encoding(data, declared)
     if not encoding and data.count(0) > len(data) // 100:
         raise _binary(source)
     if not encoding:
@@ -86,10 +91,10 @@ def decode_text(source: Source, *, declared: str = "") -> str:
             fix="Save it as UTF-8.",
         )
     text = _utf_8(data) if encoding == "utf-8" else data.decode(encoding, "replace")
-    return _checked(source, text or "")
+    return _checked(source, text or ""), encoding
 
 
-def find_encoding(data: bytes, declared: str = "") -> str:
+def _find_encoding(data: bytes, declared: str) -> str:
     """Return the encoding of a text, "" for one that is unknown.
 
     Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, and

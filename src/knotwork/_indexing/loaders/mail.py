@@ -266,10 +266,10 @@ def _shown_parts(source: Source, message: EmailMessage) -> Iterator[EmailMessage
 
 
 def _chosen(source: Source, around: EmailMessage) -> list[EmailMessage]:
-    """Return the alternatives that are read: the plain text, or HTML if that is no version of it.
+    """Return the alternatives that are read: the plain text, or HTML that says more.
 
-    It is none if HTML has far more text, or if a short text has next to no words of it. HTML with
-    nearly all words of the text is read if it has further figures, such as those of a table.
+    HTML is read if it has far more text, or if a short text has next to no words of it. It is also
+    read if it has nearly all words of the text and further figures, such as those of a table.
     """
     parts: list[Any] = list(around.get_payload())
     plain = [p for p in parts if p.get_content_type() == "text/plain"]

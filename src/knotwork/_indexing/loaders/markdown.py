@@ -334,7 +334,7 @@ _FIELD_NAME = re.compile(r"[\w-]{1,40}(?:\.[\w-]{1,40})*")
 
 
 def pop_title(metadata: dict[str, str]) -> str:
-    """Remove the title from the values of front matter, and return it, "" if there is none."""
+    """Remove the title from the values of front matter, and return it; "" without a title."""
     name = next((name for name in metadata if name.casefold() in _TITLE_NAMES), "")
     return metadata.pop(name, "")
 
