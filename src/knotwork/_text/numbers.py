@@ -128,7 +128,7 @@ def _read_words(words: str) -> Decimal | None:
 
 
 def read_chinese(text: str) -> Decimal | None:
-    """Return the value of Chinese numerals, such as 二十一 and 一点五; None if they are none."""
+    """Return the value of Chinese numerals, such as 二十一 and 一点五; None for other text."""
     whole, _, decimals = text.partition("点")
     if len(whole) > 1 and all(c in _DIGITS_ZH for c in whole):
         value = Decimal("".join(str(_DIGITS_ZH[c]) for c in whole))
