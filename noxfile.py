@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent
 CHECKED = ("src", "tests", "deploy", "scripts", "benchmarks", "training", "noxfile.py")
 MOST_LINES = 700
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
-PAGES = ROOT / "src" / "knotwork" / "_service" / "web"
+PAGES = ROOT / "src" / "knotwork" / "_extensions.server" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 """What the libraries in the web pages may come under."""
 

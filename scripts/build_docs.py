@@ -11,7 +11,6 @@ import io
 import os
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -37,9 +36,9 @@ def rebuild(text: str) -> str:
 def command_lines() -> Iterator[tuple[str, ...]]:
     """Yield every command in the help as its words; the empty one is the program itself."""
     yield ()
-    for name, (module, _) in COMMANDS.items():
+    for name in (entry.name for entry in COMMANDS.found() if not entry.is_plugin):
         yield (name,)
-        command = getattr(import_module(f"knotwork._cli.commands.{module}"), f"{name}_command")
+        command = COMMANDS.load(name)
         if isinstance(command, click.Group):
             yield from ((name, key) for key, sub in command.commands.items() if not sub.hidden)
 

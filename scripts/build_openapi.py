@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from knotwork._service import make_app
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.server import ServerConfig
 
 
 def describe_api() -> str:

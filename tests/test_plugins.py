@@ -150,7 +150,7 @@ def test_nothing_but_the_plugins_in_use_is_imported(example, index):
     )
     store = ("--store", "x.knot")
     for arguments, scans, imported in (
-        (("--help",), 0, False),
+        (("--help",), 1, False),
         (("documents", *store), 0, False),
         (("search", "size", "--retriever", "bm25", *store), 0, False),
         (("search", "size", "--retriever", "bm25 + graph > prune", *store), 0, False),

@@ -6,7 +6,7 @@ const server = { target: process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321", ch
 export default defineConfig({
   base: "/ui/",
   build: {
-    outDir: "../src/knotwork/_service/web",
+    outDir: "../src/knotwork/_extensions/server/web",
     emptyOutDir: true,
     target: "es2022",
     // Everything is a file of its own: the pages' policy lets no data address be a script or style.

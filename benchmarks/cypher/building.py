@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knotwork._cypher.engine import QueryCompiler
-from knotwork._cypher.limits import Budget, Limits
-from knotwork._cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
-from knotwork._cypher.runtime import Runtime
-from knotwork._cypher.statement_parser import StatementParser
-from knotwork._cypher.static_analysis import Scope
-from knotwork._cypher.syntax_tree import (
+from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.limits import Budget, Limits
+from knotwork._extensions.cypher.language.property_graph import (
+    GraphNode,
+    GraphRelationship,
+    PropertyGraph,
+    Value,
+)
+from knotwork._extensions.cypher.language.runtime import Runtime
+from knotwork._extensions.cypher.language.statement_parser import StatementParser
+from knotwork._extensions.cypher.language.static_analysis import Scope
+from knotwork._extensions.cypher.language.syntax_tree import (
     Clause,
     LabelExpression,
     LabelIs,

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knotwork._cypher.property_graph import GraphNode, GraphRelationship, PropertyGraph, Value
-from knotwork._cypher.property_graph import GraphPath as Walk
-from knotwork._cypher.values import Temporal
+from knotwork._extensions.cypher.language.property_graph import (
+    GraphNode,
+    GraphRelationship,
+    PropertyGraph,
+    Value,
+)
+from knotwork._extensions.cypher.language.property_graph import GraphPath as Walk
+from knotwork._extensions.cypher.language.values import Temporal
 
 
 @dataclass

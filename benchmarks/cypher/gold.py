@@ -18,8 +18,8 @@ from typing import NamedTuple
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.graphs import read_chinese_movies, read_crimes, read_movies
 
-from knotwork._cypher import Limits, check_statement, run_statement
-from knotwork._cypher.property_graph import PropertyGraph
+from knotwork._extensions.cypher.language import Limits, check_statement, run_statement
+from knotwork._extensions.cypher.language.property_graph import PropertyGraph
 from knotwork.errors import QueryRefused, RetrievalError
 
 _VENDOR = re.compile(r"\b(apoc|gds|db|dbms|algo)\.|\beuid\(|\bCALL\s+[a-z_]", re.IGNORECASE)

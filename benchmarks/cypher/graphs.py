@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.cypher.building import GraphBuilder
 
-from knotwork._cypher.property_graph import PropertyGraph, Value
+from knotwork._extensions.cypher.language.property_graph import PropertyGraph, Value
 
 _HEADLESS = ["LABEL=has_genre", "SRC_LABEL=movie", "DST_LABEL=genre"]
 _HEADLESS_COLUMNS = ["id:INT32:SRC_ID", "id:INT32:DST_ID"]

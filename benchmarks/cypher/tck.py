@@ -9,12 +9,12 @@ from pathlib import Path
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.features import Scenario, TableValue, loosened, read_features, shown
 
-from knotwork._cypher.engine import QueryCompiler
-from knotwork._cypher.limits import Budget, Limits
-from knotwork._cypher.property_graph import PropertyGraph
-from knotwork._cypher.runtime import Runtime
-from knotwork._cypher.statement_parser import parse_statement
-from knotwork._cypher.static_analysis import Scope
+from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.limits import Budget, Limits
+from knotwork._extensions.cypher.language.property_graph import PropertyGraph
+from knotwork._extensions.cypher.language.runtime import Runtime
+from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.static_analysis import Scope
 from knotwork.errors import QueryRefused, RetrievalError
 
 _WRITES = ("create", "merge", "delete", "set", "remove")

@@ -36,7 +36,7 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 
 import knotwork
-from knotwork._service.keys import KeyFile, KeyRole, keys_beside
+from knotwork._extensions.server.keys import KeyFile, KeyRole, keys_beside
 from knotwork.demo import open_sample
 
 HALF_A_HEADER = b"POST /api/v1/workspaces/served/search HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "

@@ -28,11 +28,11 @@ from psycopg.conninfo import conninfo_to_dict
 from remixed import Asked, ask
 from search import WARM_CALLS, K, KnownVectors, make_index, percentiles, run_apart
 
+from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._knowledge_base.copies import copy_index
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.base import Store
-from knotwork._stores.postgres.address import read_address
-from knotwork._stores.postgres.store import PostgresStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreNotFound
 from knotwork.records import Query

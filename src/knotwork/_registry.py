@@ -1,9 +1,11 @@
 """Find parts by name: those of Knotwork, and plugins of installed distributions.
 
 A `Registry` has the parts of one kind. A part is an `Entry`: a name, and the target
-``module:attribute`` that makes the part, imported on first use. Plugins are entry points in the
-group of a registry; they are looked up when a name is not built in, or when all names are listed.
-A program can also register a part of its own, which needs no installation.
+``module:attribute`` that makes the part, imported on first use. Built-in parts are those of the
+core, which a module lists, and those of the extensions, each of which lists its own in a file
+``parts.txt``. Plugins are entry points in the group of a registry; they are looked up when a name
+is not built in, or when all names are listed. A program can also register a part of its own, which
+needs no installation.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
 from knotwork.errors import ConfigError, UnknownName
 
@@ -30,12 +34,15 @@ MODELS = frozenset({"embedder", "model", "reranker"})
 
 Part = TypeVar("Part")
 
+_EXTENSIONS = Path(__file__).with_name("_extensions")
+_GROUP = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
+_PART = re.compile(r"^([\w-]+) = (\S+) ?(\w*)\n(?:[ ]+(.+))?", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _LONGEST_REASON = 300
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Entry:
     """The name of a part, the target that makes it, and the distribution that it is from.
 
@@ -54,6 +61,14 @@ class Entry:
     def is_plugin(self) -> bool:
         """Whether the part is not built in."""
         return self.distribution != CORE
+
+    @classmethod
+    def read(cls, table: str) -> tuple[Self, ...]:
+        """Return the entries of lines ``NAME = MODULE:ATTRIBUTE NEEDS``, each above its summary."""
+        return tuple(
+            cls(name, target, summary, needs=frozenset(needs.split()))
+            for name, target, needs, summary in _PART.findall(table)
+        )
 
     @property
     def origin(self) -> str:
@@ -90,7 +105,7 @@ class Registry(Generic[Part]):
         self._per_store = per_store
         self._registered: dict[str, object] = {}
         self._builtin: dict[str, Entry] = {}
-        for entry in builtin:
+        for entry in chain(builtin, extension_parts().get(group, ())):
             self._check_name(entry, self._builtin)
             self._builtin[entry.name] = entry
 
@@ -200,8 +215,12 @@ class Registry(Generic[Part]):
             raise UnknownName(self.kind, name, self.names())
         return accepted[name]
 
+    def found(self) -> list[Entry]:
+        """Return the entries of all parts: those built in, then plugins, which are not imported."""
+        return [*self._builtin.values(), *self._plugins[0].values()]
+
     def entries(self) -> list[Entry]:
-        """Return the descriptions of all parts that can be used, sorted by name.
+        """Return the descriptions of all parts that can be used: those built in, then the plugins.
 
         Imports plugins; one that cannot be imported is refused.
         """
@@ -211,7 +230,7 @@ class Registry(Generic[Part]):
                 found.append(self.describe(name))
             except ConfigError as error:
                 self.refuse(name, error)
-        return sorted(found, key=lambda entry: entry.name)
+        return found
 
     def describe(self, name: str) -> Entry:
         """Return the entry of a name with its summary and needs; import it if it is a plugin.
@@ -296,6 +315,21 @@ class Registry(Generic[Part]):
         if missing:
             protocol = self._protocol.__name__ if self._protocol else ""
             raise self.fault(entry, f"it lacks {_listed(missing)} of `{protocol}`")
+
+
+@cache
+def extension_parts() -> Mapping[str, tuple[Entry, ...]]:
+    """Return the parts of the extensions by group, such as "stores".
+
+    The files take the place of entry points of this distribution: to find those takes as long as
+    the start of a command, and a program that is frozen or run from its sources has none.
+    """
+    found: defaultdict[str, list[Entry]] = defaultdict(list)
+    for file in sorted(_EXTENSIONS.glob("*/parts.txt")):
+        pieces = _GROUP.split(file.read_text(encoding="utf-8"))[1:]
+        for group, table in zip(pieces[::2], pieces[1::2], strict=True):
+            found[group] += Entry.read(table)
+    return {group: tuple(entries) for group, entries in found.items()}
 
 
 @cache
@@ -396,3 +430,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:_LONGEST_REASON].rstrip(".")
+
+
+PARTS: Registry[Any] = Registry("parts", (), kind="part", protocol=None)
+"""What extensions add to stores and to a knowledge base, under the names that these ask for."""

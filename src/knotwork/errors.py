@@ -182,10 +182,12 @@ class MissingExtra(ConfigError):
 
 @contextmanager
 def required(feature: str, extra: str) -> Iterator[None]:
-    """Raise MissingExtra if an import in the block fails."""
+    """Raise MissingExtra if an import of another distribution fails in the block."""
     try:
         yield
     except ImportError as error:
+        if (error.name or "").partition(".")[0] == "knotwork":
+            raise
         raise MissingExtra(feature, extra) from error
 
 

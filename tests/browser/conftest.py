@@ -12,7 +12,7 @@ import pytest
 from tests.browser.serving import fill_folder, run_server
 from tests.browser.watching import Visit, Visitor
 
-from knotwork._service.pages import BUILD_COMMAND, has_pages
+from knotwork._extensions.server.pages import BUILD_COMMAND, has_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

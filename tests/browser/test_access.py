@@ -7,7 +7,7 @@ from tests.browser.serving import fill_sample, run_server
 from tests.browser.watching import Visitor
 
 from knotwork._companions import companion_path
-from knotwork._service.keys import KeyFile, KeyRole, keys_beside
+from knotwork._extensions.server.keys import KeyFile, KeyRole, keys_beside
 from knotwork._sqlite_file import MEMORY_SUFFIX
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._service.keys import KeyFile
+from knotwork._extensions.server.keys import KeyFile
 
 
 def test_a_key_is_made_listed_and_removed(tmp_path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from knotwork._cypher import Limits, PropertyGraph, run_statement
-from knotwork._cypher.property_graph import Value
+from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
+from knotwork._extensions.cypher.language.property_graph import Value
 
 Node = tuple[tuple[str, ...], dict[str, Value]]
 Edge = tuple[str, int, int, dict[str, Value]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.cypher.graphs import NOTHING, PEOPLE, rows
 
-from knotwork._cypher import check_statement, run_statement
-from knotwork._cypher.property_graph import Value
+from knotwork._extensions.cypher.language import check_statement, run_statement
+from knotwork._extensions.cypher.language.property_graph import Value
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cypher.graphs import NOTHING, rows, value
 
-from knotwork._cypher.property_graph import Value
+from knotwork._extensions.cypher.language.property_graph import Value
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cypher.graphs import Edge, make_graph, rows
 
-from knotwork._cypher import PropertyGraph
+from knotwork._extensions.cypher.language import PropertyGraph
 
 pytestmark = pytest.mark.slow
 

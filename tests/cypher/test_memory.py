@@ -13,7 +13,7 @@ from tests.cypher.hostile import heavy
 
 from knotwork import KnowledgeBase
 from knotwork._config import QuerySettings, Settings
-from knotwork._cypher import Limits, run_statement
+from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._query_memory import MB, POOL, QueryMemory, Reservation
 from knotwork._stores.urls import open_store
 from knotwork.errors import QueryRefused, QueryTimeout, RetrievalError
@@ -138,7 +138,7 @@ def test_settings_set_the_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
 _CHILD = """
 import json, resource, sys, threading, time
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-from knotwork._cypher import Limits, run_statement
+from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork.errors import RetrievalError
 from tests.cypher.hostile import heavy
 from tests.cypher.graphs import PEOPLE

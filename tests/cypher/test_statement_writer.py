@@ -7,10 +7,14 @@ from tests.cypher.graphs import PEOPLE
 from tests.graph_servers.gold_statements import GOLD
 
 from knotwork import demo
-from knotwork._cypher import run_statement
-from knotwork._cypher.limits import Limits
-from knotwork._cypher.statement_parser import parse_statement
-from knotwork._cypher.statement_writer import WritingRules, quote, write_statement
+from knotwork._extensions.cypher.language import run_statement
+from knotwork._extensions.cypher.language.limits import Limits
+from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.statement_writer import (
+    WritingRules,
+    quote,
+    write_statement,
+)
 from knotwork._knowledge_base import open as open_knowledge_base
 from knotwork.errors import QueryRefused
 

@@ -25,9 +25,9 @@ from tests.postgres_server import server_programs
 import knotwork
 from knotwork._cli.main import app
 from knotwork._config import load_settings
-from knotwork._service import make_app
-from knotwork._service.server import ServerConfig
-from knotwork._stores.postgres.address import read_address
+from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.server import ServerConfig
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -122,7 +122,9 @@ class TestImage:
         for private in (".git/config", ".env", "deploy/.env", "notes.knot", "tests/conftest.py"):
             assert ignored.match_file(private)
         assert not ignored.match_file("src/knotwork/__init__.py")
-        assert ignored.match_file("src/knotwork/_service/web/index.html"), "it is built again"
+        assert ignored.match_file("src/knotwork/_extensions/server/web/index.html"), (
+            "it is built again"
+        )
 
     def test_the_extras_that_are_installed_exist(self, stages: Any) -> None:
         text = " ".join(step.text for stage in stages for step in stage.steps)

@@ -4,7 +4,7 @@ import pytest
 from tests.service.serving import API, make_settings, open_client
 
 import knotwork
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from tests.graph_servers.gold_statements import GOLD, has_order
 import knotwork
 from knotwork import KnowledgeBase, demo
 from knotwork._config import load_settings
+from knotwork._extensions.cypher.store_graphs import project_store
 from knotwork._graph_servers import bolt_connection
 from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
 from knotwork._graph_servers.mirror_content import LABELS, SOURCES, MirrorContent, clean
 from knotwork._graph_servers.server_address import read_address
-from knotwork._stores.cypher_graphs import project_store
 from knotwork.errors import (
     ConfigError,
     GraphServerError,

@@ -16,13 +16,13 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._config.loading import load_settings
 from knotwork._config.toml_writer import render_config
+from knotwork._extensions.server.job_store import JobStore
+from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._indexing.graph_import.graph_importer import import_graph_steps
 from knotwork._inference.call_cache import CallCache
 from knotwork._retrieval.entity.ontology import load_ontology
 from knotwork._retrieval.paths.path_ranking import read_trees
 from knotwork._retrieval.queries.cypher_templates import read_templates
-from knotwork._service.job_store import JobStore
-from knotwork._service.keys import KeyFile, KeyRole
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.recorded_extractor import Recording

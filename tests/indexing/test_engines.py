@@ -16,14 +16,10 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._config import Settings
 from knotwork._config.settings import IndexSettings
-from knotwork._indexing.commits import commit_documents
-from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.engines import ray_preparer
-from knotwork._indexing.engines.engine import open_engine
-from knotwork._indexing.engines.process_engine import ProcessEngine
-from knotwork._indexing.engines.ray_cluster import Node
-from knotwork._indexing.engines.ray_embedder import Place, plan_actors
-from knotwork._indexing.engines.ray_preparer import (
+from knotwork._extensions.ray import preparer as ray_preparer
+from knotwork._extensions.ray.cluster import Node
+from knotwork._extensions.ray.embedder import Place, plan_actors
+from knotwork._extensions.ray.preparer import (
     AHEAD_BYTES,
     AHEAD_DOCUMENTS,
     TASK_DOCUMENTS,
@@ -31,6 +27,10 @@ from knotwork._indexing.engines.ray_preparer import (
     pickled_setup,
     read_documents,
 )
+from knotwork._indexing.commits import commit_documents
+from knotwork._indexing.embedding import Embedding
+from knotwork._indexing.engines.engine import open_engine
+from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate, document_source
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS

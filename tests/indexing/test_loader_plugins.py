@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from knotwork._extensions.server.uploads import ReceivedFile, check_content
 from knotwork._indexing.loaders.loader_registry import (
     LOADERS,
     _make_plugin_loaders,
@@ -14,7 +15,6 @@ from knotwork._indexing.loaders.loader_registry import (
     supported_suffixes,
 )
 from knotwork._registry import Entry
-from knotwork._service.uploads import ReceivedFile, check_content
 from knotwork.errors import LoadError
 from knotwork.plugins import Content
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import knotwork
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
-from knotwork._stores.postgres import PostgresStore
 from knotwork.demo import open_sample
 
 pytestmark = pytest.mark.slow

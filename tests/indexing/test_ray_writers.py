@@ -18,7 +18,7 @@ from tests.indexing.ray_parts import (
 from tests.indexing.snapshots import snapshot
 
 from knotwork._config import StoreSettings
-from knotwork._stores.postgres import PostgresStore
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork.errors import IndexingError
 
 ray = pytest.importorskip("ray", reason="needs the extra `ray`")

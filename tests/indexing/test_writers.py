@@ -16,10 +16,10 @@ from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, make
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.ray import writer as ray_writer
+from knotwork._extensions.ray.writer import RayWriter, WritingActor
 from knotwork._indexing import runs
-from knotwork._indexing.engines import ray_writer
 from knotwork._indexing.engines.process_engine import ProcessEngine
-from knotwork._indexing.engines.ray_writer import RayWriter, WritingActor
 from knotwork._indexing.report import EventKind, IndexingInterrupted
 from knotwork.errors import IndexingError, StoreBusy
 from knotwork.testing._embedders import HashingEmbedder

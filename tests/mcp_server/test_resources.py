@@ -10,8 +10,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 import knotwork
+from knotwork._extensions.mcp.schemas import document_resource_uri
 from knotwork.mcp_server import build_server
-from knotwork.mcp_server._schemas import document_resource_uri
 from knotwork.records._documents import Span
 
 pytestmark = pytest.mark.slow

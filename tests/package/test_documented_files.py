@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+(?:\.py|/))`")
-BUILT = "src/knotwork/_service/web"
+BUILT = "src/knotwork/_extensions/server/web"
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])

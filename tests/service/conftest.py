@@ -8,7 +8,7 @@ import pytest
 from tests.service.serving import copy_index, make_settings, open_client
 
 import knotwork
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.demo import open_sample
 
 

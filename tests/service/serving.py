@@ -13,9 +13,9 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from knotwork._config import Settings, load_settings
-from knotwork._service import make_app
-from knotwork._service.keys import KeyFile, KeyRole
-from knotwork._service.server import KnotworkServer, ServerConfig
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.keys import KeyFile, KeyRole
+from knotwork._extensions.server.server import KnotworkServer, ServerConfig
 
 LOCAL = "http://127.0.0.1:8321"
 QUESTION = "Who approves trips abroad?"

@@ -16,9 +16,9 @@ from tests.service.serving import (
     open_client,
 )
 
-from knotwork._service.keys import KeyFile, KeyRole
-from knotwork._service.limits import RateLimiter
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.keys import KeyFile, KeyRole
+from knotwork._extensions.server.limits import RateLimiter
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.errors import ConfigError, TooManyRequests, UnknownName
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from tests.service.conftest import fill
 from tests.service.serving import API, QUESTION, add_key, make_settings, open_client, read_events
 
 import knotwork
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.agents._ask import ask_agent
 from knotwork.testing.model_server import ModelTestServer
 

@@ -22,7 +22,7 @@ from tests.service.serving import (
     upload,
 )
 
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from knotwork._service.connections import (
+from knotwork._extensions.server.connections import (
     RESERVED_FILES,
     ConnectionLimits,
     ConnectionTable,

@@ -17,14 +17,14 @@ from tests.service.serving import (
 )
 
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._service import job_runner as runner_module
-from knotwork._service import job_runner as work_module
-from knotwork._service import job_store
-from knotwork._service.evaluation_job import run_evaluation_job
-from knotwork._service.evaluation_store import EvaluationStore
-from knotwork._service.job_store import Progress
-from knotwork._service.server import ServerConfig
-from knotwork._service.workspaces import Workspaces
+from knotwork._extensions.server import job_runner as runner_module
+from knotwork._extensions.server import job_runner as work_module
+from knotwork._extensions.server import job_store
+from knotwork._extensions.server.evaluation_job import run_evaluation_job
+from knotwork._extensions.server.evaluation_store import EvaluationStore
+from knotwork._extensions.server.job_store import Progress
+from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

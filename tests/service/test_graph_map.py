@@ -8,8 +8,15 @@ from tests.service.conftest import fill
 from tests.service.serving import API, await_job, copy_index, make_settings, open_client
 
 import knotwork
-from knotwork._service.graph_map import MAP_SUFFIX, MapCache, build_map, load_map, map_key, save_map
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.graph_map import (
+    MAP_SUFFIX,
+    MapCache,
+    build_map,
+    load_map,
+    map_key,
+    save_map,
+)
+from knotwork._extensions.server.server import ServerConfig
 from knotwork._stores.urls import open_store
 
 OPEN = f"{API}/workspaces/open"

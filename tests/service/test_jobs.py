@@ -22,12 +22,12 @@ from tests.service.serving import (
 )
 
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._service import job_runner as runner_module
-from knotwork._service import job_runner as work_module
-from knotwork._service.job_runner import JobRunner
-from knotwork._service.job_store import JobState, JobStore, Progress
-from knotwork._service.server import ServerConfig
-from knotwork._service.workspaces import Workspaces
+from knotwork._extensions.server import job_runner as runner_module
+from knotwork._extensions.server import job_runner as work_module
+from knotwork._extensions.server.job_runner import JobRunner
+from knotwork._extensions.server.job_store import JobState, JobStore, Progress
+from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import Workspaces
 from knotwork.errors import KnotworkError, StoreBusy
 
 pytestmark = pytest.mark.slow

@@ -25,11 +25,11 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._extensions.server.limits import Threads, calling
+from knotwork._extensions.server.quiet_log import QuietLog
+from knotwork._extensions.server.responses import keep_alive
+from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._service.limits import Threads, calling
-from knotwork._service.quiet_log import QuietLog
-from knotwork._service.responses import keep_alive
-from knotwork._service.server import ServerConfig
 from knotwork.errors import KnotworkError, Overloaded, RequestTimeout
 
 pytestmark = pytest.mark.slow
@@ -136,7 +136,7 @@ def test_whoever_stops_early_ends_the_work():
 
 
 def test_a_silent_stream_is_kept_alive(monkeypatch):
-    monkeypatch.setattr("knotwork._service.responses.PING_S", 0.01)
+    monkeypatch.setattr("knotwork._extensions.server.responses.PING_S", 0.01)
 
     async def slow():
         yield b"one"
@@ -215,7 +215,7 @@ def test_a_server_that_stops_ends_the_streams_of_jobs_that_go_on(place, monkeypa
             progress.enter("holding")
         return {}
 
-    monkeypatch.setattr("knotwork._service.job_runner.WORK", {"communities": hold})
+    monkeypatch.setattr("knotwork._extensions.server.job_runner.WORK", {"communities": hold})
     with run_server(place) as address:
         client = httpx.Client(base_url=address, timeout=30)
         job = client.post(f"{OPEN}/communities/refresh", json={}).json()["data"]

@@ -10,8 +10,8 @@ from tests.service.serving import API, QUESTION, add_key, make_settings, open_cl
 
 import knotwork
 from knotwork._companions import companion_path
-from knotwork._service.keys import KeyFile
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.keys import KeyFile
+from knotwork._extensions.server.server import ServerConfig
 from knotwork._sqlite_file import MEMORY_SUFFIX
 from knotwork.agents import Chat
 from knotwork.agents._fact_memory import FactMemory
@@ -245,7 +245,7 @@ def test_limits_apply_to_messages_and_memories(place, monkeypatch):
         long = {"statement": "Ann lives in " + "x" * 60}
         assert client.post(MEMORY, json=long, headers=writer).status_code == 413
         assert say(client, WHERE, headers=writer, budget="2k").status_code == 403
-    monkeypatch.setattr("knotwork._service.memories.MOST_FACTS", 1)
+    monkeypatch.setattr("knotwork._extensions.server.memories.MOST_FACTS", 1)
     with open_client(place) as client:
         data(say(client, REMEMBER, headers=writer))
         full = say(client, "Remember that Ann Lee knows Ben Cole.", headers=writer)

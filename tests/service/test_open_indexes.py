@@ -14,9 +14,9 @@ from tests.service.serving import (
     wait_until,
 )
 
+from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import Workspaces
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._service.server import ServerConfig
-from knotwork._service.workspaces import Workspaces
 
 pytestmark = pytest.mark.slow
 

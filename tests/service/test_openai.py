@@ -12,7 +12,7 @@ import openai
 import pytest
 from tests.service.serving import QUESTION, add_key, copy_index, make_settings, run_server
 
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from knotwork._service.pages import BUILD_COMMAND, add_pages, has_pages
+from knotwork._extensions.server.pages import BUILD_COMMAND, add_pages, has_pages
 
 ROOT = Path(__file__).parents[2]
 

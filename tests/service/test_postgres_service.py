@@ -25,8 +25,8 @@ from tests.service.serving import (
     wait_until,
 )
 
-from knotwork._service.server import ServerConfig
-from knotwork._stores.postgres.database import PostgresDatabase
+from knotwork._extensions.postgres.database import PostgresDatabase
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.errors import StoreUnavailable
 
 pytestmark = pytest.mark.slow
@@ -81,7 +81,7 @@ def test_two_servers_share_the_memory_of_a_key(postgres_url: str, tmp_path: Path
 def test_readiness_needs_a_database_that_answers(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knotwork._service.server.DATABASE_ANSWER_S", 0.3)
+    monkeypatch.setattr("knotwork._extensions.server.server.DATABASE_ANSWER_S", 0.3)
     generation, answering = PostgresDatabase.generation, threading.Event()
 
     def fail(database: PostgresDatabase) -> int:

@@ -12,9 +12,9 @@ from tests.service.serving import API, add_key, make_settings, open_client
 from tests.service.test_access import BODIES, FILES, operations
 
 import knotwork
-from knotwork._service.keys import KeyFile, KeyRole
-from knotwork._service.rights import read_rights, readable_part
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.keys import KeyFile, KeyRole
+from knotwork._extensions.server.rights import read_rights, readable_part
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.agents._ask import ask_agent_events
 from knotwork.errors import ConfigError, FilterError
 from knotwork.testing import ScriptedChatModel

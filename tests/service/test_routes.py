@@ -15,7 +15,7 @@ from tests.service.serving import (
 )
 
 import knotwork
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import sys
 import threading
 from types import SimpleNamespace
 
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.server import KnotworkServer, ModelLoader, ServerConfig, _listen
 from knotwork._inference.embedder import HashingEmbedder
-from knotwork._service import make_app
-from knotwork._service.server import KnotworkServer, ModelLoader, ServerConfig, _listen
 from knotwork.errors import ModelError
 
 
@@ -65,7 +65,7 @@ def test_readiness_says_whether_the_model_is_there(client):
 def test_threads_that_compute_give_way_sooner_while_the_event_loop_is_late(tmp_path, monkeypatch):
     now = 100.0
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr("knotwork._service.server.time", clock)
+    monkeypatch.setattr("knotwork._extensions.server.server.time", clock)
     server = KnotworkServer(make_app(ServerConfig(tmp_path)))
     before, turns = sys.getswitchinterval(), []
     try:

@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.service.serving import copy_index, make_settings, run_server
 
-from knotwork._service import make_app
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from tests.cli.running import knotwork
 from tests.service.serving import API, QUESTION, copy_index, make_settings, open_client
 
 import knotwork as package
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server.server import ServerConfig
 from knotwork.mcp_server import build_server
 
 pytestmark = pytest.mark.slow

@@ -10,13 +10,13 @@ from tests.service.serving import add_key, copy_index, make_settings, run_server
 
 import knotwork as package
 from knotwork._cli.terminal import Terminal
+from knotwork._extensions.mcp.schemas import to_answer_result
+from knotwork._extensions.mcp.text_output import format_answer
+from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import local_models
 from knotwork._notebook.views import render
-from knotwork._service.server import ServerConfig
 from knotwork._shapes.answers import AnswerShape
 from knotwork._synthesis import short_answers
-from knotwork.mcp_server._schemas import to_answer_result
-from knotwork.mcp_server._text_output import format_answer
 from knotwork.records import AnswerSpan, Prediction, Span
 
 pytestmark = pytest.mark.slow

@@ -24,12 +24,12 @@ from tests.service.serving import (
 )
 
 from knotwork._cancellation import check_cancelled
-from knotwork._service import job_runner as runner_module
-from knotwork._service.job_runner import JobRunner
-from knotwork._service.job_store import JobState, JobStore
-from knotwork._service.job_turns import JobTurns
-from knotwork._service.server import ServerConfig
-from knotwork._service.workspaces import Workspaces
+from knotwork._extensions.server import job_runner as runner_module
+from knotwork._extensions.server.job_runner import JobRunner
+from knotwork._extensions.server.job_store import JobState, JobStore
+from knotwork._extensions.server.job_turns import JobTurns
+from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import Workspaces
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from tests.service.serving import (
     upload,
 )
 
-from knotwork._service.server import ServerConfig
-from knotwork._service.uploads import parse_upload_name
+from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.uploads import parse_upload_name
 from knotwork.errors import LoadError
 
 pytestmark = pytest.mark.slow

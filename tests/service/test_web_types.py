@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knotwork._service import make_app
-from knotwork._service.server import ServerConfig
+from knotwork._extensions.server import make_app
+from knotwork._extensions.server.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from knotwork._config import StoreSettings
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
-from knotwork._stores.postgres import PostgresStore
 from knotwork.errors import StoreBusy, StoreUnavailable
 from knotwork.records import content_id
 from knotwork.testing._store_contract import add_document

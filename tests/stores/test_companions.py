@@ -12,11 +12,11 @@ import pytest
 from tests.inference.chat_fakes import ask
 
 from knotwork._companions import CompanionDatabase, Companions, FileCompanions
+from knotwork._extensions.server.job_store import JOBS, MOST_FINISHED, JobState, JobStore
 from knotwork._inference.call_cache import CallCache, RejectedReply
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.chat import ChatReply, TokenUsage
-from knotwork._service.job_store import JOBS, MOST_FINISHED, JobState, JobStore
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
 from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact
@@ -157,7 +157,7 @@ def test_jobs_keep_their_states_and_events(companions: Companions) -> None:
 
 
 def test_old_jobs_are_deleted(companions: Companions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork._service.job_store.MOST_FINISHED", 3)
+    monkeypatch.setattr("knotwork._extensions.server.job_store.MOST_FINISHED", 3)
     assert MOST_FINISHED > 3
     with closing(open_jobs(companions)) as jobs:
         for _ in range(6):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.stores.minimal_store import MinimalStore
 
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -24,7 +25,6 @@ from knotwork._stores.base import (
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.transfer import parts
 from knotwork._stores.transfer.copying import (
     COPIED_CAPABILITIES,

@@ -10,8 +10,8 @@ from itertools import count
 
 import pytest
 
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
-from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import IdCollision, StoreBusy
 from knotwork.records import Chunk, Document, Relation, Section, content_id, entity_id

@@ -13,9 +13,9 @@ import pytest
 
 from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._config import StoreSettings
+from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
-from knotwork._stores.postgres import PostgresStore
-from knotwork._stores.postgres.address import read_address
 from knotwork._stores.urls import open_store
 from knotwork.errors import (
     ConfigError,

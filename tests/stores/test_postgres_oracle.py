@@ -20,8 +20,8 @@ from tests.stores.test_oracle import (
     texts,
 )
 
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store, require_resolutions
-from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.urls import open_store
 from knotwork.records import content_id
 from knotwork.testing._store_contract import add_document

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from tests.service.serving import make_settings, open_client
 
+from knotwork._extensions.postgres.companions import PostgresCompanion
+from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.server.job_store import JOBS
+from knotwork._extensions.server.server import ServerConfig
 from knotwork._inference.call_database import CALLS
-from knotwork._service.job_store import JOBS
-from knotwork._service.server import ServerConfig
-from knotwork._stores.postgres import PostgresStore
-from knotwork._stores.postgres.companions import PostgresCompanion
 from knotwork._stores.server_tables import ServerTables
 from knotwork._stores.vectors import staged_name
 from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact

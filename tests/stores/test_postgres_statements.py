@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from tests.stores.test_sql_statements import statements
 
-from knotwork._stores.postgres import PostgresStore
-from knotwork._stores.postgres.database import POSTGRES
+from knotwork._extensions.postgres.database import POSTGRES
+from knotwork._extensions.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow
 

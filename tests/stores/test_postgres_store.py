@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
-from knotwork._stores.postgres import PostgresStore
 from knotwork.testing._collision_contract import IdCollisionContract
 from knotwork.testing._contents_contract import ContentsContract
 from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract

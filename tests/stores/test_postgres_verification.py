@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from knotwork._stores.postgres import PostgresStore
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow

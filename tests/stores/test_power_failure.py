@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from knotwork._extensions.server.job_store import JobState, JobStore
 from knotwork._inference.call_database import CallDatabase
-from knotwork._service.job_store import JobState, JobStore
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store

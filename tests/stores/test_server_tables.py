@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import knotwork
-from knotwork._stores.postgres.companions import PostgresCompanion
-from knotwork._stores.postgres.store import PostgresStore
+from knotwork._extensions.postgres.companions import PostgresCompanion
+from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.server_tables import ServerTables
 from knotwork.errors import StoreError, StoreReadOnly, UnknownName
 

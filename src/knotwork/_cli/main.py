@@ -10,7 +10,6 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
@@ -18,6 +17,7 @@ import click
 from knotwork._cli.interruption import Terminated
 from knotwork._cli.session import common_options, show_examples, take_common
 from knotwork._cli.terminal import Terminal, printable_errors
+from knotwork._registry import Entry, Registry
 from knotwork.errors import KnotworkError, UnknownName
 
 PROGRAM = "knotwork"
@@ -132,44 +132,80 @@ def _discard_output() -> None:
     os.close(null)
 
 
-COMMANDS = {
-    "demo": ("demo", "Index a bundled sample and answer three questions."),
-    "init": ("setup", "Create a settings file."),
-    "index": ("index", "Index files and folders, or update what changed."),
-    "watch": ("watch", "Index folders, and their changes within seconds."),
-    "embed": ("index", "Recompute all vectors with another embedding model."),
-    "import": ("index", "Import an index of GraphRAG or LightRAG."),
-    "ask": ("ask", "Answer a question, with sources."),
-    "chat": ("chat", "Ask questions in a conversation that remembers facts."),
-    "search": ("search", "Find passages."),
-    "agent": ("ask", "Answer a question in several search steps."),
-    "retrievers": ("search", "List the retrievers."),
-    "explore": ("explore", "Show entities and the graph around them."),
-    "cypher": ("explore", "Run a read-only Cypher query on a graph."),
-    "communities": ("explore", "Show communities of entities and their reports."),
-    "graph": ("graph", "Count, import or export the graph; merge or split entities."),
-    "schema": ("schema", "Propose, infer or show the extraction schema."),
-    "prompts": ("prompts", "List, show, copy or check the prompts of models."),
-    "tables": ("tables", "Store tables beside the index, and query them with SQL."),
-    "memory": ("chat", "List, add and delete facts stated in conversations."),
-    "documents": ("documents", "List indexed documents and skipped files."),
-    "delete": ("documents", "Remove documents from the index."),
-    "backup": ("upkeep", "Copy an index into a folder, while it is in use."),
-    "restore": ("upkeep", "Restore an index from a backup."),
-    "repair": ("upkeep", "Repair a damaged index."),
-    "copy": ("upkeep", "Copy an index to another store, file or server."),
-    "export": ("export", "Export the index as a wiki of linked Markdown."),
-    "eval": ("evaluate", "Evaluate answers or retrievers on known questions."),
-    "serve": ("serve", "Serve web pages and an HTTP API."),
-    "keys": ("serve", "Manage the API keys of a server."),
-    "train": ("train", "Train the path ranker or the weights of a fusion."),
-    "mcp": ("serve", "Serve the index to assistants (MCP)."),
-    "doctor": ("setup", "Check the installation, settings, index and models."),
-    "models": ("models", "List, check and measure the language models."),
-    "config": ("setup", "Show the settings in force."),
-    "completion": ("setup", "Print or install shell completion."),
-}
-"""Module and summary of each command, in the order of the help."""
+COMMANDS: Registry[click.Command] = Registry(
+    "commands",
+    Entry.read(
+        """
+demo = knotwork._cli.commands.demo:demo_command
+    Index a bundled sample and answer three questions.
+init = knotwork._cli.commands.setup:init_command
+    Create a settings file.
+index = knotwork._cli.commands.index:index_command
+    Index files and folders, or update what changed.
+watch = knotwork._cli.commands.watch:watch_command
+    Index folders, and their changes within seconds.
+embed = knotwork._cli.commands.index:embed_command
+    Recompute all vectors with another embedding model.
+import = knotwork._cli.commands.index:import_command
+    Import an index of GraphRAG or LightRAG.
+ask = knotwork._cli.commands.ask:ask_command
+    Answer a question, with sources.
+chat = knotwork._cli.commands.chat:chat_command
+    Ask questions in a conversation that remembers facts.
+search = knotwork._cli.commands.search:search_command
+    Find passages.
+agent = knotwork._cli.commands.ask:agent_command
+    Answer a question in several search steps.
+retrievers = knotwork._cli.commands.search:retrievers_command
+    List the retrievers.
+explore = knotwork._cli.commands.explore:explore_command
+    Show entities and the graph around them.
+cypher = knotwork._cli.commands.explore:cypher_command
+    Run a read-only Cypher query on a graph.
+communities = knotwork._cli.commands.explore:communities_command
+    Show communities of entities and their reports.
+graph = knotwork._cli.commands.graph:graph_command
+    Count, import or export the graph; merge or split entities.
+schema = knotwork._cli.commands.schema:schema_command
+    Propose, infer or show the extraction schema.
+prompts = knotwork._cli.commands.prompts:prompts_command
+    List, show, copy or check the prompts of models.
+tables = knotwork._cli.commands.tables:tables_command
+    Store tables beside the index, and query them with SQL.
+memory = knotwork._cli.commands.chat:memory_command
+    List, add and delete facts stated in conversations.
+documents = knotwork._cli.commands.documents:documents_command
+    List indexed documents and skipped files.
+delete = knotwork._cli.commands.documents:delete_command
+    Remove documents from the index.
+backup = knotwork._cli.commands.upkeep:backup_command
+    Copy an index into a folder, while it is in use.
+restore = knotwork._cli.commands.upkeep:restore_command
+    Restore an index from a backup.
+repair = knotwork._cli.commands.upkeep:repair_command
+    Repair a damaged index.
+copy = knotwork._cli.commands.upkeep:copy_command
+    Copy an index to another store, file or server.
+export = knotwork._cli.commands.export:export_command
+    Export the index as a wiki of linked Markdown.
+eval = knotwork._cli.commands.evaluate:eval_command
+    Evaluate answers or retrievers on known questions.
+train = knotwork._cli.commands.train:train_command
+    Train the path ranker or the weights of a fusion.
+doctor = knotwork._cli.commands.setup:doctor_command
+    Check the installation, settings, index and models.
+models = knotwork._cli.commands.models:models_command
+    List, check and measure the language models.
+config = knotwork._cli.commands.setup:config_command
+    Show the settings in force.
+completion = knotwork._cli.commands.setup:completion_command
+    Print or install shell completion.
+"""
+    ),
+    kind="command",
+    protocol=None,
+)
+"""The commands, each with its summary, in the order of the help; extensions and plugins follow."""
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
@@ -178,24 +214,28 @@ class CommandGroup(click.Group):
     """The commands in `COMMANDS`, each imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return [entry.name for entry in COMMANDS.found()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"knotwork._cli.commands.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = COMMANDS.load(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl(
+                [
+                    (entry.name, entry.summary or f"From {entry.origin}.")
+                    for entry in COMMANDS.found()
+                ]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise UnknownName("command", args[0], COMMANDS)
+            raise UnknownName("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
 

@@ -246,7 +246,7 @@ class ServedGraphs:
         row_limit: int,
         timeout_s: float,
     ) -> QueryResult:
-        from knotwork._cypher.statement_writer import WritingRules
+        from knotwork._extensions.cypher.language.statement_writer import WritingRules
         from knotwork._graph_servers.mirror_database import READ_STAMP, STAMP
         from knotwork._graph_servers.server_statements import MirrorRules, run_on_server
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knotwork._cypher import Limits, PropertyGraph, check_statement
-from knotwork._cypher.statement_parser import parse_statement
-from knotwork._cypher.statement_writer import WritingRules, write_statement
+from knotwork._extensions.cypher.language import Limits, PropertyGraph, check_statement
+from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.statement_writer import WritingRules, write_statement
 from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Rows
 from knotwork._graph_servers.bolt_values import (
     NodeIds,

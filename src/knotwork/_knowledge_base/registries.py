@@ -20,6 +20,8 @@ _HOMES = {
     "rerankers": "_inference.model_registry:RERANKERS",
     "stores": "_stores.urls:STORES",
     "prompts": "_inference.prompt_files:PROMPTS",
+    "commands": "_cli.main:COMMANDS",
+    "parts": "_registry:PARTS",
 }
 GROUPS = tuple(_HOMES)
 
@@ -36,10 +38,9 @@ def find_registry(group: str) -> Registry[Any]:
 def register(group: str, name: str, part: object) -> None:
     """Register a part in this process under a name, as the entry point of a plugin does.
 
-    ``group`` is "retrievers", "steps", "loaders", "splitters", "extractors", "translators",
-    "embedders", "chat_models", "rerankers", "stores" or "prompts". ``part`` is what an entry point
-    may name: a class, or a function that returns the part. It may also be the part itself, unless
-    it is a retriever or a step: each filter needs one of its own. For "prompts" it is a folder or a
+    ``group`` is one of `GROUPS`, such as "retrievers". ``part`` is what an entry point may name: a
+    class, or a function that returns the part. It may also be the part itself, unless it is a
+    retriever or a step: each filter needs one of its own. For "prompts" it is a folder or a
     package. Registering a name again replaces its part, so that a notebook can run a cell twice.
 
     Loaders are sent to the processes that read files; classes of a notebook can be sent too.

@@ -9,7 +9,7 @@ from knotwork._config import StoreSettings
 from knotwork._registry import Entry, Registry
 from knotwork._sqlite_file import FULL, SYNCHRONOUS
 from knotwork._stores.base import Store
-from knotwork.errors import MissingExtra, UnknownName
+from knotwork.errors import UnknownName
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 
@@ -18,12 +18,6 @@ STORES: Registry[Store] = Registry(
     (
         Entry("memory", "knotwork._stores.urls:open_temporary", "memory:"),
         Entry("file", "knotwork._stores.urls:open_index_file", "file:PATH"),
-        Entry(
-            "postgresql",
-            "knotwork._stores.urls:open_postgres",
-            "postgresql://HOST/DATABASE?index=NAME",
-        ),
-        Entry("postgres", "knotwork._stores.urls:open_postgres", "postgres://HOST/DATABASE"),
     ),
     kind="store",
     protocol=Store,
@@ -75,21 +69,6 @@ def open_index_file(*, url: str, read_only: bool, create: bool, synchronous: str
 
     path = Path(_split(url)[1])
     return EmbeddedStore.open(path, read_only=read_only, create=create, synchronous=synchronous)
-
-
-def open_postgres(*, url: str, read_only: bool, create: bool, limits: StoreSettings) -> Store:
-    """Open an index on a PostgreSQL server, as `open_store` does.
-
-    Raises MissingExtra without psycopg.
-    """
-    try:
-        from knotwork._stores.postgres import PostgresStore
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("psycopg", "psycopg_pool"):
-            raise
-        raise MissingExtra("An index on a PostgreSQL server", "postgres") from error
-
-    return PostgresStore.open(url, read_only=read_only, create=create, limits=limits)
 
 
 def index_file(url: str) -> Path | None:

@@ -81,7 +81,7 @@ def retrievers_command(session: Session) -> None:
         STEPS,
     )
 
-    retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
+    retrievers, steps = sorted(RETRIEVERS.entries()), sorted(STEPS.entries())
     faults = [*RETRIEVERS.faults(), *STEPS.faults()]
     if session.emit(
         {

@@ -18,6 +18,7 @@ from knotwork._indexing.preparation import Preparer, Recipe
 from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.writers import Writer
 from knotwork._inference.embedder import Embedder
+from knotwork._registry import PARTS
 from knotwork._stores.base import Store
 from knotwork.errors import UnknownName
 
@@ -58,7 +59,5 @@ def open_engine(settings: Settings) -> Engine:
         return ProcessEngine(workers=index.workers, limits=ReadingLimits.of(index))
     scheme, _, address = index.compute.partition(":")
     if index.compute == RAY or (scheme == RAY and address.strip("/")):
-        from knotwork._indexing.engines.ray_engine import RayEngine
-
-        return RayEngine(index, settings.embedding)
+        return PARTS.load(RAY)(index, settings.embedding)  # type: ignore[no-any-return]
     raise UnknownName("value of index.compute", index.compute, ENGINES)

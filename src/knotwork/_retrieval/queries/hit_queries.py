@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._cypher.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.statement_parser import parse_statement
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
 from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S

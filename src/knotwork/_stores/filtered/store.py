@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING
 
+from knotwork._registry import PARTS
 from knotwork._stores.base import Store, TextIndex, VectorIndex, whole_of
 from knotwork._stores.capabilities import (
-    OWN_GRAPH,
     Capabilities,
     CypherRunner,
     PropertyGraphStore,
@@ -38,10 +37,7 @@ from knotwork._stores.filtered.graph import (
 )
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.vectors import final_name
-from knotwork.records import GRAPH_URI, Comparison, Condition, PropertyValue, QueryResult
-
-if TYPE_CHECKING:
-    from knotwork._cypher import PropertyGraph
+from knotwork.records import GRAPH_URI, Comparison, Condition
 
 
 class FilteredStore:
@@ -91,7 +87,7 @@ class FilteredStore:
         if whole.property_graphs is not None:
             property_graphs = FilteredPropertyGraphs(whole.property_graphs, fields, selection)
         if whole.cypher is not None:
-            cypher = FilteredCypher(self, whole.cypher).run
+            cypher = PARTS.load("filtered_cypher")(self, whole.cypher).run
         self.capabilities = Capabilities(
             communities=self._communities,
             readings=readings,
@@ -165,39 +161,3 @@ class FilteredPropertyGraphs:
         uri = f"{GRAPH_URI}{name}"
         source = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
         return len(source.chunks) > 0 and len(source.chunks - self._selection.chunks) == 0
-
-
-class FilteredCypher:
-    """Run statements on the restricted index graph and on imported graphs that are allowed."""
-
-    def __init__(self, store: FilteredStore, run_whole: CypherRunner) -> None:
-        self._store = store
-        self._run_whole = run_whole
-        self._own: PropertyGraph | None = None
-
-    def run(
-        self,
-        statement: str,
-        parameters: Mapping[str, PropertyValue] | None = None,
-        *,
-        graph: str = OWN_GRAPH,
-        row_limit: int = 1_000,
-        timeout_s: float = 10.0,
-    ) -> QueryResult:
-        """Run a statement; see `CypherRunner`. Raises UnknownName for an excluded graph."""
-        # The first statement imports the Cypher language.
-        from knotwork._stores.cypher_graphs import project_store, run_cypher, unknown_graph
-
-        if graph == OWN_GRAPH:
-            if self._own is None:
-                self._own = project_store(self._store)
-            return run_cypher(
-                self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
-            )
-        graphs = self._store.capabilities.property_graphs
-        names = graphs.names() if graphs is not None else []
-        if graph not in names:
-            raise unknown_graph(graph, names)
-        return self._run_whole(
-            statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
-        )

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from knotwork._companions import Companions
+from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
-from knotwork._stores.capabilities import OWN_GRAPH, Capabilities
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.collisions import SqlIdChecks
@@ -28,7 +29,6 @@ from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
-    from knotwork._stores.sql.cypher import SqlCypher
     from knotwork._stores.table_file import TableFile
 
 
@@ -77,7 +77,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self._make_vectors = vectors
         self._texts: dict[str, Texts] = {}
         self._vectors: dict[str, Vectors] = {}
-        self._cypher: SqlCypher | None = None
+        self._cypher: CypherRunner | None = None
         self._creating = threading.Lock()
         self.documents = SqlDocuments(database, checks)
         self.graph = SqlGraph(database, contributions)
@@ -145,14 +145,13 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         timeout_s: float = 10.0,
     ) -> QueryResult:
         """Run a statement; see `CypherRunner`. The first one imports the Cypher language."""
-        from knotwork._stores.sql.cypher import SqlCypher
-
         with self._creating:
             if self._cypher is None:
-                self._cypher = SqlCypher(
+                make = PARTS.load("sql_cypher")
+                self._cypher = make(
                     self._database, self.property_graphs, lambda: linked_documents(self).pairs
-                )
-        return self._cypher.run(
+                ).run
+        return self._cypher(
             statement, parameters, graph=graph, row_limit=row_limit, timeout_s=timeout_s
         )
 

@@ -1,0 +1,1 @@
+"""Read-only openCypher: the language, and the graphs of stores that it runs on."""

@@ -1,0 +1,294 @@
+"""Provide what a statement needs to run: parameters, budget, operators and function signatures.
+
+Operators and functions take and return Cypher values; null yields null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from sys import getsizeof
+from typing import NamedTuple, TypeAlias
+
+from knotwork._extensions.cypher.language.limits import (
+    OTHER_BYTES,
+    SMALL_STRING,
+    Budget,
+    list_bytes,
+)
+from knotwork._extensions.cypher.language.patterns import Patterns
+from knotwork._extensions.cypher.language.property_graph import PropertyGraph, Value
+from knotwork._extensions.cypher.language.temporal import (
+    add_temporal,
+    scale_duration,
+    subtract_temporal,
+)
+from knotwork._extensions.cypher.language.values import Temporal, is_number, kind_of, operand_error
+from knotwork.errors import QuerySyntaxError
+
+Row: TypeAlias = list[Value]
+Evaluate: TypeAlias = Callable[[Row], Value]
+"""A compiled expression."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    """The graph, parameters and budget of a statement, and the time at which it began."""
+
+    graph: PropertyGraph
+    budget: Budget
+    parameters: Mapping[str, Value]
+    operators: Operators = field(init=False)
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __post_init__(self) -> None:
+        self.operators = Operators(self.budget)
+
+
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
+_MANY_CHARACTERS = 4_096
+
+Operator = Callable[[Value, Value], Value]
+
+
+def check_integer(number: int) -> int:
+    """Return an integer. Raises QuerySyntaxError if it does not fit into 64 bits."""
+    if _MIN_INTEGER <= number <= _MAX_INTEGER:
+        return number
+    raise QuerySyntaxError("Integer overflow: the result does not fit into 64 bits.")
+
+
+class Operators:
+    """The binary operators, as functions of two values; null yields null."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._patterns = Patterns(budget)
+        self.by_sign: dict[str, Operator] = {
+            "+": self.add,
+            "-": self.subtract,
+            "*": self.multiply,
+            "/": self.divide,
+            "%": self.modulo,
+            "^": self.power,
+            "STARTS WITH": self._of_strings(str.startswith),
+            "ENDS WITH": self._of_strings(str.endswith),
+            "CONTAINS": self._of_strings(str.__contains__),
+            "=~": self.matches,
+        }
+
+    def add(self, left: Value, right: Value) -> Value:
+        """Add numbers or durations, or concatenate strings or lists."""
+        if isinstance(left, list) or isinstance(right, list):
+            return self._join_lists(left, right)
+        if left is None or right is None:
+            return None
+        if is_number(left) and is_number(right):
+            return _number(left + right)
+        if isinstance(left, str) or isinstance(right, str):
+            return self._join_strings(left, right)
+        if isinstance(left, Temporal) and isinstance(right, Temporal):
+            self._budget.charge(OTHER_BYTES)
+            return add_temporal(left, right)
+        raise operand_error("+", left, right)
+
+    def _join_lists(self, left: Value, right: Value) -> Value:
+        if (left is None and isinstance(right, list)) or (right is None and isinstance(left, list)):
+            return None
+        one = left if isinstance(left, list) else [left]
+        other = right if isinstance(right, list) else [right]
+        count = self._budget.check_items(len(one) + len(other))
+        self._budget.charge(list_bytes(count) + getsizeof(left if one is not left else right))
+        return one + other
+
+    def _join_strings(self, left: Value, right: Value) -> str:
+        for value in (left, right):
+            if not (isinstance(value, str | Temporal) or is_number(value)):
+                raise operand_error("+", left, right)
+        one, other = text_of(left), text_of(right)
+        self._budget.check_characters(len(one) + len(other))
+        joined = one + other
+        if len(joined) > SMALL_STRING:
+            self._budget.charge(getsizeof(joined))
+        return joined
+
+    def subtract(self, left: Value, right: Value) -> Value:
+        """Subtract numbers or durations."""
+        if left is None or right is None:
+            return None
+        if isinstance(left, Temporal) and isinstance(right, Temporal):
+            self._budget.charge(OTHER_BYTES)
+            return subtract_temporal(left, right)
+        return _number(_numeric("-", left, right)(lambda a, b: a - b))
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        """Multiply numbers, or a duration by a number."""
+        if left is None or right is None:
+            return None
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Temporal) and is_number(other):
+                self._budget.charge(OTHER_BYTES)
+                return scale_duration(one, other)
+        return _number(_numeric("*", left, right)(lambda a, b: a * b))
+
+    def divide(self, left: Value, right: Value) -> Value:
+        """Divide; the quotient of integers is an integer, rounded toward zero."""
+        if left is None or right is None:
+            return None
+        if isinstance(left, Temporal) and is_number(right) and right != 0:
+            self._budget.charge(OTHER_BYTES)
+            return scale_duration(left, 1 / right)
+        return _number(_numeric("/", left, right)(_divide))
+
+    def modulo(self, left: Value, right: Value) -> Value:
+        """Return the remainder of a division, with the sign of the dividend."""
+        if left is None or right is None:
+            return None
+        return _number(_numeric("%", left, right)(_modulo))
+
+    def power(self, left: Value, right: Value) -> Value:
+        """Raise to a power; the result is a float."""
+        if left is None or right is None:
+            return None
+        return _numeric("^", left, right)(_power)
+
+    def matches(self, text: Value, pattern: Value) -> Value:
+        """Return True if a regular expression matches a whole text; see `Patterns.matches`."""
+        if not isinstance(text, str) or not isinstance(pattern, str):
+            return None
+        return self._patterns.matches(text, pattern)
+
+    def _of_strings(self, test: Callable[[str, str], bool]) -> Operator:
+        work = self._budget.work
+
+        def holds(left: Value, right: Value) -> Value:
+            if isinstance(left, str) and isinstance(right, str):
+                if len(left) > _MANY_CHARACTERS:
+                    work(len(left) >> 10)
+                return test(left, right)
+            return None
+
+        return holds
+
+
+def text_of(value: Value) -> str:
+    """Return a string, number, boolean or time as a string, as Cypher writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _float_text(value)
+    return str(value)
+
+
+def _float_text(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    text = repr(value)
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        point = mantissa if "." in mantissa else f"{mantissa}.0"
+        return f"{point}E{int(exponent)}"
+    return text
+
+
+def _number(value: Value) -> Value:
+    return check_integer(value) if isinstance(value, int) else value
+
+
+def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value]:
+    if not (is_number(left) and is_number(right)):
+        raise operand_error(sign, left, right)
+
+    def work(operator: Operator) -> Value:
+        try:
+            return operator(left, right)
+        except OverflowError:
+            return math.inf
+
+    return work
+
+
+def _divide(left: Value, right: Value) -> Value:
+    if isinstance(left, int) and isinstance(right, int):
+        if right == 0:
+            raise QuerySyntaxError("An integer cannot be divided by 0.")
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+    return left / right
+
+
+def _modulo(left: Value, right: Value) -> Value:
+    if right == 0:
+        if isinstance(left, int) and isinstance(right, int):
+            raise QuerySyntaxError("An integer cannot be divided by 0.")
+        return math.nan
+    if isinstance(left, int) and isinstance(right, int):
+        return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    return math.fmod(left, right)
+
+
+def _power(left: Value, right: Value) -> float:
+    try:
+        return math.pow(left, right)
+    except ValueError:
+        return math.nan
+
+
+class Function(NamedTuple):
+    """A function: ``call`` takes the runtime, then ``least`` to ``most`` arguments.
+
+    It is not called with null, for which it returns null, unless ``takes_null``. The memory of its
+    result is counted unless it is ``plain``: null, a boolean, a number, or a value that exists.
+    """
+
+    call: Callable[..., Value]
+    least: int = 1
+    most: int = 1
+    takes_null: bool = False
+    plain: bool = False
+
+
+def pure(
+    call: Callable[..., Value], least: int = 1, most: int | None = None, *, plain: bool = False
+) -> Function:
+    """Return a Function that does not use the runtime; ``most`` defaults to ``least``."""
+    return Function(lambda _, *values: call(*values), least, most or least, plain=plain)
+
+
+def type_error(name: str, value: Value, wanted: str) -> QuerySyntaxError:
+    """Return the error for an argument of the wrong type."""
+    return QuerySyntaxError(f"{name}() takes {wanted}, not {kind_of(value)}.")
+
+
+def require_number(name: str, value: Value) -> float:
+    """Return a number. Raises QuerySyntaxError for any other value."""
+    if not is_number(value):
+        raise type_error(name, value, "a number")
+    return value  # type: ignore[no-any-return]
+
+
+def require_integer(name: str, value: Value) -> int:
+    """Return an integer. Raises QuerySyntaxError for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise type_error(name, value, "an integer")
+    return value
+
+
+def require_string(name: str, value: Value) -> str:
+    """Return a string. Raises QuerySyntaxError for any other value."""
+    if not isinstance(value, str):
+        raise type_error(name, value, "a string")
+    return value
+
+
+def require_list(name: str, value: Value) -> list[Value]:
+    """Return a list. Raises QuerySyntaxError for any other value."""
+    if not isinstance(value, list):
+        raise type_error(name, value, "a list")
+    return value

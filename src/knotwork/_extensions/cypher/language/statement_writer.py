@@ -1,0 +1,495 @@
+"""Write a syntax tree as a statement for a graph database.
+
+What a server receives is written from the tree that our parser made and never copied from a text,
+so that no text is read by two parsers that may differ: comments are gone, string literals are
+parameters, and every name is quoted if it has to be. A name that a server might decode again is
+refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
+
+from knotwork._extensions.cypher.language.property_graph import Value
+from knotwork._extensions.cypher.language.syntax_tree import (
+    Binary,
+    Call,
+    CallSubquery,
+    Case,
+    Clause,
+    Comparison,
+    Comprehension,
+    Constant,
+    Expression,
+    HasLabel,
+    IndexAccess,
+    Junction,
+    LabelExpression,
+    LabelIs,
+    LabelJunction,
+    LabelNot,
+    ListOf,
+    MapOf,
+    MapProjection,
+    Match,
+    NodePattern,
+    Parameter,
+    PathPattern,
+    PatternComprehension,
+    PatternPredicate,
+    Projection,
+    PropertyAccess,
+    Quantifier,
+    Reduction,
+    RelationshipPattern,
+    SingleQuery,
+    Slice,
+    SortItem,
+    Subquery,
+    Unary,
+    UnionQuery,
+    Unwind,
+    Variable,
+)
+from knotwork.errors import QueryRefused
+
+_OWN = "knotwork_"
+"""The beginning of all names that the writer adds."""
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    [
+        "ALL", "AND", "ANY", "AS", "ASC", "ASCENDING", "BY", "CALL", "CASE", "COLLECT", "CONTAINS",
+        "COUNT", "CREATE", "DELETE", "DESC", "DESCENDING", "DETACH", "DISTINCT", "ELSE", "END",
+        "ENDS", "EXISTS", "FALSE", "FOREACH", "IN", "INSERT", "IS", "LIMIT", "LOAD", "MATCH",
+        "MERGE", "NONE", "NOT", "NULL", "OFFSET", "ON", "OPTIONAL", "OR", "ORDER", "REDUCE",
+        "REMOVE", "RETURN", "SET", "SINGLE", "SKIP", "STARTS", "THEN", "TRUE", "UNION", "UNWIND",
+        "USE", "WHEN", "WHERE", "WITH", "XOR", "YIELD",
+    ]
+)  # fmt: skip
+"""Words that a name must not be read as."""
+
+_FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*")
+_WRITTEN_AS = {
+    name.lower(): name
+    for name in [
+        "elementId", "endNode", "startNode", "isEmpty", "isNaN", "nullIf", "percentileCont",
+        "percentileDisc", "stDev", "stDevP", "toBoolean", "toBooleanList", "toBooleanOrNull",
+        "toFloat", "toFloatList", "toFloatOrNull", "toInteger", "toIntegerList", "toIntegerOrNull",
+        "toLower", "toString", "toStringList", "toStringOrNull", "toUpper", "datetime.fromEpoch",
+        "datetime.fromEpochMillis", "duration.inDays", "duration.inMonths", "duration.inSeconds",
+    ]
+} | {
+    "toint": "toInteger", "rels": "relationships", "lower": "toLower", "upper": "toUpper",
+}  # fmt: skip
+"""Functions whose usual spelling is not in lower case, or that have a usual name."""
+
+
+class WrittenStatement(NamedTuple):
+    """A statement and its parameters."""
+
+    text: str
+    parameters: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class WritingRules:
+    """How a database differs from the language of the syntax tree.
+
+    ``hidden_label`` is that of a node without relationships that no pattern may find. If
+    ``ids_are_properties``, `elementId` is the property `id` of a node.
+    """
+
+    hidden_label: str = ""
+    ids_are_properties: bool = False
+
+
+def write_statement(
+    query: UnionQuery, parameters: Mapping[str, Value], rules: WritingRules | None = None
+) -> WrittenStatement:
+    """Return a statement that a graph database reads as this tree, with its parameters.
+
+    Raises QueryRefused for names and values that cannot be written safely.
+    """
+    writer = _StatementWriter(rules or WritingRules(), dict(parameters), frozenset(_texts(query)))
+    return WrittenStatement(writer.query(query), writer.written)
+
+
+def quote(name: str) -> str:
+    """Return a name, in backticks unless it consists of ASCII letters and digits.
+
+    Raises QueryRefused for a name with a backslash, which some servers decode once more before
+    they parse, or with a control character or half a character.
+    """
+    if _PLAIN.fullmatch(name) and name.upper() not in _RESERVED:
+        return name
+    if not name or any(c == "\\" or ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name):
+        raise QueryRefused(
+            f"The name {name!r} cannot be sent to a graph database.",
+            fix="Use names without backslashes and control characters.",
+        )
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(slots=True)
+class _StatementWriter:
+    rules: WritingRules
+    given: dict[str, Value]
+    taken: frozenset[str]
+    written: dict[str, Value] = field(default_factory=dict)
+    _names: dict[tuple[str, Value], str] = field(default_factory=dict)
+    _relationships: set[str] = field(default_factory=set)
+    _made: int = 0
+
+    def query(self, query: UnionQuery) -> str:
+        """Return a query with its parts."""
+        word = " UNION " if query.distinct else " UNION ALL "
+        return word.join(self._single(part) for part in query.parts)
+
+    def _single(self, query: SingleQuery) -> str:
+        return " ".join(self._clause(clause) for clause in query.clauses)
+
+    def _clause(self, clause: Clause) -> str:
+        if isinstance(clause, Match):
+            return self._match(clause)
+        if isinstance(clause, Unwind):
+            return f"UNWIND {self.expression(clause.source)} AS {quote(clause.variable)}"
+        if isinstance(clause, CallSubquery):
+            return self._call_subquery(clause)
+        return self._projection(clause)
+
+    def _match(self, match: Match) -> str:
+        patterns, conditions = [], []
+        for pattern in match.patterns:
+            written, hidden = self._path(pattern)
+            patterns.append(written)
+            conditions += hidden
+        if match.condition is not None:
+            conditions.append(self.expression(match.condition))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{'OPTIONAL ' if match.optional else ''}MATCH {', '.join(patterns)}{where}"
+
+    def _call_subquery(self, clause: CallSubquery) -> str:
+        imports = ""
+        if clause.imports is not None:
+            names = ("*",) if clause.imports == ("*",) else map(quote, clause.imports)
+            imports = f"({', '.join(names)}) "
+        optional = "OPTIONAL " if clause.optional else ""
+        return f"{optional}CALL {imports}{{ {self.query(clause.query)} }}"
+
+    def _projection(self, projection: Projection) -> str:
+        items = ["*"] if projection.star else []
+        for item in projection.items:
+            written = self.expression(item.expression)
+            alias = quote(self._alias(item.alias))
+            items.append(written if written == alias else f"{written} AS {alias}")
+        parts = ["RETURN" if projection.final else "WITH"]
+        parts += ["DISTINCT"] if projection.distinct else []
+        parts.append(", ".join(items))
+        if projection.order:
+            parts.append("ORDER BY " + ", ".join(map(self._sort_item, projection.order)))
+        for word, amount in (("SKIP", projection.skip), ("LIMIT", projection.limit)):
+            if amount is not None:
+                parts.append(f"{word} {self.expression(amount)}")
+        if projection.condition is not None:
+            parts.append(f"WHERE {self.expression(projection.condition)}")
+        return " ".join(parts)
+
+    @staticmethod
+    def _alias(alias: str) -> str:
+        """Return the name of a column; one that was not named is its text, on one line."""
+        return " ".join(alias.replace("\\", "/").split())
+
+    def _sort_item(self, item: SortItem) -> str:
+        return f"{self.expression(item.expression)}{' DESC' if item.descending else ''}"
+
+    def _path(self, path: PathPattern, *, hides: bool = True) -> tuple[str, list[str]]:
+        """Return a pattern, and conditions that keep it from the hidden node."""
+        first, conditions = path.nodes[0], list[str]()
+        if hides and self.rules.hidden_label and self._may_be_alone(path):
+            name = first.variable or self._make_name()
+            first = NodePattern(name, first.labels, first.properties, first.condition)
+            conditions = [f"NOT {quote(name)}:{quote(self.rules.hidden_label)}"]
+        text = self._node(first)
+        for edge, node in zip(path.relationships, path.nodes[1:], strict=True):
+            text += self._relationship(edge) + self._node(node)
+        if path.shortest:
+            text = f"{'allShortestPaths' if path.shortest == 'all' else 'shortestPath'}({text})"
+        if path.variable is not None:
+            text = f"{quote(path.variable)} = {text}"
+        return text, conditions
+
+    def _may_be_alone(self, path: PathPattern) -> bool:
+        """Return True if a node without relationships and with the hidden label could match."""
+        if any(edge.lengths is None or edge.lengths[0] > 0 for edge in path.relationships):
+            return False
+        return all(
+            node.labels is None or _allows(node.labels, self.rules.hidden_label)
+            for node in path.nodes
+        )
+
+    def _make_name(self) -> str:
+        """Return a name that the statement does not use."""
+        self._made += 1
+        name = f"{_OWN}{self._made}"
+        return name if name not in self.taken else self._make_name()
+
+    def _node(self, node: NodePattern) -> str:
+        text = quote(node.variable) if node.variable is not None else ""
+        if node.labels is not None:
+            text += f":{self._labels(node.labels)}"
+        return f"({self._details(text, node.properties, node.condition)})"
+
+    def _relationship(self, edge: RelationshipPattern) -> str:
+        text = ""
+        if edge.variable is not None:
+            text = quote(edge.variable)
+            if edge.lengths is None:
+                self._relationships.add(edge.variable)
+        if edge.types:
+            text += ":" + "|".join(map(quote, edge.types))
+        if edge.lengths is not None:
+            least, most = edge.lengths
+            text += f"*{least}..{'' if most is None else most}"
+        text = self._details(text, edge.properties, edge.condition)
+        left = "<-" if edge.direction == "in" else "-"
+        right = "->" if edge.direction == "out" else "-"
+        return f"{left}[{text}]{right}"
+
+    def _details(
+        self, text: str, properties: Expression | None, condition: Expression | None
+    ) -> str:
+        if properties is not None:
+            text = f"{text} {self.expression(properties)}"
+        if condition is not None:
+            text = f"{text} WHERE {self.expression(condition)}"
+        return text
+
+    def _labels(self, labels: LabelExpression) -> str:
+        """Return a label expression; plain conjunctions as `A:B`, which all databases read."""
+        if not isinstance(labels, LabelJunction) or labels.operator != "&":
+            return _nested_labels(labels)
+        names = [item.name for item in labels.operands if isinstance(item, LabelIs)]
+        if len(names) == len(labels.operands) and "%" not in names:
+            return ":".join(map(quote, names))
+        return _nested_labels(labels)
+
+    def expression(self, expression: Expression) -> str:
+        """Return an expression, in brackets if it has parts that could be read otherwise."""
+        write = _WRITERS[type(expression)]
+        return write(self, expression)
+
+    def constant(self, constant: Constant) -> str:
+        """Return a literal; a string becomes a parameter."""
+        value = constant.value
+        if value is None:
+            return "null"
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, str):
+            return self._bind("text", value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise QueryRefused(f"The number {value} cannot be sent to a graph database.")
+        return f"({value!r})" if value < 0 else repr(value)
+
+    def parameter(self, parameter: Parameter) -> str:
+        """Return a parameter, under a name of ours if its own must be quoted."""
+        name = parameter.name
+        if name not in self.given:
+            raise QueryRefused(
+                f"The statement uses the parameter ${name}, which is not given.",
+                fix=f"Pass it: --param {name}=VALUE.",
+            )
+        if _PLAIN.fullmatch(name) and not name.startswith(_OWN):
+            self.written[name] = self.given[name]
+            return f"${name}"
+        return self._bind("given", name, self.given[name])
+
+    def _bind(self, kind: str, key: str, value: Value = None) -> str:
+        """Return a parameter for a value; equal ones share it, as expressions are compared."""
+        name = self._names.get((kind, key))
+        if name is None:
+            name = self._names[kind, key] = f"{_OWN}{kind}_{len(self._names)}"
+            self.written[name] = key if kind == "text" else value
+        return f"${name}"
+
+    def accessed(self, access: PropertyAccess) -> str:
+        """Return the access to a property."""
+        return f"{self._subject(access.subject)}.{quote(access.key)}"
+
+    def _subject(self, subject: Expression) -> str:
+        text = self.expression(subject)
+        plain = isinstance(subject, Variable | PropertyAccess | Call | ListOf | Parameter)
+        return text if plain else f"({text})"
+
+    def sliced(self, part: Slice) -> str:
+        """Return a part of a list."""
+        start = "" if part.start is None else self.expression(part.start)
+        end = "" if part.end is None else self.expression(part.end)
+        return f"{self._subject(part.subject)}[{start}..{end}]"
+
+    def mapped(self, map_: MapOf) -> str:
+        """Return a map."""
+        entries = (f"{quote(key)}: {self.expression(item)}" for key, item in map_.entries)
+        return f"{{{', '.join(entries)}}}"
+
+    def projected(self, projection: MapProjection) -> str:
+        """Return a map projection."""
+        entries = [
+            (".*" if key == "*" else f".{quote(key)}")
+            if item is None
+            else f"{quote(key)}: {self.expression(item)}"
+            for key, item in projection.entries
+        ]
+        return f"{quote(projection.subject.name)} {{{', '.join(entries)}}}"
+
+    def unary(self, unary: Unary) -> str:
+        """Return an operator with one operand."""
+        operand = self.expression(unary.operand)
+        if unary.operator.startswith("IS"):
+            return f"({operand} {unary.operator})"
+        return f"({unary.operator} {operand})"
+
+    def compared(self, comparison: Comparison) -> str:
+        """Return a comparison; a chain as its steps."""
+        steps, left = [], self.expression(comparison.first)
+        for operator, operand in comparison.steps:
+            right = self.expression(operand)
+            steps.append(f"{left} {operator} {right}")
+            left = right
+        return f"({' AND '.join(steps)})"
+
+    def called(self, call: Call) -> str:
+        """Return the call of a function."""
+        if call.star:
+            return "count(*)"
+        if self.rules.ids_are_properties and call.name in ("id", "elementid"):
+            return self._identity(call)
+        if call.name == "size" and call.arguments:
+            (first, *_) = call.arguments
+            if isinstance(first, PatternPredicate):
+                return f"COUNT {{ {self._path(first.pattern, hides=False)[0]} }}"
+        name = _WRITTEN_AS.get(call.name, call.name)
+        if not _FUNCTION.fullmatch(name):
+            raise QueryRefused(f"The function name {name!r} cannot be sent to a graph database.")
+        distinct = "DISTINCT " if call.distinct else ""
+        return f"{name}({distinct}{', '.join(map(self.expression, call.arguments))})"
+
+    def _identity(self, call: Call) -> str:
+        """Return the id of a node or relationship of a mirror."""
+        argument = call.arguments[0] if len(call.arguments) == 1 else None
+        if call.name == "id" or not isinstance(argument, Variable):
+            shown = "elementId() of an expression" if call.name == "elementid" else "id()"
+            raise QueryRefused(
+                f"{shown} has another value on a graph database than in the index.",
+                fix="Use elementId(variable), or the property `id`.",
+            )
+        name = quote(argument.name)
+        if argument.name not in self._relationships:
+            return f"{name}.id"
+        ends = f"startNode({name}).id + ':' + type({name}) + ':' + endNode({name}).id"
+        return f"({ends} + coalesce(':' + {name}.relation, ''))"
+
+    def chosen(self, case: Case) -> str:
+        """Return a CASE."""
+        parts = ["CASE"]
+        if case.subject is not None:
+            parts.append(self.expression(case.subject))
+        for condition, result in case.branches:
+            parts.append(f"WHEN {self.expression(condition)} THEN {self.expression(result)}")
+        if case.otherwise is not None:
+            parts.append(f"ELSE {self.expression(case.otherwise)}")
+        return " ".join([*parts, "END"])
+
+    def comprehended(self, item: Comprehension) -> str:
+        """Return a list comprehension."""
+        text = f"{quote(item.variable)} IN {self.expression(item.source)}"
+        if item.condition is not None:
+            text += f" WHERE {self.expression(item.condition)}"
+        if item.result is not None:
+            text += f" | {self.expression(item.result)}"
+        return f"[{text}]"
+
+    def quantified(self, item: Quantifier) -> str:
+        """Return all, any, none or single."""
+        source, condition = self.expression(item.source), self.expression(item.condition)
+        return f"{item.kind}({quote(item.variable)} IN {source} WHERE {condition})"
+
+    def reduced(self, item: Reduction) -> str:
+        """Return a reduction."""
+        start = f"{quote(item.accumulator)} = {self.expression(item.start)}"
+        source = f"{quote(item.variable)} IN {self.expression(item.source)}"
+        return f"reduce({start}, {source} | {self.expression(item.step)})"
+
+    def pattern_comprehended(self, item: PatternComprehension) -> str:
+        """Return a pattern comprehension."""
+        text, _ = self._path(item.pattern, hides=False)
+        if item.condition is not None:
+            text += f" WHERE {self.expression(item.condition)}"
+        return f"[{text} | {self.expression(item.result)}]"
+
+
+def _texts(node: object) -> Iterator[str]:
+    """Yield all texts in a syntax tree: names, types and strings."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _texts(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _texts(getattr(node, part.name))
+
+
+def _nested_labels(labels: LabelExpression) -> str:
+    if isinstance(labels, LabelIs):
+        return "%" if labels.name == "%" else quote(labels.name)
+    if isinstance(labels, LabelNot):
+        return f"!{_bracketed_labels(labels.operand)}"
+    return labels.operator.join(map(_bracketed_labels, labels.operands))
+
+
+def _bracketed_labels(labels: LabelExpression) -> str:
+    text = _nested_labels(labels)
+    return f"({text})" if isinstance(labels, LabelJunction) else text
+
+
+def _allows(labels: LabelExpression, label: str) -> bool:
+    """Return True if a node with this label alone satisfies a label expression."""
+    if isinstance(labels, LabelIs):
+        return labels.name in ("%", label)
+    if isinstance(labels, LabelNot):
+        return not _allows(labels.operand, label)
+    combine = all if labels.operator == "&" else any
+    return combine(_allows(operand, label) for operand in labels.operands)
+
+
+_Write = Callable[[_StatementWriter, Any], str]
+_WRITERS: dict[type, _Write] = {
+    Binary: lambda w, e: f"({w.expression(e.left)} {e.operator} {w.expression(e.right)})",
+    Call: _StatementWriter.called,
+    Case: _StatementWriter.chosen,
+    Comparison: _StatementWriter.compared,
+    Comprehension: _StatementWriter.comprehended,
+    Constant: _StatementWriter.constant,
+    HasLabel: lambda w, e: f"({w._subject(e.subject)}:{w._labels(e.labels)})",  # noqa: SLF001
+    IndexAccess: lambda w, e: f"{w._subject(e.subject)}[{w.expression(e.index)}]",  # noqa: SLF001
+    Junction: lambda w, e: f"({f' {e.operator} '.join(map(w.expression, e.operands))})",
+    ListOf: lambda w, e: f"[{', '.join(map(w.expression, e.items))}]",
+    MapOf: _StatementWriter.mapped,
+    MapProjection: _StatementWriter.projected,
+    Parameter: _StatementWriter.parameter,
+    PatternComprehension: _StatementWriter.pattern_comprehended,
+    PatternPredicate: lambda w, e: w._path(e.pattern, hides=False)[0],  # noqa: SLF001
+    PropertyAccess: _StatementWriter.accessed,
+    Quantifier: _StatementWriter.quantified,
+    Reduction: _StatementWriter.reduced,
+    Slice: _StatementWriter.sliced,
+    Subquery: lambda w, e: f"{e.kind} {{ {w.query(e.query)} }}",
+    Unary: _StatementWriter.unary,
+    Variable: lambda _, e: quote(e.name),
+}

@@ -1,0 +1,248 @@
+"""Analyse statements before they run: scopes of variables, static types, names and aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from knotwork._extensions.cypher.language.aggregates import AGGREGATES
+from knotwork._extensions.cypher.language.syntax_tree import (
+    Binary,
+    Call,
+    Comparison,
+    Comprehension,
+    Constant,
+    Expression,
+    HasLabel,
+    Junction,
+    ListOf,
+    MapOf,
+    NodePattern,
+    PathPattern,
+    PatternComprehension,
+    PatternPredicate,
+    Quantifier,
+    RelationshipPattern,
+    Subquery,
+    Unary,
+    Variable,
+)
+from knotwork.errors import QuerySyntaxError
+
+if TYPE_CHECKING:
+    from knotwork._extensions.cypher.language.runtime import Runtime
+
+
+NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
+"""The kind of value that a name has.
+
+"walk" is the list of relationships of a variable length, "plain" is neither an element nor a path,
+and "value" may be anything.
+"""
+
+_WORDS = {
+    "node": "a node",
+    "relationship": "a relationship",
+    "walk": "the relationships of a variable length",
+    "path": "a path",
+    "plain": "a plain value",
+    "value": "a value",
+}
+
+
+class BoundName(NamedTuple):
+    """The slot of a name's value in the row, and its kind."""
+
+    slot: int
+    kind: NameKind
+
+
+class RowLayout:
+    """The number of slots in the rows of a part of a statement; final when it is compiled."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def add(self) -> int:
+        """Return a new slot of the row."""
+        self.size += 1
+        return self.size - 1
+
+
+class Scope:
+    """The visible names; inner scopes see the names of outer ones and share their row.
+
+    ``replaced`` maps expressions whose value is already in the row, such as grouping keys, to its
+    slot. ``grouped`` is True for the scope of a group.
+    """
+
+    def __init__(self, layout: RowLayout | None = None) -> None:
+        self.layout = layout or RowLayout()
+        self.names: dict[str, BoundName] = {}
+        self.replaced: dict[Expression, int] = {}
+        self.aggregates = False
+        self.grouped = False
+
+    def inner(self) -> Scope:
+        """Return a new scope inside this one."""
+        scope = Scope(self.layout)
+        scope.names = dict(self.names)
+        scope.replaced = dict(self.replaced)
+        scope.grouped = self.grouped
+        return scope
+
+    def declare(self, name: str, kind: NameKind = "value") -> int:
+        """Return a new slot for a name, which may hide an outer name."""
+        slot = self.layout.add()
+        self.names[name] = BoundName(slot, kind)
+        return slot
+
+    def find(self, name: str) -> BoundName:
+        """Return the slot and kind of a name. Raises QuerySyntaxError if it is unknown."""
+        found = self.names.get(name)
+        if found is None:
+            if self.grouped:
+                raise QuerySyntaxError(
+                    f"`{name}` is neither aggregated nor a grouping key.",
+                    fix="Put it in a column of its own, or inside an aggregate such as collect().",
+                )
+            known = ", ".join(f"`{n}`" for n in self.visible()) or "none"
+            raise QuerySyntaxError(f"Unknown variable `{name}`. Variables in scope: {known}.")
+        return found
+
+    def require(self, name: str, *kinds: NameKind) -> int:
+        """Return the slot of a name. Raises QuerySyntaxError if it cannot be of these kinds."""
+        found = self.find(name)
+        if found.kind not in (*kinds, "value"):
+            wanted = _WORDS[kinds[0]]
+            raise QuerySyntaxError(f"`{name}` is {_WORDS[found.kind]}, not {wanted}.")
+        return found.slot
+
+    def visible(self) -> Iterable[str]:
+        """Return the names that the statement uses, in the order of their slots."""
+        named = [(found.slot, name) for name, found in self.names.items() if name[:1] != " "]
+        return [name for _, name in sorted(named)]
+
+
+_ARGUMENT_TYPES = {
+    "type": ("relationship",),
+    "labels": ("node",),
+    "nodes": ("path",),
+    "relationships": ("path",),
+    "startnode": ("relationship",),
+    "endnode": ("relationship",),
+    "length": ("path",),
+    "id": ("node", "relationship"),
+    "elementid": ("node", "relationship"),
+    "properties": ("node", "relationship", "map"),
+    "keys": ("node", "relationship", "map"),
+    "size": ("list", "string", "walk"),
+}
+"""The types that functions of one argument accept, as far as they are known before a run."""
+
+
+class StaticTypes:
+    """Checks types that are evident from the statement; other types are checked at run time."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def type_of(  # noqa: PLR0911 - one return a kind
+        self, expression: Expression, scope: Scope
+    ) -> str | None:
+        """Return the type of an expression, None if it depends on the row."""
+        if isinstance(expression, Constant):
+            return _constant_type(expression.value)
+        if isinstance(expression, Variable):
+            kind = scope.find(expression.name).kind
+            return None if kind in ("value", "plain") else kind
+        if isinstance(expression, ListOf | Comprehension | PatternComprehension):
+            return "list"
+        if isinstance(expression, MapOf):
+            return "map"
+        if isinstance(expression, PatternPredicate) and expression.pattern.shortest:
+            return "path" if expression.pattern.shortest == "one" else "list"
+        if isinstance(
+            expression, Junction | Comparison | HasLabel | Quantifier | PatternPredicate
+        ) or (isinstance(expression, Subquery) and expression.kind == "EXISTS"):
+            return "boolean"
+        if isinstance(expression, Unary) and expression.operator not in "+-":
+            return "boolean"
+        if isinstance(expression, Binary) and expression.operator not in "+-*/%^":
+            return "boolean"
+        return None
+
+    def require_truth(self, expression: Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
+        self._require("Expected", ("boolean",), expression, scope)
+
+    def require_list(self, expression: Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a list."""
+        self._require("Expected", ("list", "walk"), expression, scope)
+
+    def require_properties(self, expression: Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression evidently has no properties."""
+        types = ("node", "relationship", "map")
+        self._require("A property needs", types, expression, scope)
+
+    def require_arguments(self, name: str, arguments: tuple[Expression, ...], scope: Scope) -> None:
+        """Raise QuerySyntaxError if a function evidently does not accept its argument."""
+        types = _ARGUMENT_TYPES.get(name)
+        if types and len(arguments) == 1:
+            self._require(f"{name}() takes", types, arguments[0], scope)
+
+    def _require(
+        self, demand: str, types: tuple[str, ...], expression: Expression, scope: Scope
+    ) -> None:
+        found = self.type_of(expression, scope)
+        if found is not None and found not in types:
+            wanted = " or ".join(f"a {name}" for name in types if name != "walk")
+            actual = _WORDS.get(found, f"a {found}")
+            raise QuerySyntaxError(f"{demand} {wanted}, not {actual}.")
+
+
+def _constant_type(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "boolean"
+    return "string" if isinstance(value, str) else "number"
+
+
+def names_in(node: object) -> set[str]:
+    """Return all names in an expression or pattern, including local ones."""
+    found: set[str] = set()
+    for part in walk_parts(node):
+        if isinstance(part, Variable):
+            found.add(part.name)
+        elif isinstance(part, NodePattern | RelationshipPattern | PathPattern) and part.variable:
+            found.add(part.variable)
+    return found
+
+
+def walk_parts(node: object) -> Iterator[object]:
+    """Yield a node of the syntax tree and all its descendants."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif is_dataclass(part):
+            yield part
+            waiting.extend(getattr(part, field.name) for field in fields(part))
+
+
+def aggregates_in(node: object) -> list[Call]:
+    """Return the outermost aggregate calls in an expression, without those of subqueries."""
+    found: list[Call] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(reversed(part))
+        elif isinstance(part, Call) and part.name in AGGREGATES:
+            found.append(part)
+        elif is_dataclass(part) and not isinstance(part, Subquery):
+            waiting.extend(reversed([getattr(part, field.name) for field in fields(part)]))
+    return found

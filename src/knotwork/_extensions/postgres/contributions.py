@@ -1,0 +1,319 @@
+"""Write the graph: contributions by chunk at once, and the sums of many chunks at the end.
+
+Mentions and relations are rows of one chunk, and writers add them side by side. Entities and edges
+sum up many chunks. A transaction notes how it changes them, and applies the changes under the lock
+of the index, as late as it can: before it commits, or before it reads what they change. The changes
+are added to the stored sums in SQL, in the order of keys, and entities are computed again from the
+sums of their names. So the index does not depend on how many writers there were.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeVar
+
+from knotwork._cancellation import checked
+from knotwork._extensions.postgres.adaptation import Field, float8, int4, int8, packed_rows, text
+from knotwork._extensions.postgres.collisions import PostgresIdChecks
+from knotwork._extensions.postgres.database import PostgresDatabase
+from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
+from knotwork._stores.sql.packing import pack_spans
+from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int
+
+_MENTION_COLUMNS = ("chunk", "entity", "times", "about", "name", "type", "spans")
+_CONTRIBUTION_COLUMNS = (
+    "chunk", "source", "target", "relation", "weight", "start", '"end"', "description"
+)  # fmt: skip
+_HAS_MENTIONS = "SELECT DISTINCT chunk FROM mention WHERE chunk = ANY($1::bigint[])"
+_HAS_RELATIONS = "SELECT DISTINCT chunk FROM contribution WHERE chunk = ANY($1::bigint[])"
+_DROP_MENTIONS = (
+    "DELETE FROM mention m USING unnest($1::bigint[], $2::bigint[]) AS d (chunk, entity)"
+    " WHERE m.chunk = d.chunk AND m.entity = d.entity RETURNING m.entity, m.times, m.name, m.type"
+)
+_DROP_CONTRIBUTIONS = (
+    "DELETE FROM contribution c"
+    " USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
+    " AS d (chunk, source, target, relation)"
+    " WHERE c.chunk = d.chunk AND c.source = d.source AND c.target = d.target"
+    " AND c.relation = d.relation RETURNING c.source, c.target, c.relation, c.weight"
+)
+_DROP_MENTIONS_OF = (
+    "DELETE FROM mention WHERE chunk = ANY($1::bigint[]) RETURNING entity, times, name, type"
+)
+_DROP_CONTRIBUTIONS_OF = (
+    "DELETE FROM contribution WHERE chunk = ANY($1::bigint[])"
+    " RETURNING source, target, relation, weight"
+)
+_ADD_FORMS = (
+    "INSERT INTO entity_form AS f (entity, form, name, type, times, chunks) SELECT * FROM"
+    " unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])"
+    " AS d (entity, form, name, type, times, chunks) ORDER BY entity, form"
+    " ON CONFLICT (entity, form) DO UPDATE SET times = f.times + excluded.times,"
+    " chunks = f.chunks + excluded.chunks"
+)
+_DROP_FORMS = "DELETE FROM entity_form WHERE entity = ANY($1::bigint[]) AND chunks <= 0"
+_KEYWORDS = ", ".join(f"'{type_}'" for type_ in sorted(KEYWORD_TYPES))
+_PUT_ENTITIES = f"""
+    WITH changed AS (
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS d (id, normal_form)
+    ), form AS MATERIALIZED (
+        SELECT f.* FROM changed d JOIN entity_form f ON f.entity = d.id
+    ), named AS (
+        SELECT DISTINCT ON (entity) entity, name FROM
+        (SELECT entity, name, sum(times) AS times FROM form GROUP BY entity, name) n
+        ORDER BY entity, times DESC, name
+    ), typed AS (
+        SELECT entity, type, sum(times) AS times FROM form WHERE type <> '' GROUP BY entity, type
+    ), counted AS (
+        SELECT entity, sum(chunks)::bigint AS chunks,
+            bool_and(type IN ({_KEYWORDS})) AS is_keyword
+        FROM form GROUP BY entity
+    ), best AS (
+        SELECT DISTINCT ON (t.entity) t.entity, t.type FROM typed t
+        JOIN counted c ON c.entity = t.entity
+        WHERE c.is_keyword OR t.type NOT IN ({_KEYWORDS})
+        ORDER BY t.entity, t.times DESC, t.type
+    )
+    INSERT INTO entity AS e (id, chunk_count, name, type, normal_form)
+    SELECT c.entity, c.chunks, n.name, coalesce(b.type, ''), d.normal_form
+    FROM counted c JOIN changed d ON d.id = c.entity JOIN named n ON n.entity = c.entity
+    LEFT JOIN best b ON b.entity = c.entity ORDER BY c.entity
+    ON CONFLICT (id) DO UPDATE SET
+        chunk_count = excluded.chunk_count, name = excluded.name, type = excluded.type
+"""  # noqa: S608
+_DROP_ENTITIES = (
+    "DELETE FROM entity e USING unnest($1::bigint[]) AS d (id) WHERE e.id = d.id"
+    " AND NOT EXISTS (SELECT 1 FROM entity_form f WHERE f.entity = d.id)"
+)
+_EDGE_KEYS = "unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS d (source, target, relation)"
+_IS_EDGE = "e.source = d.source AND e.target = d.target AND e.relation = d.relation"
+_STORED_EDGES = (
+    f"SELECT e.source, e.target, e.relation FROM {_EDGE_KEYS}"  # noqa: S608
+    f" JOIN edge e ON {_IS_EDGE}"
+)
+_ADD_EDGES = (
+    "INSERT INTO edge AS e (source, target, relation, weight, supports) SELECT * FROM"
+    " unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])"
+    " AS d (source, target, relation, weight, supports) ORDER BY source, target, relation"
+    " ON CONFLICT (source, target, relation) DO UPDATE SET weight = e.weight + excluded.weight,"
+    " supports = e.supports + excluded.supports"
+)
+_DROP_EDGES = (
+    f"DELETE FROM edge e USING {_EDGE_KEYS} WHERE {_IS_EDGE}"  # noqa: S608
+    " AND e.supports <= 0 RETURNING e.source, e.target, e.relation"
+)
+_ADD_RELATIONS = (
+    "INSERT INTO relation AS r (id, edges, name) SELECT * FROM"
+    " unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (id, edges, name) ORDER BY id"
+    " ON CONFLICT (id) DO UPDATE SET edges = r.edges + excluded.edges"
+)
+_DROP_RELATIONS = "DELETE FROM relation WHERE id = ANY($1::bigint[]) AND edges <= 0"
+_MOST_AT_ONCE = 5_000
+
+_Key = TypeVar("_Key")
+_FormKey = tuple[int, str, str]
+"""An entity, and one of its names with a type."""
+
+_EdgeKey = tuple[int, int, int]
+"""Source, target and relation."""
+
+
+@dataclass(slots=True)
+class _Changes:
+    """How the contributions of a transaction change entities and edges."""
+
+    times: Counter[_FormKey] = field(default_factory=Counter)
+    chunks: Counter[_FormKey] = field(default_factory=Counter)
+    normal_forms: dict[int, str] = field(default_factory=dict)
+    weights: Counter[_EdgeKey] = field(default_factory=Counter)
+    supports: Counter[_EdgeKey] = field(default_factory=Counter)
+    relations: dict[int, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.times or self.supports)
+
+    def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
+        key = entity, name, type_
+        self.times[key] += sign * times
+        self.chunks[key] += sign
+
+    def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.changes = _Changes()
+
+
+class PostgresContributions:
+    """Contributions of an index, and the sums that follow from them."""
+
+    def __init__(self, database: PostgresDatabase, checks: PostgresIdChecks) -> None:
+        self._database = database
+        self._checks = checks
+        self._thread = _Thread()
+        database.settle = self.settle
+        database.abandon = self._abandon
+
+    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
+        """Add contributions, or replace those with the same key, in the open transaction."""
+        changes = self._thread.changes
+        new_mentions = keyed_mentions(mentions, changes.normal_forms)
+        new_relations = keyed_relations(relations, changes.relations)
+        self._drop_replaced(new_mentions, new_relations)
+        for (_, entity), mention in checked(new_mentions.items()):
+            times = max(1, len(mention.spans))
+            changes.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
+        for (_, *key), relation in checked(new_relations.items()):
+            changes.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
+        if new_mentions:
+            rows = packed_rows(_mention_rows(new_mentions))
+            self._database.copy("mention", _MENTION_COLUMNS, rows)
+        if new_relations:
+            rows = packed_rows(_contribution_rows(new_relations))
+            self._database.copy("contribution", _CONTRIBUTION_COLUMNS, rows)
+
+    def remove(self, chunks: Sequence[int]) -> None:
+        """Remove the contributions of these chunks in the open transaction."""
+        keys = (list(chunks),)
+        self._subtract_mentions(self._database.changed(_DROP_MENTIONS_OF, keys))
+        self._subtract_relations(self._database.changed(_DROP_CONTRIBUTIONS_OF, keys))
+
+    def settle(self) -> None:
+        """Apply the noted changes to entities and edges, under the lock of the index.
+
+        Raises IdCollision if new ids are those of something else.
+        """
+        changes = self._thread.changes
+        if not changes and not self._checks.is_due:
+            return
+        self._thread.changes = _Changes()
+        self._database.lock_shared()
+        self._checks.check_relations(changes.relations)
+        self._update_entities(changes)
+        self._update_edges(changes)
+        self._checks.settle()
+
+    def _abandon(self) -> None:
+        """Forget the changes of a transaction that was rolled back."""
+        self._thread.changes = _Changes()
+        self._checks.forget()
+
+    def _drop_replaced(
+        self,
+        mentions: Mapping[tuple[int, int], Mention],
+        relations: Mapping[tuple[int, int, int, int], Relation],
+    ) -> None:
+        """Delete the stored contributions that have the key of a new one, and subtract them."""
+        database = self._database
+        if mentions:
+            held = self._held(_HAS_MENTIONS, {chunk for chunk, _ in mentions})
+            if known := [key for key in mentions if key[0] in held]:
+                bindings = [list(column) for column in zip(*known, strict=True)]
+                self._subtract_mentions(database.changed(_DROP_MENTIONS, bindings))
+        if relations:
+            held = self._held(_HAS_RELATIONS, {key[0] for key in relations})
+            if found := [key for key in relations if key[0] in held]:
+                bindings = [list(column) for column in zip(*found, strict=True)]
+                self._subtract_relations(database.changed(_DROP_CONTRIBUTIONS, bindings))
+
+    def _held(self, sql: str, chunks: set[int]) -> set[int]:
+        """Return those of the chunks that have contributions."""
+        return {chunk for (chunk,) in self._database.fetch(sql, (sorted(chunks),))}
+
+    def _subtract_mentions(self, rows: Iterable[tuple[int, int, str, str]]) -> None:
+        for entity, times, name, type_ in rows:
+            self._thread.changes.mention(-1, entity=entity, times=times, name=name, type_=type_)
+
+    def _subtract_relations(self, rows: Iterable[tuple[int, int, int, int]]) -> None:
+        for source, target, relation, weight in rows:
+            key = source, target, relation
+            self._thread.changes.relation(-1, key=key, weight=weight)
+
+    def _update_entities(self, changes: _Changes) -> None:
+        """Add to the counts of names and types, and compute the entities that have them again."""
+        database = self._database
+        changed = [key for key in changes.times if changes.times[key] or changes.chunks[key]]
+        changed.sort(key=lambda key: key[0])
+        for part in _parts(changed):
+            columns = [list(column) for column in zip(*part, strict=True)]
+            entities, names, types = columns
+            forms = [_form_key(name, type_) for _, name, type_ in part]
+            times = [changes.times[key] for key in part]
+            chunks = [changes.chunks[key] for key in part]
+            database.write(_ADD_FORMS, (entities, forms, names, types, times, chunks))
+        shrunk = sorted({key[0] for key in changed if changes.chunks[key] < 0})
+        for keys in _parts(shrunk):
+            database.write(_DROP_FORMS, (keys,))
+        for keys in _parts(sorted({key[0] for key in changed})):
+            self._checks.check_forms(keys, changes.normal_forms)
+            normal_forms = [changes.normal_forms.get(entity, "") for entity in keys]
+            database.write(_PUT_ENTITIES, (keys, normal_forms))
+        for keys in _parts(shrunk):
+            database.write(_DROP_ENTITIES, (keys,))
+
+    def _update_edges(self, changes: _Changes) -> None:
+        """Update weights, supports and the edge counts of relations."""
+        database = self._database
+        new_edges: Counter[int] = Counter()
+        changed = [key for key in changes.supports if changes.supports[key] or changes.weights[key]]
+        for part in _parts(sorted(changed)):
+            columns = [list(column) for column in zip(*part, strict=True)]
+            stored = set(database.fetch(_STORED_EDGES, columns))
+            new_edges.update(key[2] for key in part if key not in stored)
+            weights = [changes.weights[key] for key in part]
+            supports = [changes.supports[key] for key in part]
+            database.write(_ADD_EDGES, (*columns, weights, supports))
+        shrunk = [key for key in changed if changes.supports[key] < 0]
+        for part in _parts(sorted(shrunk)):
+            columns = [list(column) for column in zip(*part, strict=True)]
+            new_edges.subtract(key[2] for key in database.changed(_DROP_EDGES, columns))
+        keys = sorted(key for key, edges in new_edges.items() if edges)
+        if keys:
+            names = [changes.relations.get(key, "") for key in keys]
+            database.write(_ADD_RELATIONS, (keys, [new_edges[key] for key in keys], names))
+            database.write(_DROP_RELATIONS, (keys,))
+
+
+def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
+    for start in checked(range(0, len(keys), _MOST_AT_ONCE)):
+        yield list(keys[start : start + _MOST_AT_ONCE])
+
+
+@lru_cache(maxsize=1 << 14)
+def _form_key(name: str, type_: str) -> int:
+    """Return the integer key of a name with a type."""
+    return id_to_int(content_id("form", name, type_))
+
+
+def _mention_rows(mentions: Mapping[tuple[int, int], Mention]) -> Iterator[Sequence[Field]]:
+    for (chunk, entity), mention in mentions.items():
+        yield (
+            int8(chunk),
+            int8(entity),
+            int4(max(1, len(mention.spans))),
+            float8(mention.about),
+            text(mention.name),
+            text(mention.type),
+            pack_spans(mention.spans),
+        )
+
+
+def _contribution_rows(
+    relations: Mapping[tuple[int, int, int, int], Relation],
+) -> Iterator[Sequence[Field]]:
+    for key, relation in relations.items():
+        start, end = relation.span or (None, None)
+        yield (
+            *map(int8, key),
+            int8(relation.weight),
+            int4(start),
+            int4(end),
+            text(relation.description),
+        )

@@ -1,0 +1,326 @@
+"""Full-text index on own postings, ranked by BM25 over Knotwork's own terms.
+
+Each item has one row with its length and the hashes of its terms, and one posting for each term,
+which repeats the length of its item: candidates are scored in SQL from postings alone. The best of
+them are scored again from the rows of their items, in the order of the query's terms, so that equal
+items have equal scores whatever the plan of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._extensions.postgres.adaptation import int4, int8, number_rows, packed_rows
+from knotwork._extensions.postgres.database import PostgresDatabase
+from knotwork._extensions.postgres.schema import TEXT_INDEXES, create_text_index
+from knotwork._stores.base import IntMatrix, Scored
+from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
+from knotwork._stores.contents import TextItem
+from knotwork._stores.packed_terms import (
+    check_index_name,
+    count_occurrences,
+    count_terms,
+    pack_terms,
+    signed_hash,
+)
+from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.packing import key_array, keys_of
+from knotwork._stores.vectors import top_scores
+from knotwork._text.terms import query_terms, terms
+from knotwork.records import id_to_int, int_to_id
+
+_MOST_CACHED = 50_000
+
+
+class _Cached(NamedTuple):
+    """Document frequencies of terms in one generation of the index."""
+
+    generation: int
+    frequencies: dict[str, int]
+
+
+class TermFrequencies:
+    """Document frequencies of one text index, read with ``count`` where they are not cached.
+
+    ``count`` may leave out terms that no item has. Inside a write transaction nothing is cached.
+    """
+
+    def __init__(
+        self, database: SqlDatabase, count: Callable[[Sequence[str]], Mapping[str, int]]
+    ) -> None:
+        self._database = database
+        self._count = count
+        self._cached = _Cached(-1, {})
+
+    def of(self, asked: Collection[str]) -> dict[str, int]:
+        """Return the frequencies in the order of ``asked``, without terms that do not occur."""
+        cached = _Cached(-1, {})
+        if not self._database.writing:
+            generation = self._database.generation()
+            cached = self._cached
+            if cached.generation != generation or len(cached.frequencies) > _MOST_CACHED:
+                cached = self._cached = _Cached(generation, {})
+        known = cached.frequencies
+        distinct = dict.fromkeys(asked)
+        if missing := [term for term in distinct if term not in known]:
+            known |= dict.fromkeys(missing, 0) | dict(self._count(missing))
+        return {term: known[term] for term in distinct if known[term]}
+
+
+_OF_ONE_CHUNK = frozenset({"chunk", "question"})
+"""Indexes whose items belong to one document each, so that writers need no lock."""
+
+_MAX_SCORED_AMONG = 2_000
+_MAX_NEAR = 1_000
+"""Items that are scored again; only items with equal scores can be more."""
+
+_MANY_POSTINGS = 50_000
+"""Postings of a query above which fewer terms are looked up first."""
+
+
+_NAMED = "SELECT 1 FROM text_index WHERE name = $1"
+
+
+@reports_damage
+class PostgresTexts:
+    """The `TextIndex` of an index on a server."""
+
+    def __init__(self, database: PostgresDatabase, name: str) -> None:
+        check_index_name(name)
+        self._database = database
+        self._name = name
+        self._table = f"text_{name}"
+        self._exists = name in TEXT_INDEXES
+        self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
+        self._frequencies = TermFrequencies(database, self._count_items)
+
+    def add(self, items: Iterable[tuple[str, str]]) -> None:
+        """Add (id, text) pairs; an id that exists is replaced."""
+        found = {id_to_int(identifier): terms(text) for identifier, text in items}
+        if not found:
+            return
+        with self._database.transaction():
+            self._lock()
+            self._create()
+            self._delete(list(found))
+            packed = {key: pack_terms(words) for key, words in found.items()}
+            self._database.copy(
+                self._table,
+                ("id", "length", "hashes", "times"),
+                packed_rows(
+                    (int8(key), int4(len(words)), *packed[key]) for key, words in found.items()
+                ),
+            )
+            lengths = np.array([len(words) for words in found.values()], np.int32)
+            self._database.copy(
+                f"{self._table}_posting",
+                ("term", "item", "times", "length"),
+                [_postings(np.array(list(found), np.int64), lengths, packed)],
+            )
+            self._database.add_total(self._items, len(found))
+            self._database.add_total(self._tokens, int(lengths.sum()))
+
+    def items(self, after: int, *, limit: int) -> list[TextItem]:
+        """Return the first ``limit`` items whose keys follow ``after``, by key."""
+        with self._database.reading():
+            if not self._is_there():
+                return []
+            rows = self._database.fetch(
+                f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
+                (after, limit),
+            )
+        return [TextItem(int_to_id(key), length) for key, length in rows]
+
+    def remove(self, ids: Collection[str]) -> None:
+        """Remove items."""
+        keys = [key for _, key in keys_of(ids)]
+        with self._database.transaction():
+            if keys and self._is_there():
+                self._lock()
+                self._delete(keys)
+
+    def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
+        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
+        if k <= 0:
+            return []
+        with self._database.reading():
+            if not self._is_there() or not (items := self._database.total(self._items)):
+                return []
+            frequencies = self._frequencies.of(query_terms(query))
+            if not frequencies:
+                return []
+            tokens = self._database.total(self._tokens)
+            weights = QueryTermWeights.of(frequencies, items=items, tokens=tokens)
+            among = None if where is None else key_array(where)
+            if among is not None and len(among) <= _MAX_SCORED_AMONG:
+                found = self._score(weights, self._rows(among.tolist()), k)
+            elif among is None and sum(weights.frequencies) > _MANY_POSTINGS:
+                found = self._search_rarest(weights, k)
+            else:
+                found = self._match(weights, weights.terms, k, among=among)
+        return [Scored(int_to_id(key), score) for key, score in found]
+
+    def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
+        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
+        keys = dict(keys_of(ids))
+        rows: list[tuple[int, int, bytes, bytes]] = []
+        with self._database.reading():
+            if keys and self._is_there():
+                rows = self._rows(list(keys.values()))
+        return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+        with self._database.reading():
+            return self._frequencies.of(terms) if self._is_there() else {}
+
+    def count(self) -> int:
+        """Return the number of items."""
+        return self._database.total(self._items)
+
+    def _lock(self) -> None:
+        if self._name not in _OF_ONE_CHUNK:
+            self._database.lock_shared()
+
+    def _is_there(self) -> bool:
+        """Return True if the tables of the index exist."""
+        if self._exists:
+            return True
+        exists = bool(self._database.rows_once(_NAMED, (self._name,)))
+        self._exists = exists and not self._database.writing  # a rollback may undo its creation
+        return exists
+
+    def _create(self) -> None:
+        if not self._is_there():
+            self._database.lock_shared()
+            if not self._is_there():  # another writer may have created it meanwhile
+                self._database.define(partial(create_text_index, name=self._name))
+
+    def _delete(self, keys: list[int]) -> None:
+        """Delete the items with these keys, and their postings."""
+        gone = self._database.changed(
+            f"DELETE FROM {self._table} WHERE id = ANY($1::bigint[])"  # noqa: S608
+            " RETURNING id, length, hashes",
+            (keys,),
+        )
+        if not gone:
+            return
+        hashes = [np.frombuffer(row[2], "<i8") for row in gone]
+        items = np.repeat([row[0] for row in gone], [len(found) for found in hashes])
+        self._database.write(
+            f"DELETE FROM {self._table}_posting p"  # noqa: S608
+            " USING unnest($1::bigint[], $2::bigint[]) AS d (term, item)"
+            " WHERE p.term = d.term AND p.item = d.item",
+            (np.concatenate(hashes).tolist(), items.tolist()),
+        )
+        self._database.add_total(self._items, -len(gone))
+        self._database.add_total(self._tokens, -sum(row[1] for row in gone))
+
+    def _search_rarest(self, weights: QueryTermWeights, k: int) -> list[tuple[int, float]]:
+        """Look up only as many of the rarest terms as the ``k`` best items need (MaxScore)."""
+        ordered = weights.rarest_first()
+        number = weights.first_terms(k)
+        if number < len(ordered):
+            first = self._match(weights, ordered[:number], k)
+            least = first[k - 1][1] if len(first) >= k else 0.0
+            number = weights.sufficient_terms(least, at_least=number, max_near=_MAX_NEAR)
+            if number < len(ordered):
+                rest = weights.bound(ordered[number:])
+                return self._match(weights, ordered[:number], k, least=least - rest)
+        return self._match(weights, weights.terms, k)
+
+    def _match(
+        self,
+        weights: QueryTermWeights,
+        asked: Sequence[str],
+        k: int,
+        *,
+        among: NDArray[np.int64] | None = None,
+        least: float | None = None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best items with any of the terms, scored by all terms of the query.
+
+        The candidates are those that ``asked`` alone rank among the ``k`` best; with ``least``,
+        those to which ``asked`` alone give so much.
+        """
+        idfs = dict(zip(weights.terms, weights.idfs, strict=True))
+        bindings = [
+            [signed_hash(term) for term in asked],
+            [idfs[term] for term in asked],
+            K1 * (1 - B),
+            K1 * B / weights.mean_length,
+            _MAX_NEAR + k,
+            k if least is None else 0,
+            -1.0 if least is None else least,
+        ]
+        chosen = ""
+        if among is not None:
+            chosen = " WHERE p.item = ANY($8::bigint[])"
+            bindings.append(among.tolist())
+        rows = self._database.fetch(_MATCH.format(table=self._table, chosen=chosen), bindings)
+        return self._score(weights, rows, k)
+
+    def _score(
+        self, weights: QueryTermWeights, rows: Sequence[tuple[int, int, bytes, bytes]], k: int
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best of the items in these rows, scored from their term counts."""
+        lengths = np.fromiter((row[1] for row in rows), np.int64, len(rows))
+        counts = count_terms([row[2:] for row in rows], weights.terms)
+        matching = np.flatnonzero(counts.any(axis=1)) if len(rows) else np.empty(0, np.intp)
+        scores = weights.scores(counts[matching], lengths[matching])
+        return top_scores([rows[row][0] for row in matching.tolist()], scores.tolist(), k)
+
+    def _rows(self, keys: Sequence[int]) -> list[tuple[int, int, bytes, bytes]]:
+        """Return the key, length and packed terms of the items that exist."""
+        found: list[tuple[int, int, bytes, bytes]] = []
+        found += self._database.fetch(
+            "SELECT id, length, hashes, times"  # noqa: S608
+            f" FROM {self._table} WHERE id = ANY($1::bigint[])",
+            (list(keys),),
+        )
+        return found
+
+    def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
+        """Return the number of items with each term, without terms that no item has."""
+        rows = self._database.fetch(
+            "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
+            f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
+            " ON p.term = q.term GROUP BY q.place",
+            ([signed_hash(term) for term in asked],),
+        )
+        return {asked[place - 1]: items for place, items in rows}
+
+
+_MATCH = (
+    f"WITH scored AS MATERIALIZED (SELECT p.item, sum(q.idf * ((p.times * {K1 + 1}::float8)"  # noqa: S608
+    " / (p.times + $3::float8 + $4::float8 * p.length))) AS score"
+    " FROM unnest($1::bigint[], $2::float8[]) AS q (term, idf)"
+    " JOIN {table}_posting p ON p.term = q.term{chosen} GROUP BY p.item),"
+    " near AS (SELECT item FROM scored WHERE score >= CASE WHEN $6::bigint = 0 THEN $7::float8"
+    " ELSE coalesce((SELECT score FROM scored ORDER BY score DESC"
+    f" OFFSET greatest($6::bigint - 1, 0) LIMIT 1), 0) END - {MARGIN}"
+    " ORDER BY score DESC, item LIMIT CASE WHEN $6::bigint = 0 THEN NULL ELSE $5::bigint END)"
+    " SELECT t.id, t.length, t.hashes, t.times FROM near n JOIN {table} t ON t.id = n.item"
+)
+
+
+def _postings(
+    keys: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    packed: Mapping[int, tuple[bytes, bytes]],
+) -> bytes:
+    """Return the postings of items as rows of (term, item, times, length)."""
+    hashes = np.frombuffer(b"".join(packed[key][0] for key in keys.tolist()), "<i8")
+    times = np.frombuffer(b"".join(packed[key][1] for key in keys.tolist()), "<u2")
+    counts = [len(packed[key][0]) // 8 for key in keys.tolist()]
+    return number_rows(
+        hashes.astype(np.int64),
+        np.repeat(keys, counts),
+        times.astype(np.int32),
+        np.repeat(lengths, counts),
+    )

@@ -1,0 +1,284 @@
+"""Check keys and roles, and lease the workspace that a route needs."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from knotwork._extensions.server.keys import LOCAL_USER, AccessKey, KeyRole
+from knotwork._extensions.server.limits import holding
+from knotwork._extensions.server.responses import Envelope, wrap
+from knotwork._extensions.server.server import Service, is_loopback
+from knotwork._extensions.server.workspaces import ReadableWorkspace, Workspace, no_workspace
+from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
+
+T = TypeVar("T")
+
+_log = logging.getLogger("knotwork.service")
+_scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
+
+HELD_BODY = "knotwork.held_body"
+"""The key of the scope with the `HeldBytes` of the request body."""
+
+_ADMITTED_KEY = "knotwork.key"
+
+_ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that handles a request."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def admit(request: Request) -> AccessKey:
+    """Check the key of a request by its headers, and count it against the rate limit of the key.
+
+    `AccessMiddleware` calls it once for each request; routes then get the key by `authenticate`.
+    Without any key on the server, requests from this machine get `LOCAL_USER`. Raises
+    NotAuthenticated, TooManyRequests, or Overloaded if the key file cannot be read.
+    """
+    service = service_of(request)
+    credentials = await _scheme(request)
+    address = address_of(request)
+    has_keys = _has_keys(service)
+    if credentials is not None:
+        key = service.keys.find(credentials.credentials)
+        if key is None and (has_keys or not _is_local(request, address)):
+            service.failures.take(address)
+            raise NotAuthenticated("Unknown key.", fix=_ADD_KEY)
+        # OpenAI clients always send a key. Where no key is needed, any key is accepted.
+        key = key or LOCAL_USER
+    elif has_keys:
+        raise NotAuthenticated("The request has no key.", fix=_ADD_KEY)
+    elif not _is_local(request, address):
+        raise NotAuthenticated(
+            "Requests without a key are accepted only from this machine, addressed to `localhost` "
+            "or `127.0.0.1`, and not from pages of other sites.",
+            fix=_ADD_KEY,
+        )
+    else:
+        key = LOCAL_USER
+    request.scope[_ADMITTED_KEY] = key
+    service.rates.take(caller_of(request))
+    return key
+
+
+def key_of(request: Request) -> AccessKey:
+    """Return the key that a request was admitted with."""
+    key: AccessKey = request.scope[_ADMITTED_KEY]
+    return key
+
+
+def caller_of(request: Request) -> str:
+    """Return the name under which limits count a client: its key, or its address without one."""
+    return key_of(request).id or address_of(request)
+
+
+def address_of(request: Request) -> str:
+    """Return the address of a client; behind a trusted proxy, the one that it forwards."""
+    return request.client.host if request.client else ""
+
+
+async def authenticate(
+    request: Request,
+    _credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
+) -> AccessKey:
+    """Return the key of a request to an API route; the parameter describes it in OpenAPI."""
+    return key_of(request)
+
+
+def _has_keys(service: Service) -> bool:
+    """Return True if the server has keys.
+
+    Raises Overloaded if the key file cannot be read, so that nobody gets in. The error does not
+    reveal the path; the log does.
+    """
+    try:
+        return bool(service.keys.listed())
+    except ConfigError as error:
+        _log.error("%s", error)
+        raise Overloaded(
+            "The server cannot read its key file.", fix="See the server log."
+        ) from error
+
+
+def _is_local(request: Request, address: str) -> bool:
+    """Return True if a request comes from this machine and not from a page of another site.
+
+    Any web page can make a browser send requests to this machine, and any host name can resolve to
+    it. So the requested host and the origin of the page must be local, too.
+    """
+    service = service_of(request)
+    if not is_loopback(service.limits.host) or not is_loopback(address):
+        return False
+    if not is_loopback(request.url.hostname or ""):
+        return False
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    return origin in service.limits.cors_origins or (
+        urlsplit(origin).netloc == request.headers.get("host")
+    )
+
+
+def require(key: AccessKey, role: KeyRole) -> None:
+    """Raise NotPermitted if a key lacks the role."""
+    if not key.role.covers(role):
+        raise NotPermitted(
+            f"The key `{key.name}` has the role {key.role}, but this needs {role}.",
+            fix=f"Use a key with the role {role}.",
+        )
+
+
+def require_all_documents(key: AccessKey) -> None:
+    """Raise NotPermitted if a key is bound to some documents."""
+    if key.where:
+        raise NotPermitted(
+            f"The key `{key.name}` may read the documents with {key.where}, but this is about all "
+            "documents.",
+            fix="Use a key without a filter.",
+        )
+
+
+Caller = Annotated[AccessKey, Depends(authenticate)]
+WorkspaceName = Annotated[
+    str, Path(description="The name of a workspace.", max_length=64, examples=["default"])
+]
+
+
+@contextmanager
+def lease(server: Service, name: str, key: AccessKey) -> Iterator[Workspace]:
+    """Keep a workspace open for a request until all its work is done, including work that has
+    timed out; it has only the documents that the key may read. Raises NotFound.
+    """
+    with server.workspaces.lease(name) as workspace:
+        holding.set(partial(server.workspaces.hold, workspace))
+        yield ReadableWorkspace(workspace, key.where) if key.where else workspace
+
+
+def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
+    """Raise NotFound if a key may not see a workspace, NotPermitted if it lacks the role."""
+    if not key.may_see(name):
+        raise no_workspace(name)
+    require(key, role)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leasing:
+    """The dependency that leases the workspace of a route for a key with a role.
+
+    ``is_whole`` refuses keys that are bound to some documents.
+    """
+
+    role: KeyRole
+    is_whole: bool = False
+
+    async def __call__(
+        self, request: Request, key: Caller, workspace: WorkspaceName
+    ) -> AsyncIterator[Workspace]:
+        self.check(key, workspace)
+        with lease(service_of(request), workspace, key) as leased:
+            yield leased
+
+    def check(self, key: AccessKey, workspace: str) -> None:
+        """Raise NotFound or NotPermitted if a key has no access to the route of a workspace."""
+        check_workspace(key, workspace, self.role)
+        if self.is_whole:
+            require_all_documents(key)
+
+
+RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class WorkspaceRoute(APIRoute):
+    """A route that checks access to its workspace before the body of a request is read.
+
+    FastAPI reads bodies before it calls dependencies, and a key that may not write should not make
+    the server receive an upload.
+    """
+
+    def get_route_handler(self) -> RouteHandler:
+        """Return the handler of the route."""
+        return self.checked(super().get_route_handler())
+
+    def checked(self, handle: RouteHandler) -> RouteHandler:
+        """Return a handler that checks access, and then calls ``handle``."""
+        calls = [dependency.call for dependency in self.dependant.dependencies]
+        leasing = next((call for call in calls if isinstance(call, _Leasing)), None)
+        if leasing is None:
+            return handle
+
+        async def check_first(request: Request) -> Response:
+            name = request.path_params["workspace"]
+            leasing.check(key_of(request), name)
+            with service_of(request).workspaces.lease(name):
+                pass  # raises NotFound for an unknown workspace
+            return await handle(request)
+
+        return check_first
+
+
+ReadWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.READ))]
+"""The workspace in the path, for a key that may read it, with the documents that it may read."""
+
+ReadWhole = Annotated[Workspace, Depends(_Leasing(KeyRole.READ, is_whole=True))]
+"""The workspace in the path, for a key that may read all of it."""
+
+WriteWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.WRITE))]
+"""The workspace in the path, for a key that may write to it."""
+
+Server = Annotated[Service, Depends(service_of)]
+
+
+class Routes(APIRouter):
+    """The routes of one resource below /api/v1.
+
+    A route that is a plain function runs in a thread of the server, and an envelope has its result.
+    """
+
+    def __init__(self, tag: str, *, route_class: type[APIRoute] = WorkspaceRoute) -> None:
+        super().__init__(tags=[tag], route_class=route_class)
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
+        """Add a route, as its decorator does."""
+        is_plain = not inspect.iscoroutinefunction(endpoint)
+        super().add_api_route(path, _in_thread(endpoint) if is_plain else endpoint, **options)
+
+
+def _in_thread(
+    answer: Callable[..., T | Response],
+) -> Callable[..., Awaitable[Envelope[T] | Response]]:
+    """Return the route that runs a function in a thread, with the same parameters.
+
+    A `Response` is sent as it is.
+    """
+    types = get_type_hints(answer, include_extras=True)
+    parameters = [
+        parameter.replace(annotation=types[parameter.name])
+        for parameter in inspect.signature(answer).parameters.values()
+    ]
+    serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
+
+    @wraps(answer)
+    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T] | Response:  # noqa: ANN401
+        found = await _serving.threads.run(partial(answer, **arguments))
+        return found if isinstance(found, Response) else wrap(found)
+
+    envelope: Any = Envelope
+    has_response = Response in get_args(types["return"])  # then the decorator says what else
+    returned = Response if has_response else envelope[types["return"]]
+    respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*parameters, serving], return_annotation=returned
+    )
+    return respond

@@ -1,0 +1,63 @@
+"""Turn the steps of an answer into server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+
+from knotwork._extensions.server.limits import Threads
+from knotwork._extensions.server.responses import (
+    EventStream,
+    describe_error,
+    format_event,
+    keep_alive,
+    start_stream,
+)
+from knotwork._extensions.server.workspaces import Workspace
+from knotwork._shapes.answers import AnswerShape, split_pieces
+from knotwork._shapes.evidence import EvidenceShape
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork.errors import KnotworkError
+
+NamedEvent = tuple[str, object]
+"""The name and the JSON data of a server-sent event."""
+
+
+def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
+    """Yield the events of one step; those of the last one are the pieces and the answer."""
+    if event.evidence is not None:
+        evidence = EvidenceShape.found(event.evidence, workspace.base.store)
+        names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
+        yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
+        yield "sources", evidence
+    elif event.kind is AskEventKind.ASKED:
+        yield "stage", {"stage": "writing", "model": event.text}
+    elif event.kind is AskEventKind.STEP:
+        yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
+    elif event.kind is AskEventKind.TEXT:
+        yield "text", {"text": event.text}
+    elif event.kind is AskEventKind.WITHDRAWN:
+        yield "withdrawn", {"reason": event.text}
+    elif event.answer is not None:
+        if event.answer.pieces:  # nothing else sent the text before
+            yield from (("text", {"text": part}) for part in split_pieces(event.answer))
+        yield "done", AnswerShape.of(event.answer)
+
+
+async def stream_events(threads: Threads, make: Callable[[], Iterator[NamedEvent]]) -> EventStream:
+    """Return the stream of the events that a function makes in a thread.
+
+    Errors before the first event are raised here, while an error response is still possible.
+    """
+    events = await start_stream(threads.iterate(make))
+    return EventStream(keep_alive(format_events(events)))
+
+
+async def format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[bytes]:
+    """Yield events as bytes; an error of Knotwork ends the stream with an `error` event."""
+    try:
+        async with aclosing(events) as open_events:
+            async for name, data in open_events:
+                yield format_event(data, event=name)
+    except KnotworkError as error:
+        yield format_event(describe_error(error), event="error")

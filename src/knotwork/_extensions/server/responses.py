@@ -1,0 +1,273 @@
+"""Response envelopes, error responses and server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from contextvars import ContextVar
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.sse import format_sse_event
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+from knotwork._extensions.server.public_text import hide_paths
+from knotwork.errors import (
+    InvalidRequest,
+    KnotworkError,
+    ModelUnavailable,
+    NotAllowed,
+    NotFound,
+    RequestTooLarge,
+    ServiceError,
+)
+
+T = TypeVar("T")
+
+OPENAI_PREFIX = "/v1/"
+"""Errors of routes below this path have the format of the OpenAI API."""
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+_STATUS_ERRORS: dict[int, type[ServiceError]] = {413: RequestTooLarge}
+_DOCUMENT = "/api/v1/openapi.json"
+_UNREAD = ("dict_type", "model_type", "model_attributes_type")
+"""Validation errors of a body that was not parsed as JSON."""
+
+_OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+_log = logging.getLogger("knotwork.service")
+
+
+class ErrorBody(BaseModel):
+    """What went wrong, and how to fix it."""
+
+    code: str
+    message: str
+    fix: str
+
+
+class ErrorEnvelope(BaseModel):
+    """The response to a failed request."""
+
+    error: ErrorBody
+    request_id: str
+
+
+class Envelope(BaseModel, Generic[T]):
+    """The response to a successful request."""
+
+    data: T
+    request_id: str
+
+
+def wrap(data: T) -> Envelope[T]:
+    """Put data into an envelope with the request id."""
+    return Envelope(data=data, request_id=request_id.get())
+
+
+def describe_error(error: KnotworkError) -> dict[str, str]:
+    """Return the JSON fields of an error, without paths of the server."""
+    message, fix = hide_paths(error.message), hide_paths(error.fix)
+    return {"code": error.code, "message": message, "fix": fix}
+
+
+def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
+    """Return the JSON fields of an error in the format of the OpenAI API."""
+    kind = "server_error" if error.http_status >= 500 else "invalid_request_error"
+    return {
+        "message": hide_paths(str(error)),
+        "type": _OPENAI_TYPES.get(error.http_status, kind),
+        "param": None,
+        "code": error.code,
+    }
+
+
+class _ErrorResponse(JSONResponse):
+    """An error, which may quote lone surrogates of the request: UTF-8 has none."""
+
+    def render(self, content: Any) -> bytes:  # noqa: ANN401  as its base class
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def error_response(request: Request, error: KnotworkError) -> JSONResponse:
+    """Build the response for an error, in the format of the API that was called."""
+    headers = {"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else {}
+    retry_after_s = None
+    if isinstance(error, ServiceError | ModelUnavailable):
+        retry_after_s = error.retry_after_s
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(retry_after_s + 0.5)))
+    content: dict[str, Any]
+    if request.url.path.startswith(OPENAI_PREFIX):
+        content = {"error": describe_openai_error(error)}
+    else:
+        content = {"error": describe_error(error), "request_id": request_id.get()}
+    return _ErrorResponse(content, status_code=error.http_status, headers=headers)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Add handlers that turn known errors into error responses.
+
+    `RequestMiddleware` handles all others.
+    """
+
+    @app.exception_handler(KnotworkError)
+    async def known(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, KnotworkError)
+        if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            _log.warning("request %s: %s: %s", request_id.get(), error.code, error.message)
+        return error_response(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        return error_response(request, _describe_invalid_request(request, error))
+
+    @app.exception_handler(HTTPException)
+    async def rejected(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        response = error_response(request, _describe_http_error(request, error))
+        response.headers.update(error.headers or {})
+        return response
+
+
+def _describe_http_error(request: Request, error: HTTPException) -> ServiceError:
+    """Return the error for a request that matches no route or cannot be parsed."""
+    path = request.url.path[:200]
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return NotFound(f"Unknown path `{path}`.", fix=f"See {_DOCUMENT}")
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "")
+        return NotAllowed(
+            f"`{path}` does not support `{request.method[:20]}`.",
+            fix=f"Use {allowed}." if allowed else f"See {_DOCUMENT}",
+        )
+    kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
+    return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
+
+
+def _describe_invalid_request(request: Request, error: RequestValidationError) -> InvalidRequest:
+    """Return the error for an invalid request, without its values, which may be secret."""
+    content_type = request.headers.get("content-type", "")
+    parts = []
+    for item in error.errors()[:5]:
+        place = ".".join(str(part) for part in item["loc"])
+        if item["loc"] == ("body",) and item["type"] in _UNREAD and "json" not in content_type:
+            return InvalidRequest(
+                "The body was not sent as JSON.", fix="Send it with Content-Type: application/json"
+            )
+        parts.append(f"`{place}`: {item['msg'].removeprefix('Value error, ')}")
+    return InvalidRequest("; ".join(parts) + ".", fix=f"See {_DOCUMENT}")
+
+
+PING_S = 15.0
+PING = b": ping\n\n"
+"""A comment that keeps proxies from closing an idle connection."""
+
+
+class EventStream(StreamingResponse):
+    """A response of server-sent events."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterator[bytes]) -> None:
+        super().__init__(content)
+        self.headers["Cache-Control"] = "no-store"
+        self.headers["X-Accel-Buffering"] = "no"
+
+
+EVENT_STREAM_CONTENT: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "One event; its data is JSON.",
+            "properties": {
+                "event": {"type": "string"},
+                "id": {"type": "string"},
+                "data": {"type": "string"},
+            },
+            "required": ["data"],
+        }
+    }
+}
+"""The OpenAPI description of an event stream."""
+
+EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Server-sent events.", "content": EVENT_STREAM_CONTENT}
+}
+"""The OpenAPI responses of a route that returns only an event stream."""
+
+
+def format_event(data: object, *, event: str | None = None, number: int | None = None) -> bytes:
+    """Format one server-sent event; its data is a shape or other JSON."""
+    return format_sse_event(
+        data_str=json.dumps(to_jsonable_python(data), ensure_ascii=False),
+        event=event,
+        id=None if number is None else str(number),
+    )
+
+
+async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield events, and a ping after every `PING_S` seconds without one."""
+    upcoming: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            upcoming = upcoming or asyncio.ensure_future(_next_event(events))
+            done, _ = await asyncio.wait([upcoming], timeout=PING_S)
+            if not done:
+                yield PING
+                continue
+            try:
+                event = upcoming.result()
+            except StopAsyncIteration:
+                return
+            upcoming = None
+            yield event
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            await asyncio.wait([upcoming])
+        await events.aclose()
+
+
+async def start_stream(events: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """Wait for the first item, and return an iterator of all items.
+
+    Errors before the first item are raised here, while an error response is still possible.
+    """
+    try:
+        first = await anext(events)
+    except StopAsyncIteration:
+        return _empty()
+
+    async def rest() -> AsyncGenerator[T]:
+        async with aclosing(events) as left:
+            yield first
+            async for item in left:
+                yield item
+
+    return rest()
+
+
+async def _next_event(events: AsyncGenerator[bytes]) -> bytes:
+    return await anext(events)
+
+
+async def _empty() -> AsyncGenerator[Any]:
+    return
+    yield

@@ -1,0 +1,403 @@
+"""Routes for evaluations: measure retrievers on questions, and compare them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Annotated
+
+from fastapi import File, Form, Path, Query, UploadFile
+
+from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
+from knotwork._extensions.server.evaluation_job import summarize_results
+from knotwork._extensions.server.evaluation_store import (
+    CaseShape,
+    DifferenceShape,
+    Evaluation,
+    EvaluationDetails,
+    EvaluationList,
+    EvaluationShape,
+    EvaluationStore,
+    MeasuredQuestion,
+    MetricDifference,
+    PairedQuestion,
+    PlanShape,
+    SideShape,
+)
+from knotwork._extensions.server.job_store import Job, utc_now
+from knotwork._extensions.server.keys import AccessKey, KeyRole
+from knotwork._extensions.server.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
+from knotwork._extensions.server.server import Service
+from knotwork._extensions.server.upload_stream import QuestionsRoute
+from knotwork._extensions.server.uploads import ReceivedFile
+from knotwork._extensions.server.workspaces import Workspace
+from knotwork._indexing.embedding import EMBEDDER_META
+from knotwork._inference.call_budget import parse_ceiling
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork.errors import (
+    Conflict,
+    InvalidRequest,
+    MissingCapability,
+    NotPermitted,
+    RequestTooLarge,
+    RetrievalError,
+    UnknownName,
+)
+from knotwork.evaluation._datasets import QuestionSet, read_question_set
+from knotwork.evaluation._metrics import compare_paired
+from knotwork.evaluation._retriever_runs import RANKED_DEPTH, read_retrievers
+
+router = Routes("evaluations")
+uploads = Routes("evaluations", route_class=QuestionsRoute)
+"""Routes with a larger limit for the request body."""
+
+EvaluationId = Annotated[str, Path(description="The id of an evaluation.", max_length=40)]
+MOST_QUESTIONS = 10_000
+_MOST_RETRIEVERS = 20
+_KIND = "evaluate"
+
+
+@uploads.post("/workspaces/{workspace}/evaluations", status_code=202)
+def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    questions: Annotated[
+        UploadFile,
+        File(description="JSON Lines: question, with gold_pids (documents), answers, or both."),
+    ],
+    unanswerable: Annotated[
+        UploadFile | None, File(description="JSON Lines: questions without an answer.")
+    ] = None,
+    retrievers: Annotated[
+        list[Annotated[str, Form(max_length=500)]],
+        Form(max_length=_MOST_RETRIEVERS, description="Names, repeated or separated by commas."),
+    ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  a default for the schema; never modified
+    name: Annotated[str, Form(max_length=200)] = "",
+    k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Ranked passages.")] = RANKED_DEPTH,
+    answers: Annotated[bool, Form(description="Whether to judge answers, too.")] = False,
+    use_llm: Annotated[bool, Form(description="Whether to use a language model.")] = False,
+    budget: Annotated[str, Form(max_length=40, description="Ceiling for all questions.")] = "",
+    filters: Annotated[
+        str,
+        Form(
+            max_length=MOST_FILTER_CHARACTERS,
+            description="Filter for documents and pages, such as \"author = 'Ann' and "
+            'date >= 2023"; the text form of …/ask. Filtered-out gold documents count as missed.',
+        ),
+    ] = "",
+) -> EvaluationShape:
+    """Upload questions, and start a job that runs them with each retriever."""
+    _check_budget(server, key, budget, use_llm=use_llm)
+    if unanswerable is not None and not answers:
+        raise InvalidRequest(
+            "Questions without an answer are measured by answers only.",
+            fix="Set `answers` to true, or omit `unanswerable`.",
+        )
+    names = read_retrievers(",".join(retrievers))
+    if len(names) > _MOST_RETRIEVERS:
+        raise InvalidRequest(
+            f"{len(names)} retrievers were given; the limit is {_MOST_RETRIEVERS}.",
+            fix="Name fewer.",
+        )
+    workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
+    _check_retrievers(workspace, names)
+    files = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
+    cases = _read_questions(workspace, files)
+    plan = PlanShape(
+        id=secrets.token_hex(8),
+        created=utc_now(),
+        name=name.strip() or questions.filename or "",
+        retrievers=names,
+        k=k,
+        answers=answers,
+        use_llm=use_llm,
+        budget=budget,
+        filters=filters.strip(),
+        questions=len(cases.cases),
+        unanswerable=len(cases.unanswerable),
+        documents=workspace.base.stats().documents,
+    )
+    evaluation = EvaluationStore(workspace).create(plan, cases)
+    job = server.jobs.submit(workspace.name, _KIND, {"evaluation": plan.id})
+    return _describe(evaluation, [job])
+
+
+@router.get("/workspaces/{workspace}/evaluations")
+def list_evaluations(
+    server: Server,
+    workspace: ReadWhole,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> EvaluationList:
+    """List evaluations, newest first, with the results of each retriever."""
+    found = EvaluationStore(workspace).listed()
+    jobs = _jobs(server, workspace)
+    page = [_describe(item, jobs) for item in found[start : start + limit]]
+    return EvaluationList(evaluations=page, total=len(found))
+
+
+@router.get("/workspaces/{workspace}/evaluations/{evaluation}")
+def show_evaluation(
+    server: Server,
+    workspace: ReadWhole,
+    evaluation: EvaluationId,
+    start: Annotated[int, Query(ge=0, le=10**9, description="Position of the first question.")] = 0,
+    limit: Annotated[int, Query(ge=0, le=500, description="Maximum of questions.")] = 100,
+    question: Annotated[
+        str | None, Query(max_length=1_000, description="Id of the only question to return.")
+    ] = None,
+) -> EvaluationDetails:
+    """Return an evaluation with a page of its questions and the results of each retriever."""
+    found = EvaluationStore(workspace).find(evaluation)
+    questions = found.questions()
+    wanted = [
+        position
+        for position, case in enumerate(questions.all)
+        if question is None or case.id == question
+    ]
+    shown, rest = wanted[start : start + limit], wanted[start + limit :]
+    results: dict[int, list[MeasuredQuestion]] = {position: [] for position in shown}
+    for result in found.results():
+        if result.position in results:
+            results[result.position].append(result)
+    return EvaluationDetails(
+        **dict(_describe(found, _jobs(server, workspace))),
+        cases=list(_cases(questions, results)),
+        next=start + limit if rest else None,
+    )
+
+
+@router.get("/workspaces/{workspace}/evaluations/{evaluation}/difference")
+def compare_evaluations(
+    workspace: ReadWhole,
+    evaluation: EvaluationId,
+    retriever: Annotated[str, Query(max_length=500, description="Default: the first.")] = "",
+    other: Annotated[
+        str, Query(max_length=40, description="The second evaluation. Default: the same.")
+    ] = "",
+    other_retriever: Annotated[
+        str, Query(max_length=500, description="Default: the first other retriever.")
+    ] = "",
+    metric: Annotated[str, Query(max_length=40, description="Metric to sort questions by.")] = "",
+    limit: Annotated[
+        int, Query(ge=0, le=MOST_QUESTIONS, description="Maximum of questions.")
+    ] = 100,
+) -> DifferenceShape:
+    """Compare two retrievers, of one or two evaluations, on their common questions.
+
+    Each metric has the wins, ties and losses of the first retriever, and the p-value of the
+    difference.
+    """
+    known = EvaluationStore(workspace)
+    one = known.find(evaluation)
+    second = known.find(other) if other else one
+    first = retriever or one.plan.retrievers[0]
+    rest = [name for name in second.plan.retrievers if second is not one or name != first]
+    if not other_retriever and not rest:
+        raise InvalidRequest(
+            "The evaluation has only one retriever.", fix="Set `other` to another evaluation."
+        )
+    sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
+    return compare_sides(*sides, metric=metric, limit=limit)
+
+
+@router.delete("/workspaces/{workspace}/evaluations/{evaluation}")
+def delete_evaluation(
+    server: Server, workspace: WriteWorkspace, evaluation: EvaluationId
+) -> EvaluationShape:
+    """Delete an evaluation with its results. A running one must be cancelled first."""
+    server.jobs.check()
+    known = EvaluationStore(workspace)
+    shown = _describe(known.find(evaluation), _jobs(server, workspace))
+    if shown.state in ("queued", "running", "stopping"):
+        raise Conflict(
+            "The evaluation is still running.",
+            fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
+        )
+    known.remove(evaluation)
+    return shown
+
+
+def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:
+    if budget:
+        parse_ceiling(budget)
+    if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
+        raise NotPermitted(
+            "This server limits the budget of a question, and an evaluation has many.",
+            fix="Omit `use_llm`, or use a key with the role admin.",
+        )
+
+
+def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
+    """Raise UnknownName or ConfigError for an invalid retriever.
+
+    A valid retriever that cannot run on the index is skipped by the evaluation, with the reason.
+    """
+    base = workspace.base
+    embedder = base.embedder if base.store.meta().get(EMBEDDER_META) else None
+    for name in names:
+        try:
+            build_retriever(name, store=base.store, embedder=embedder)
+        except (RetrievalError, MissingCapability):
+            continue
+
+
+def _read_questions(workspace: Workspace, files: Sequence[ReceivedFile]) -> QuestionSet:
+    """Return the questions of one file, or of a second file without answers, too."""
+    uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
+    first, second = (*map(_printable_name, files), "")[:2]
+    cases = read_question_set(*map(_read_lines, files), documents=uris, names=(first, second))
+    if len(cases.all) > MOST_QUESTIONS:
+        raise RequestTooLarge(
+            f"There are {len(cases.all):,} questions; the limit is {MOST_QUESTIONS:,}.",
+            fix="Send fewer at a time.",
+        )
+    return cases
+
+
+def _printable_name(file: ReceivedFile) -> str:
+    """Return the name of a file for error messages."""
+    return "".join(c for c in file.name[:100] if c.isprintable())
+
+
+def _read_lines(file: ReceivedFile) -> Iterator[str]:
+    try:
+        yield from file.path.read_bytes().decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            "The questions are not encoded in UTF-8.", fix="Save the file as UTF-8."
+        ) from error
+
+
+def _jobs(server: Service, workspace: Workspace) -> list[Job]:
+    return server.records.jobs(workspace.name, limit=500, kind=_KIND)
+
+
+def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
+    """Build the JSON of an evaluation; ``jobs`` are those of the workspace, newest first."""
+    plan = evaluation.plan
+    own = (job for job in jobs if job.arguments.get("evaluation") == plan.id)
+    newest = next(own, None)
+    summary = evaluation.summary()
+    if summary is not None:
+        state, finished, outcomes = "finished", summary.finished, summary.outcomes
+    else:
+        # The job may have been deleted, or never started because the server was killed.
+        state, finished = (newest.state, newest.finished) if newest else ("cancelled", "")
+        outcomes = summarize_results(plan.retrievers, evaluation.results(), {})
+    return EvaluationShape(
+        **dict(plan),
+        state=state,
+        job=newest.id if newest else "",
+        finished=finished,
+        outcomes=outcomes,
+    )
+
+
+def _cases(
+    questions: QuestionSet, results: dict[int, list[MeasuredQuestion]]
+) -> Iterator[CaseShape]:
+    for position, measured in results.items():
+        case = questions.all[position]
+        yield CaseShape(
+            id=case.id,
+            question=case.question,
+            type=case.type,
+            gold=[sorted(group) for group in case.gold],
+            answers=list(case.answers),
+            is_answerable=position < len(questions.cases),
+            results=measured,
+        )
+
+
+MetricValues = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRetriever:
+    """One retriever of one evaluation."""
+
+    evaluation: Evaluation
+    retriever: str
+
+    def __post_init__(self) -> None:
+        known = self.evaluation.plan.retrievers
+        if self.retriever not in known:
+            place = f" in the evaluation `{self.evaluation.plan.id}`"
+            raise UnknownName("retriever", self.retriever, known, place=place)
+
+    def describe(self) -> SideShape:
+        """Build the JSON of this side."""
+        plan = self.evaluation.plan
+        return SideShape(evaluation=plan.id, name=plan.name, retriever=self.retriever)
+
+    def values(self) -> dict[tuple[str, str], MetricValues]:
+        """Return the metrics of each question, by its id and text."""
+        cases = self.evaluation.questions().all
+        return {
+            (cases[result.position].id, cases[result.position].question): result.values
+            for result in self.evaluation.results()
+            if result.retriever == self.retriever
+        }
+
+
+def compare_sides(
+    one: ComparedRetriever, other: ComparedRetriever, *, metric: str, limit: int
+) -> DifferenceShape:
+    """Compare two sides on all questions measured for both.
+
+    Returns up to ``limit`` questions, those with the largest difference in ``metric`` first (by
+    default, the first metric). Raises UnknownName for a metric that was not measured, Conflict
+    without a common question.
+    """
+    found, others = one.values(), other.values()
+    common = [key for key in found if key in others and found[key].keys() & others[key].keys()]
+    if not common:
+        raise Conflict(
+            "The two have no measured question in common.",
+            fix="Compare finished evaluations of the same questions.",
+        )
+    metrics = {name: None for key in common for name in found[key] if name in others[key]}
+    sorted_by = metric or next(iter(metrics))
+    if sorted_by not in metrics:
+        raise UnknownName("metric", metric, metrics)
+
+    def distance(key: tuple[str, str]) -> float:
+        return abs(found[key].get(sorted_by, 0.0) - others[key].get(sorted_by, 0.0))
+
+    shown = sorted(common, key=lambda key: -distance(key))[:limit]
+    return DifferenceShape(
+        first=one.describe(),
+        second=other.describe(),
+        questions=len(common),
+        metrics={
+            name: _compare_metric([(found[key], others[key]) for key in common], name)
+            for name in metrics
+        },
+        sorted_by=sorted_by,
+        cases=[
+            PairedQuestion(id=key[0], question=key[1], first=found[key], second=others[key])
+            for key in shown
+        ],
+    )
+
+
+def _compare_metric(
+    pairs: list[tuple[MetricValues, MetricValues]], metric: str
+) -> MetricDifference:
+    both = [(a[metric], b[metric]) for a, b in pairs if metric in a and metric in b]
+    first, second = [a for a, _ in both], [b for _, b in both]
+    compared = compare_paired(first, second)
+    return MetricDifference(
+        first=fmean(first),
+        second=fmean(second),
+        difference=compared.difference,
+        wins=compared.wins,
+        ties=len(both) - compared.wins - compared.losses,
+        losses=compared.losses,
+        p_value=compared.p_value,
+        questions=len(both),
+    )

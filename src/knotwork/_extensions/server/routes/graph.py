@@ -1,0 +1,227 @@
+"""Routes for the graph: neighbourhoods, entities, paths, names, communities and Cypher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, Field
+
+from knotwork._extensions.server.access import ReadWorkspace, Routes, Server
+from knotwork._extensions.server.responses import Envelope, wrap
+from knotwork._extensions.server.schemas.answers import RequestModel, Text
+from knotwork._indexing.communities.index_reports import Topic, topics_within
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._shapes.answers import ResultShape
+from knotwork._shapes.communities import CommunityShape, describe_communities
+from knotwork._shapes.evidence import PathShape
+from knotwork._shapes.graph import NameList, SubgraphShape
+from knotwork.errors import NotFound
+from knotwork.records import Entity
+
+MOST_RELATIONS = 2_000
+MOST_SEEDS = 50
+
+EntityNames = Annotated[list[Text], Field(min_length=1, max_length=MOST_SEEDS)]
+
+
+class ExploreRequest(RequestModel):
+    """Explore the graph around entities, strongest relations first."""
+
+    names: EntityNames
+    direction: Literal["both", "in", "out"] = "both"
+    depth: int = Field(2, ge=1, le=6)
+    fan: int = Field(8, ge=1, le=100, description="Maximum of neighbours per entity.")
+    limit: int = Field(50, ge=1, le=MOST_RELATIONS, description="Maximum of relations.")
+
+
+class PathsRequest(RequestModel):
+    """Find the shortest paths between two entities."""
+
+    names: Annotated[list[Text], Field(min_length=2, max_length=2)]
+    limit: int = Field(5, ge=1, le=50, description="Maximum of paths.")
+
+
+class PathList(BaseModel):
+    """Paths, best first."""
+
+    paths: list[PathShape]
+
+
+class StatementRequest(RequestModel):
+    """Run a read-only query."""
+
+    statement: Annotated[str, Field(min_length=1, max_length=20_000)]
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    graph: str = Field("", max_length=200, description="An imported graph; empty: the index.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Maximum of rows.")
+    timeout_s: float = Field(10.0, gt=0, le=60)
+
+
+class CommunityList(BaseModel):
+    """The first of ``total`` communities; ``levels`` are the level numbers from the top, and
+    ``is_current`` is false if documents changed since the communities were built.
+    """
+
+    communities: list[CommunityShape]
+    total: int
+    levels: list[int]
+    is_current: bool
+
+
+class EntityShape(BaseModel):
+    """An entity of the graph."""
+
+    id: str
+    name: str
+    type: str
+    chunks: int
+
+
+class EntityList(BaseModel):
+    """Entities, best match first."""
+
+    entities: list[EntityShape]
+
+
+router = Routes("graph")
+
+_MOST_MEMBERS = 200
+
+
+@router.post("/workspaces/{workspace}/explore")
+def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> SubgraphShape:
+    """Explore the graph around entities, strongest relations first.
+
+    The error for an unknown name suggests similar names.
+    """
+    subgraph = workspace.base.graph.explore(**asked.model_dump())
+    return SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= asked.limit)
+
+
+@router.get("/workspaces/{workspace}/entities")
+def find_entities(
+    workspace: ReadWorkspace,
+    name: Annotated[str, Query(min_length=1, max_length=500)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> EntityList:
+    """Find entities by the words of a name, or by a part of it."""
+    return EntityList(
+        entities=[
+            EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
+            for e in search_entities(workspace.base, name, limit=limit)
+        ]
+    )
+
+
+@router.post("/workspaces/{workspace}/paths")
+def find_paths(workspace: ReadWorkspace, asked: PathsRequest) -> PathList:
+    """Find the shortest paths between two entities, each relation with a passage that states it."""
+    paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
+    return PathList(paths=[PathShape.of(path) for path in paths])
+
+
+@router.get("/workspaces/{workspace}/names")
+def list_names(
+    workspace: ReadWorkspace,
+    about: Annotated[str, Query(max_length=500)] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> NameList:
+    """List the entities with several names, and the names that are kept apart."""
+    known = workspace.base.entities.aliases(about)
+    return NameList.of(replace(known, things=known.things[:limit], apart=known.apart[:limit]))
+
+
+@router.get("/workspaces/{workspace}/communities")
+def list_communities(
+    workspace: ReadWorkspace,
+    about: Annotated[str, Query(max_length=1_000)] = "",
+    level: Annotated[int | None, Query(ge=0, le=100, description="0 is the top level.")] = None,
+    parent: Annotated[
+        str, Query(max_length=40, description="A community: list only those inside it.")
+    ] = "",
+    limit: Annotated[int, Query(ge=1, le=500)] = 20,
+    members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
+) -> CommunityList:
+    """List communities with their reports: by topic, by level, or inside another community.
+
+    This returns the stored communities. A job updates them after indexing and on request.
+    """
+    store = workspace.base.store
+    communities = store.capabilities.communities
+    levels = communities.levels() if communities is not None else []
+    if parent:
+        topics: Sequence[Topic] = topics_within(store, parent)
+        total = len(topics)
+    else:
+        topics = workspace.base.communities.stored(about, level=level, limit=limit)
+        total = len(topics) if about or not levels else len(levels[level or 0])
+    return CommunityList(
+        communities=describe_communities(workspace.base, topics[:limit], members=members),
+        total=total,
+        levels=list(range(len(levels))),
+        is_current=workspace.base.communities.is_current(),
+    )
+
+
+@router.get("/workspaces/{workspace}/communities/{community}")
+def show_community(
+    workspace: ReadWorkspace,
+    community: Annotated[str, Path(max_length=40)],
+) -> CommunityShape:
+    """Return a community with its report and its members."""
+    communities = workspace.base.store.capabilities.communities
+    if communities is not None:
+        found = communities.communities([community])
+        reports = communities.reports([community])
+        if community in found and community in reports:
+            topic = Topic(found[community], reports[community])
+            return describe_communities(workspace.base, [topic], members=_MOST_MEMBERS)[0]
+    raise NotFound(f"Unknown community `{community}`.", fix="List communities: GET …/communities")
+
+
+@router.post("/workspaces/{workspace}/cypher")
+async def run_statement(
+    server: Server, workspace: ReadWorkspace, asked: StatementRequest
+) -> Envelope[ResultShape]:
+    """Run a read-only openCypher query on the index or on an imported graph."""
+    result = await server.statements.run(
+        workspace.base.graph.cypher,
+        asked.statement,
+        asked.parameters,
+        graph=asked.graph,
+        row_limit=asked.limit,
+        timeout_s=asked.timeout_s,
+    )
+    return wrap(ResultShape.of(result))
+
+
+MOST_SCANNED = 20_000
+"""Most entities for which parts of names are searched; in larger graphs, only whole words are."""
+
+_NAME_CONTAINS = (
+    "MATCH (e:Entity) WHERE toLower(e.name) CONTAINS $part "
+    "RETURN e.id ORDER BY NOT toLower(e.name) STARTS WITH $part, e.chunk_count DESC, e.name "
+    "LIMIT $most"
+)
+
+
+def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entity]:
+    """Return entities by name, without keywords.
+
+    Exact matches come first, then those with its words, best first, then those that contain it.
+    Raises like `KnowledgeGraph.cypher`.
+    """
+    store = base.store
+    ids = [hit.id for hit in store.texts("entity").search(name, k=limit)]
+    if len(ids) < limit and store.graph.entity_count() <= MOST_SCANNED:
+        part = {"part": name.strip().lower(), "most": limit}
+        named = base.graph.cypher(_NAME_CONTAINS, part, row_limit=limit)
+        ids += [str(row[0]) for row in named.rows]
+    found = store.graph.entities(ids)
+    known = (found[i] for i in dict.fromkeys(ids) if i in found)
+    entities = [entity for entity in known if not entity.is_keyword]
+    wanted = name.strip().casefold()
+    return sorted(entities, key=lambda entity: entity.name.casefold() != wanted)[:limit]

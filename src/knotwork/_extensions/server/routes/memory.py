@@ -1,0 +1,239 @@
+"""Routes for conversations, and for the facts that each key has stated in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import Path, Query
+from fastapi.responses import StreamingResponse
+
+from knotwork._extensions.server.access import (
+    Caller,
+    ReadWorkspace,
+    Routes,
+    Server,
+    WriteWorkspace,
+    require,
+)
+from knotwork._extensions.server.answer_events import NamedEvent, name_step, stream_events
+from knotwork._extensions.server.keys import AccessKey, KeyRole
+from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
+from knotwork._extensions.server.observability import trace
+from knotwork._extensions.server.questions import check_question
+from knotwork._extensions.server.responses import (
+    EVENT_RESPONSES,
+    EventStream,
+)
+from knotwork._extensions.server.schemas.memory import (
+    MOST_NAME_CHARACTERS,
+    ChatMessage,
+    DeletedFacts,
+    FactList,
+    Moment,
+    NewFact,
+    NewFacts,
+)
+from knotwork._extensions.server.server import Service
+from knotwork._extensions.server.workspaces import Workspace
+from knotwork._synthesis import ask_request
+from knotwork.agents._chat import Chat, ChatEvent, Conversation, MemoryUpdate, local_now
+from knotwork.agents._fact_memory import FactMemory, RememberedFact
+from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
+from knotwork.agents._statements import split_message
+from knotwork.errors import NotFound
+
+router = Routes("memory")
+
+FactId = Annotated[str, Path(description="The id of a fact.", max_length=64)]
+OfferId = Annotated[str, Path(description="The id of an offer.", max_length=64)]
+
+
+@router.post("/workspaces/{workspace}/chat")
+def chat(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
+) -> ChatReplyShape:
+    """Answer the question of a message from the memory and the documents; store or offer its facts.
+
+    "Remember that …" stores facts, which needs a key that may write. Facts of other statements are
+    offered to such a key: accept or refuse them by the id of the offer.
+    """
+    question = _check_message(server, key, asked)
+    *_, last = _chat_events(server, workspace, key, asked, question)
+    assert last.reply is not None, "the last event has the reply"
+    return ChatReplyShape.of(last.reply)
+
+
+@router.post(
+    "/workspaces/{workspace}/chat/stream",
+    response_class=StreamingResponse,
+    responses=EVENT_RESPONSES,
+)
+async def stream_chat(
+    key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
+) -> EventStream:
+    """Reply to a message as server-sent events.
+
+    Events are those of …/ask/stream, and finally `done` with the object of …/chat, or `error`.
+    """
+    question = _check_message(server, key, asked)
+
+    def steps() -> Iterator[NamedEvent]:
+        for event in _chat_events(server, workspace, key, asked, question):
+            if event.step is not None:
+                yield from name_step(event.step, workspace)
+            elif event.reply is not None:
+                yield "done", ChatReplyShape.of(event.reply)
+
+    return await stream_events(server.threads, steps)
+
+
+def _check_message(server: Service, key: AccessKey, asked: ChatMessage) -> ask_request.AskRequest:
+    """Check a message against the limits of the server and the role of its key.
+
+    Raises as `check_question`, and if it asks to remember something: NotPermitted, or Conflict on a
+    read-only server.
+    """
+    request = ask_request.AskRequest(asked.message, budget=asked.budget, use_llm=asked.use_llm)
+    checked = check_question(server, key, request)
+    if _stores_at_once(asked):
+        require(key, KeyRole.WRITE)
+        server.jobs.check()
+    return checked
+
+
+def _stores_at_once(asked: ChatMessage) -> bool:
+    """Return whether a message asks to remember facts, and may do so without an offer."""
+    return not asked.offers_only and split_message(asked.message).is_explicit
+
+
+def _chat_events(
+    server: Service,
+    workspace: Workspace,
+    key: AccessKey,
+    asked: ChatMessage,
+    request: ask_request.AskRequest,
+) -> Iterator[ChatEvent]:
+    stores = key.role.covers(KeyRole.WRITE) and not server.config.read_only
+    stores_now = _stores_at_once(asked)
+    opened = stored_facts if stores_now else known_facts
+    with trace("chat", workspace.name, asked.retriever) as span, opened(workspace, key) as memory:
+        if stores_now:
+            check_room(memory)
+        with Chat(
+            workspace.base,
+            memory=memory,
+            turns=[(turn.question, turn.answer) for turn in asked.turns],
+            offers=server.offers.of(workspace.name, key),
+            stores=stores,
+            offers_only=asked.offers_only,
+            budget=request.budget,
+            **asked.model_dump(include={"retriever", "k", "filters", "mode", "use_llm"}),
+        ) as conversation:
+            for event in conversation.events(asked.message):
+                if event.reply is not None and event.reply.answer is not None:
+                    server.metrics.note_answer(event.reply.answer, span)
+                yield event
+
+
+@router.get("/workspaces/{workspace}/memory")
+def list_facts(
+    key: Caller,
+    workspace: ReadWorkspace,
+    name: Annotated[
+        str, Query(max_length=MOST_NAME_CHARACTERS, description="Only facts about a name.")
+    ] = "",
+    at: Annotated[Moment | None, Query(description="Only facts valid at that time.")] = None,
+    limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of facts.")] = 100,
+) -> FactList:
+    """List the facts of the key, including those that are no longer valid."""
+    with known_facts(workspace, key) as memory:
+        most = memory.count()
+        found = memory.about([name], at=at, limit=most) if name else memory.facts(at=at)
+    return FactList(facts=list(map(FactShape.of, found[:limit])), total=len(found))
+
+
+@router.post("/workspaces/{workspace}/memory", status_code=201)
+def add_facts(
+    key: Caller, server: Server, workspace: WriteWorkspace, asked: NewFacts
+) -> MemoryUpdateShape:
+    """Remember the facts of a statement, or one fact. A new value ends the old one."""
+    server.jobs.check()
+    request = ask_request.AskRequest(asked.statement or "")
+    budget = check_question(server, key, request).budget
+    with stored_facts(workspace, key) as memory:
+        check_room(memory)
+        if asked.fact is not None:
+            return MemoryUpdateShape.of(_learn(memory, asked.fact))
+        with Chat(workspace.base, memory=memory, budget=budget) as conversation:
+            return MemoryUpdateShape.of(conversation.tell(asked.statement or ""))
+
+
+def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
+    fact = RememberedFact(
+        new.subject, new.relation, new.object, new.since or local_now(), new.until, new.source
+    )
+    if memory.holds(fact):
+        return MemoryUpdate(note="This fact is known already.")
+    return MemoryUpdate(ended=memory.learn(fact), learned=(fact,))
+
+
+@router.delete("/workspaces/{workspace}/memory")
+def delete_facts(
+    key: Caller,
+    server: Server,
+    workspace: WriteWorkspace,
+    name: Annotated[
+        str, Query(max_length=MOST_NAME_CHARACTERS, description="A name; without one, all facts.")
+    ] = "",
+) -> DeletedFacts:
+    """Delete all facts of the key about a name, or all its facts and offers in the workspace."""
+    server.jobs.check()
+    if not name:
+        server.offers.of(workspace.name, key).clear()
+    with stored_facts(workspace, key) as memory:
+        return DeletedFacts(deleted=memory.forget(name) if name else memory.clear())
+
+
+@router.delete("/workspaces/{workspace}/memory/{fact}")
+def delete_fact(key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId) -> FactShape:
+    """Delete a fact as if it had never been stated; a fact that it ended continues."""
+    server.jobs.check()
+    with stored_facts(workspace, key) as memory:
+        found = next((known for known in memory.facts() if known.id == fact), None)
+        if found is None or not memory.retract(found):
+            raise NotFound(
+                f"Unknown fact `{fact}`.",
+                fix="List the facts: GET /api/v1/workspaces/{workspace}/memory",
+            )
+    return FactShape.of(found)
+
+
+@router.get("/workspaces/{workspace}/memory/offers")
+def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> list[OfferShape]:
+    """List the offers to the key that were neither accepted nor refused, oldest first.
+
+    The last 32 stay open until the server ends.
+    """
+    return list(map(OfferShape.of, server.offers.of(workspace.name, key).open()))
+
+
+@router.post("/workspaces/{workspace}/memory/offers/{offer}/accept")
+def accept_offer(
+    key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
+) -> MemoryUpdateShape:
+    """Store the facts of an offer."""
+    server.jobs.check()
+    with stored_facts(workspace, key) as memory:
+        check_room(memory)
+        offers = server.offers.of(workspace.name, key)
+        conversation = Conversation(memory, now=local_now, offers=offers)
+        return MemoryUpdateShape.of(conversation.accept(offer))
+
+
+@router.post("/workspaces/{workspace}/memory/offers/{offer}/refuse")
+def refuse_offer(
+    key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
+) -> OfferShape:
+    """Drop an offer."""
+    return OfferShape.of(server.offers.of(workspace.name, key).take(offer))

@@ -1,0 +1,107 @@
+"""Routes for workspaces: list, create, describe, delete, and report model usage."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from knotwork._companions import open_to_read
+from knotwork._extensions.server.access import (
+    Caller,
+    ReadWhole,
+    ReadWorkspace,
+    Routes,
+    Server,
+    WorkspaceName,
+    require,
+)
+from knotwork._extensions.server.keys import KeyRole
+from knotwork._extensions.server.schemas.workspaces import (
+    NewWorkspace,
+    WorkspaceDetails,
+    WorkspaceShape,
+)
+from knotwork._extensions.server.workspaces import no_workspace
+from knotwork._inference.call_database import CALLS, CallDatabase, CallLedger, CallTotal
+from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
+from knotwork._shapes.base import fields_of
+from knotwork._stores.base import companions_of
+
+router = Routes("workspaces")
+
+
+@router.get("/workspaces")
+def list_workspaces(key: Caller, server: Server) -> list[WorkspaceShape]:
+    """List the workspaces that the key may see."""
+    role = _role_of(key, server)
+    names = server.workspaces.names()
+    return [WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)]
+
+
+@router.post("/workspaces", status_code=201)
+def create_workspace(key: Caller, server: Server, asked: NewWorkspace) -> WorkspaceShape:
+    """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
+    if not key.may_see(asked.name):
+        raise no_workspace(asked.name)
+    require(key, KeyRole.ADMIN)
+    server.workspaces.create(asked.name)
+    return WorkspaceShape(name=asked.name, role=key.role)
+
+
+@router.get("/workspaces/{workspace}")
+def describe_workspace(key: Caller, server: Server, workspace: ReadWorkspace) -> WorkspaceDetails:
+    """Return the statistics of a workspace."""
+    stats = workspace.base.stats()
+    model = chat_model_spec(workspace.base.settings.llm, "extract")
+    return WorkspaceDetails.of(
+        stats,
+        name=workspace.name,
+        role=_role_of(key, server),
+        model="" if model == NO_CHAT_MODEL else model,
+        tier=workspace.base.settings.llm.tier,
+        **fields_of(stats.graph, "labels", "edge_types", "relations"),
+        has_communities=workspace.base.communities.is_current(),
+        is_busy=server.jobs.is_busy(workspace.name),
+    )
+
+
+@router.delete("/workspaces/{workspace}")
+def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> WorkspaceShape:
+    """Delete a workspace with its index, its uploads, its jobs and its facts."""
+    if not key.may_see(workspace):
+        raise no_workspace(workspace)
+    require(key, KeyRole.ADMIN)
+    server.workspaces.remove(workspace)
+    server.records.forget(workspace)
+    server.offers.forget(workspace)
+    return WorkspaceShape(name=workspace, role=key.role)
+
+
+@router.get("/workspaces/{workspace}/usage")
+def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
+    """Return the tokens and costs of language models so far, by stage and by model."""
+    settings = workspace.base.settings.llm
+    calls = CallDatabase(open_to_read(companions_of(workspace.base.store), CALLS))
+    with closing(calls):
+        ledger = CallLedger(calls, prices=price_table(settings))
+        return {
+            "total": _total(ledger.total()),
+            "by_stage": {total.group[0]: _total(total) for total in ledger.totals("stage")},
+            "by_model": {total.group[0]: _total(total) for total in ledger.totals("model")},
+        }
+
+
+def _role_of(key: Caller, server: Server) -> KeyRole:
+    """Return the effective role of a key: a read-only server allows nothing but reading."""
+    return KeyRole.READ if server.config.read_only else key.role
+
+
+def _total(total: CallTotal) -> dict[str, Any]:
+    return {
+        **fields_of(total.usage, "calls", "input_tokens", "output_tokens", "cached_tokens"),
+        "reused_calls": total.usage.reused,
+        "saved_input_tokens": total.saved.input_tokens,
+        "saved_output_tokens": total.saved.output_tokens,
+        "rejected": total.rejected,
+        "money": None if total.money is None else str(total.money),
+    }

@@ -1,0 +1,245 @@
+"""Validate the names and contents of uploaded files, and store them in the workspace."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Self, TypeVar
+
+from fastapi import UploadFile
+
+from knotwork._config import IndexSettings
+from knotwork._durable_files import move_file
+from knotwork._extensions.server.private_files import make_private_folder
+from knotwork._extensions.server.schemas.workspaces import RefusedFile
+from knotwork._extensions.server.upload_stream import ReceivedUpload
+from knotwork._extensions.server.workspaces import UPLOADS, Workspace
+from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    MEGABYTE,
+    OLE_SIGNATURE,
+    ZIP_SIGNATURE,
+    Source,
+    check_archive,
+    format_size,
+)
+from knotwork._indexing.loaders.loader_registry import find_plugin_loader
+from knotwork.errors import InvalidRequest, LoadError
+
+Stored = TypeVar("Stored")
+
+MOST_FOLDERS = 8
+_MOST_NAME_BYTES = 200
+_HEAD_BYTES = 65_536
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OUTSIDE = re.compile(r'[<>:"|?*]')
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_SKIPPED = re.compile(
+    r"node_modules|__pycache__|__macosx|\$recycle\.bin|thumbs\.db|desktop\.ini|pyvenv\.cfg|~\$.*"
+    r"|.*\.knot(-wal|-shm|\.calls.*|\.begun.*)?",
+    re.IGNORECASE,
+)
+"""Names that indexing a folder skips silently."""
+
+_PDF = b"%PDF-"
+_RIFF = b"RIFF"
+_ZIP_SUFFIXES = (".docx", ".pptx", ".xlsx", ".epub")
+_ZIP_DOCUMENT_PARTS = frozenset(
+    {
+        "word/document.xml",
+        "ppt/presentation.xml",
+        "xl/workbook.xml",
+        "META-INF/container.xml",
+    }
+)
+_reading_archive = threading.Lock()
+"""Held while the content of an archive is in memory: one at a time."""
+
+_WIDE_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file of an upload, at a temporary place in the folder of its workspace."""
+
+    name: str
+    path: Path
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.path.stat().st_size
+
+    @classmethod
+    def of(cls, upload: UploadFile) -> Self:
+        """Return the file that `UploadRoute` received for a parameter of a route."""
+        assert isinstance(upload, ReceivedUpload), "the route is an UploadRoute"
+        return cls(upload.filename or "", upload.path)
+
+
+def store_files(
+    uploads: Iterable[UploadFile], store: Callable[[ReceivedFile], Stored]
+) -> tuple[list[Stored], list[RefusedFile]]:
+    """Call ``store`` for each file, and return its results and the files that it refuses.
+
+    ``store`` refuses a file by raising LoadError. Raises InvalidRequest if no file is stored.
+    """
+    stored: list[Stored] = []
+    refused: list[RefusedFile] = []
+    for file in map(ReceivedFile.of, uploads):
+        try:
+            stored.append(store(file))
+        except LoadError as error:
+            name = file.name.encode("utf-8", "replace").decode()[:500]
+            refused.append(
+                RefusedFile(name=name, reason=error.reason, message=error.message, fix=error.fix)
+            )
+    if not stored:
+        reasons = " ".join(file.message for file in refused[:5]) or "It contains no files."
+        raise InvalidRequest(
+            f"The upload was rejected. {reasons}", fix=refused[0].fix if refused else ""
+        )
+    return stored, refused
+
+
+def parse_upload_name(name: str) -> PurePosixPath:
+    """Return the path, relative to the folder of uploads, for the name of an uploaded file.
+
+    Names are never corrected: one that could leave the folder, mean a device or be hidden is
+    rejected. Raises LoadError with the reason "name".
+    """
+    parts = name.replace("\\", "/").split("/")
+    if len(parts) > MOST_FOLDERS or not all(map(_is_safe_part, parts)):
+        raise LoadError(
+            "name",
+            f"`{_CONTROL.sub('?', name)[:200]}` is not a valid file name.",
+            fix="Send a file name, or a path relative to the uploaded folder. No part may be "
+            'empty, begin with a dot, end with a dot or a space, or contain <>:"|?*.',
+        )
+    return PurePosixPath(*parts)
+
+
+def _is_safe_part(part: str) -> bool:
+    return (
+        0 < len(part.encode("utf-8", "replace")) <= _MOST_NAME_BYTES
+        and part == part.strip()
+        and not part.startswith(".")
+        and not part.endswith(".")
+        and not _CONTROL.search(part)
+        and not _OUTSIDE.search(part)
+        and not _DEVICES.fullmatch(part)
+        and not _SKIPPED.fullmatch(part)
+    )
+
+
+def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
+    """Raise LoadError if the content cannot be a document, whatever its name.
+
+    This is a cheap check; the loaders validate the file when it is indexed. Archives are checked by
+    their declared sizes, which limit what is ever read from them.
+    """
+    size = file.size
+    if size > max_file_mb * MEGABYTE:
+        raise LoadError(
+            "too_large",
+            f"`{file.name}` has {format_size(size)}; the limit is "
+            f"{format_size(max_file_mb * MEGABYTE)}.",
+            fix="Split the file, or raise index.max_file_mb.",
+        )
+    with file.path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    suffix = PurePosixPath(file.name).suffix.lower()
+    if not head.strip():
+        raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
+    if find_plugin_loader(suffix, head) is not None:
+        if head.startswith(ZIP_SIGNATURE):
+            _check_sizes(file, max_file_mb)
+    elif head.startswith((ZIP_SIGNATURE, OLE_SIGNATURE)):
+        _check_zip(file, max_file_mb)
+    elif suffix in _ZIP_SUFFIXES:
+        raise _wrong_format(file.name, suffix.removeprefix("."))
+    elif _PDF in head[:1_024] or _is_picture(suffix, head) or _is_recording(suffix, head):
+        return
+    elif suffix == ".pdf":
+        raise _wrong_format(file.name, "PDF")
+    elif b"\x00" in head and not head.startswith(_WIDE_TEXT):
+        raise LoadError(
+            "binary",
+            f"`{file.name}` is neither text nor a supported format.",
+            fix="Convert it to text, PDF or an office format.",
+        )
+
+
+def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
+    """Raise LoadError if a file can be neither a document nor an archive of documents.
+
+    Of an archive, only the directory or the beginning is read: indexing reads and checks the rest.
+    """
+    kind = archive_kind(file.name)
+    with file.path.open("rb") as stream:
+        is_zip = stream.read(len(ZIP_SIGNATURE)) == ZIP_SIGNATURE
+    if kind and (is_zip or kind != "zip"):
+        limits = ArchiveLimits.of(settings)
+        if check_directory(file.path, file.name, limits):
+            return
+    check_content(file, max_file_mb=settings.max_file_mb)
+
+
+def _is_picture(suffix: str, head: bytes) -> bool:
+    return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
+
+
+def _is_recording(suffix: str, head: bytes) -> bool:
+    suffixes, signatures = FORMATS["audio"]
+    return suffix in suffixes or head.startswith(signatures)
+
+
+def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:
+    import zipfile
+
+    _check_sizes(file, max_file_mb)
+    with zipfile.ZipFile(file.path) as archive:
+        names = set(archive.namelist())
+    if not names & _ZIP_DOCUMENT_PARTS:
+        raise LoadError(
+            "unsupported",
+            f"`{file.name}` is an archive, not a document.",
+            fix="Unpack it, and upload its files.",
+        )
+
+
+def _check_sizes(file: ReceivedFile, max_file_mb: float) -> None:
+    """Raise LoadError for an archive that is too large when decompressed, encrypted or broken."""
+    with _reading_archive:
+        data = file.path.read_bytes()
+        check_archive(Source(file.name, data, max_bytes=int(max_file_mb * MEGABYTE)))
+
+
+def _wrong_format(name: str, expected: str) -> LoadError:
+    return LoadError(
+        "broken",
+        f"`{name}` does not contain {expected} data.",
+        fix="Rename it with the suffix of its actual format.",
+    )
+
+
+def store_file(file: ReceivedFile, path: PurePosixPath, workspace: Workspace) -> str:
+    """Move a file to its place in the folder of uploads, and return its URI.
+
+    Raises LoadError with the reason "name" if a file or folder of that name prevents it.
+    """
+    target = workspace.uploads.joinpath(*path.parts)
+    try:
+        make_private_folder(target.parent)
+        move_file(file.path, target)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        raise LoadError(
+            "name",
+            f"`{path}` conflicts with an existing file or folder.",
+            fix="Rename it.",
+        ) from error
+    return f"{UPLOADS}/{path}"

@@ -1,0 +1,355 @@
+"""Workspaces: named knowledge bases, opened on demand and closed when idle."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+from knotwork._config import Settings
+from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
+from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
+from knotwork._extensions.server.rights import readable_part
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._knowledge_base import open as open_index
+from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
+from knotwork.errors import Conflict, InvalidRequest, NotFound
+
+DEFAULT_WORKSPACE = "default"
+"""The name of the only workspace of a server of one index."""
+
+INDEX_SUFFIX = ".knot"
+FILES_SUFFIX = ".files"
+UPLOADS = "uploads"
+EVALUATIONS = "evaluations"
+GRAPHS = "graphs"
+INCOMPLETE_PREFIX = "incoming-"
+"""Prefix of files and folders that are not completely written yet."""
+
+_COMPANIONS = (
+    *("", "-wal", "-shm", ".calls", ".calls-wal", ".calls-shm", ".begun"),
+    *(MAP_SUFFIX, TABLES_SUFFIX, MEMORY_SUFFIX, f"{MEMORY_SUFFIX}-journal"),
+)
+
+_MOST_PARTS = 64
+"""Parts of an index that are kept for the filters of keys."""
+
+
+class Workspace:
+    """One index with its uploaded files."""
+
+    def __init__(
+        self, name: str, path: Path, open_base: Callable[[Path], KnowledgeBase], *, read_only: bool
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.files = path.with_name(path.stem + FILES_SUFFIX)
+        self.writing = threading.Lock()
+        """Held while the index or the uploaded files are changed."""
+        self._map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
+        self._open_base = open_base
+        self._opened: KnowledgeBase | None = None
+        self._parts: dict[str, _ReadablePart] = {}
+        self._lock = threading.Lock()
+        self._choosing = threading.Lock()
+        self.leases = 0
+        """The number of current users. The index is opened only under a lease."""
+        self.used = 0
+        """An increasing number that orders workspaces by last use."""
+
+    @property
+    def uploads(self) -> Path:
+        """The folder of uploaded files; it may not exist yet."""
+        return self.files / UPLOADS
+
+    @property
+    def graphs(self) -> Path:
+        """The folder of uploaded graphs that are not imported yet."""
+        return self.files / GRAPHS
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """The knowledge base, opened on first use; raises like `knotwork.open`."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_base(self.path)
+            return self._opened
+
+    @property
+    def map(self) -> MapCache:
+        """The layout of the graph."""
+        return self._map
+
+    def part(self, where: str) -> _ReadablePart:
+        """Return what the filter of a key leaves of the index, kept until the index changes."""
+        base = self.base
+        with self._choosing:
+            generation = base.store.generation()
+            for other, known in list(self._parts.items()):
+                if (known.of, known.generation) != (base, generation):
+                    del self._parts[other]
+            part = self._parts.pop(where, None)
+            if part is None:
+                part = _ReadablePart(base, generation, readable_part(base, where), MapCache(None))
+                weakref.finalize(part, part.base.close).atexit = False
+            self._parts[where] = part
+            for oldest in list(self._parts)[:-_MOST_PARTS]:
+                del self._parts[oldest]
+            return part
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the index is open."""
+        return self._opened is not None
+
+    def take(self) -> KnowledgeBase | None:
+        """Detach the open index for the caller to close, if any. The next use opens it again."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        with self._choosing:
+            self._parts.clear()
+        self.map.forget()
+        return opened
+
+    def close(self) -> None:
+        """Close the index if it is open."""
+        opened = self.take()
+        if opened is not None:
+            opened.close()
+
+    def remove_files(self) -> None:
+        """Delete the index and all files that belong to it. The index must be closed."""
+        for ending in _COMPANIONS[::-1]:
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        if self.files.is_dir():
+            shutil.rmtree(self.files)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadablePart:
+    """What the filter of a key leaves of an index in one generation; closed with its last user."""
+
+    of: KnowledgeBase
+    generation: int
+    base: KnowledgeBase
+    map: MapCache
+
+
+class ReadableWorkspace(Workspace):
+    """A workspace with the documents that pass the filter of a key, for one request."""
+
+    def __init__(self, whole: Workspace, where: str) -> None:
+        super().__init__(whole.name, whole.path, lambda _: whole.base, read_only=True)
+        self._find = partial(whole.part, where)
+
+    @cached_property
+    def _part(self) -> _ReadablePart:
+        return self._find()
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """The knowledge base of these documents, which can only be read."""
+        return self._part.base
+
+    @property
+    def map(self) -> MapCache:
+        """The layout of their graph."""
+        return self._part.map
+
+
+class Workspaces:
+    """The workspaces of a server: the index files of a folder, or one index. Thread-safe.
+
+    ``url`` is that of an index on a database server, whose uploads and maps are beside ``path``.
+    """
+
+    def __init__(
+        self, path: Path, settings: Settings, *, read_only: bool = False, url: str = ""
+    ) -> None:
+        self.path = path
+        self.is_folder = not url and path.is_dir()
+        self.read_only = read_only
+        self._settings = settings
+        self._url = url
+        self._opening = threading.Lock()
+        self._known: dict[str, Workspace] = {}
+        self._leaving: set[str] = set()
+        self._uses = 0
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Return the names of all workspaces, sorted."""
+        if not self.is_folder:
+            return [DEFAULT_WORKSPACE]
+        found = (file.stem for file in self.path.glob(f"*{INDEX_SUFFIX}") if file.is_file())
+        with self._lock:
+            return sorted(
+                name for name in found if is_workspace_name(name) and name not in self._leaving
+            )
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[Workspace]:
+        """Protect a workspace from being removed or closed. Raises NotFound."""
+        with self._lock:
+            workspace = self._find(name)
+            self._enter(workspace)
+        try:
+            yield workspace
+        finally:
+            self._leave(workspace)
+
+    def hold(self, workspace: Workspace) -> Callable[[], None]:
+        """Extend the lease of a leased workspace. Return a function that ends the extension."""
+        with self._lock:
+            self._enter(workspace)
+        return partial(self._leave, workspace)
+
+    def create(self, name: str) -> Workspace:
+        """Create an empty workspace.
+
+        Raises InvalidRequest for an invalid name, Conflict if the workspace exists or the server
+        cannot create any.
+        """
+        self._check_change("created")
+        if not is_workspace_name(name):
+            raise InvalidRequest(f"Invalid workspace name `{name}`.", fix=WORKSPACE_NAME_RULE)
+        with self._lock:
+            path = self.path / f"{name}{INDEX_SUFFIX}"
+            if path.exists() or name in self._leaving:
+                raise Conflict(
+                    f"The workspace `{name}` already exists.", fix="Choose another name."
+                )
+            workspace = self._known[name] = self._workspace(name, path)
+            self._enter(workspace)
+        try:
+            _ = workspace.base
+        finally:
+            self._leave(workspace)
+        return workspace
+
+    def remove(self, name: str) -> None:
+        """Delete a workspace with all its files. Raises NotFound, Conflict while it is in use."""
+        self._check_change("removed")
+        with self._lock:
+            workspace = self._find(name)
+            if workspace.leases or not workspace.writing.acquire(blocking=False):
+                raise Conflict(
+                    f"The workspace `{name}` is in use.",
+                    fix="Cancel its jobs, and try again when its requests have ended.",
+                )
+            self._leaving.add(name)
+        try:
+            workspace.close()
+            workspace.remove_files()
+        finally:
+            workspace.writing.release()
+            with self._lock:
+                self._known.pop(name, None)
+                self._leaving.discard(name)
+
+    def discard_leftovers(self, *, waiting: Collection[str] = ()) -> None:
+        """Delete incomplete uploads and evaluations, and uploaded graphs not in ``waiting``.
+
+        Call it at startup only, before any upload.
+        """
+        base = self.path if self.is_folder else self.path.parent
+        for left in base.glob(f"*{FILES_SUFFIX}/{INCOMPLETE_PREFIX}*"):
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)
+        for folder in base.glob(f"*{FILES_SUFFIX}/{EVALUATIONS}/{INCOMPLETE_PREFIX}*/"):
+            shutil.rmtree(folder)
+        for folder in base.glob(f"*{FILES_SUFFIX}/{GRAPHS}/*/"):
+            if folder.name not in waiting:
+                shutil.rmtree(folder)
+
+    def opened(self) -> int:
+        """Return the number of open indexes."""
+        with self._lock:
+            return sum(workspace.is_open for workspace in self._known.values())
+
+    def close(self) -> None:
+        """Close all indexes."""
+        with self._lock:
+            known, self._known = list(self._known.values()), {}
+        for workspace in known:
+            workspace.close()
+
+    def _workspace(self, name: str, path: Path) -> Workspace:
+        return Workspace(name, path, self._open, read_only=self.read_only)
+
+    def _open(self, path: Path) -> KnowledgeBase:
+        """Open an index with the settings of the server, one at a time.
+
+        Indexes with the same local model share it, like all knowledge bases of a process.
+        """
+        with self._opening:
+            self._make_room()
+            place = self._url or path
+            return open_index(place, settings=self._settings, read_only=self.read_only)
+
+    def _enter(self, workspace: Workspace) -> None:
+        """Add a lease to a workspace. The caller holds the lock."""
+        self._uses += 1
+        workspace.used = self._uses
+        workspace.leases += 1
+
+    def _leave(self, workspace: Workspace) -> None:
+        with self._lock:
+            workspace.leases -= 1
+
+    def _make_room(self) -> None:
+        """Close the least recently used idle indexes until another one may be opened.
+
+        Leased indexes stay open, even above the limit. An index is opened only under a lease, so
+        none is opened again while it is closed here.
+        """
+        most = self._settings.service.open_indexes
+        with self._lock:
+            opened = [workspace for workspace in self._known.values() if workspace.is_open]
+            idle = sorted(
+                (workspace for workspace in opened if not workspace.leases),
+                key=lambda workspace: workspace.used,
+            )
+            taken = [w.take() for w in idle[: max(0, len(opened) - most + 1)]]
+        for index in taken:
+            if index is not None:
+                index.close()
+
+    def _find(self, name: str) -> Workspace:
+        if name in self._known and name not in self._leaving:
+            return self._known[name]
+        if self.is_folder:
+            path = self.path / f"{name}{INDEX_SUFFIX}"
+            exists = is_workspace_name(name) and name not in self._leaving and path.is_file()
+        else:
+            path, exists = self.path, name == DEFAULT_WORKSPACE
+        if not exists:
+            raise no_workspace(name)
+        return self._known.setdefault(name, self._workspace(name, path))
+
+    def _check_change(self, action: str) -> None:
+        if self.read_only:
+            raise Conflict("This server is read-only.", fix="Start it without --read-only.")
+        if not self.is_folder:
+            raise Conflict(
+                f"This server serves a single index; workspaces cannot be {action}.",
+                fix="Serve a folder: knotwork serve FOLDER",
+            )
+
+
+def no_workspace(name: str) -> NotFound:
+    """Return the error for a workspace that does not exist or that the key may not see.
+
+    It is the same for both, so that keys cannot probe for names.
+    """
+    return NotFound(
+        f"Unknown workspace `{name}`, or the key has no access to it.",
+        fix="List workspaces: GET /api/v1/workspaces",
+    )
