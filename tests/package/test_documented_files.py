@@ -1,4 +1,4 @@
-"""Files that ARCHITECTURE.md and CONTRIBUTING.md name exist."""
+"""Files that ARCHITECTURE.md, CONTRIBUTING.md, and the pages of parts name exist."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+(?:\.py|/))`")
+PAGES = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    *(f"docs/{folder}" for folder in ("parts",)),
+]
 BUILT = "src/knotwork/_extensions/server/web"
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_a_page_names_exist(page):
     folders = ("src", "tests", "deploy", "benchmarks", "scripts", "training", "web/src")
     paths = [f"/{name}" for name in (*folders, "web", BUILT)]
     for folder in folders:
         paths += [f"/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*")]
-    text = (ROOT / page).read_text(encoding="utf-8")
+    files = sorted((ROOT / page).glob("*.md")) if (ROOT / page).is_dir() else [ROOT / page]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     named = {name.rstrip("/") for name in NAMED.findall(text) if "NAME" not in name}
     assert named
     missing = {name for name in named if not any(path.endswith(f"/{name}") for path in paths)}

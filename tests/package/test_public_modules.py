@@ -23,7 +23,7 @@ PUBLIC = (
     "knotwork.testing.model_server",
 )
 PAGES = [
-    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "examples").rglob("*.ipynb"),
     *(ROOT / "examples").rglob("*.py"),
     ROOT / "README.md",
