@@ -1,4 +1,4 @@
-"""Files that ARCHITECTURE.md, CONTRIBUTING.md, and the pages of parts name exist."""
+"""Files that ARCHITECTURE.md, CONTRIBUTING.md, the decisions and the pages of parts name exist."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+(?:\.py|/))`")
 PAGES = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
-    *(f"docs/{folder}" for folder in ("parts",)),
+    *(f"docs/{folder}" for folder in ("decisions", "parts")),
 ]
 BUILT = "src/knotwork/_extensions/server/web"
 
