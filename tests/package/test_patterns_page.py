@@ -20,7 +20,7 @@ SECTIONS = {
         r"^### (.+?)\n(.*?)(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL
     )
 }
-PARTS = ("**For**", "**Graph**", "**Options**", "**Limits**")
+PARTS = ("**For:**", "**Graph:**", "**Options:**", "**Limits:**")
 
 
 @pytest.fixture(scope="module")

@@ -47,9 +47,9 @@ class StoreSettings:
     )
     synchronous: str = _setting(
         "full",
-        '"full" waits for the disk with each commit, so that a power failure loses none; with\n'
-        '"normal", a power failure may lose the last commits, and never damages the file.\n'
-        "A killed process (`kill -9`) loses no commit with either",
+        '"full" waits for the disk with each commit; with "normal", a power failure may\n'
+        "lose the last commits, and never damages the file. A killed process loses no\n"
+        "commit",
         may_be_empty=False,
     )
     pool_size: int = _setting(
@@ -114,10 +114,10 @@ class EmbeddingSettings:
     query_prefix: str = _setting(
         AUTO,
         'text before each question sent to an openai: model; "auto" is that of its family\n'
-        "(e5, nomic, bge, Qwen3-Embedding …), empty is none",
+        "(e5, nomic, bge, Qwen3-Embedding …); an empty text adds nothing",
     )
     document_prefix: str = _setting(
-        AUTO, 'text before each passage sent to an openai: model; "auto" as above, empty is none'
+        AUTO, 'text before each passage sent to an openai: model; "auto" as above'
     )
     api_version: str = _setting("", _API_VERSION)
     extra_headers: SettingTable = _setting(NO_ENTRIES, _EXTRA_HEADERS, holds_secrets=True)  # noqa: RUF009
@@ -191,9 +191,9 @@ class LlmSettings:
     )
     tier: str = _setting(
         "lean",
-        '"lean" calls a model only when needed and if rules are not enough (doubtful names,\n'
-        'reports for a question, answers), "full" lets it read every chunk and write all reports,\n'
-        '"none" builds the index without it; without a model, no tier makes calls',
+        '"lean" calls a model only if rules are not enough (doubtful names, reports for a\n'
+        'question, answers), "full" lets it read every chunk and write all reports, "none"\n'
+        "builds the index without it",
         may_be_empty=False,
     )
     batch: bool = _setting(
@@ -268,9 +268,8 @@ class IndexSettings:
     )
     questions: str = _setting(
         "none",
-        'how to create questions that each chunk answers, for the retriever "questions":\n'
-        '"rules" builds them from its sentences, "model" calls a language model for a few chunks\n'
-        'at a time, "none" creates none',
+        'questions that each chunk answers, for the retriever "questions": from "rules", a\n'
+        '"model" or "none"',
         may_be_empty=False,
     )
     include: tuple[str, ...] = _setting(
@@ -279,14 +278,13 @@ class IndexSettings:
     exclude: tuple[str, ...] = _setting((), "globs of files to exclude, as in a .gitignore")
     pictures: str = _setting(
         "text",
-        'what is read of pictures and figures: "text" is the text in them (extra `ocr`), "model"\n'
-        "also has llm.describe say what they show, in documents that a model reads (tier full)",
+        '"text" reads the text in pictures (extra `ocr`), "model" also lets llm.describe\n'
+        "describe them, in documents that a model reads (tier full)",
         may_be_empty=False,
     )
     audio_model: str = _setting(
         "",
-        "the folder of a Whisper model for CTranslate2, which recognises speech in recordings; it\n"
-        "needs the extra `audio`, and is never downloaded",
+        "the folder of a Whisper model for CTranslate2, which recognises speech (extra\n`audio`)",
         is_path=True,
     )
     max_file_mb: float = _setting(
@@ -297,15 +295,13 @@ class IndexSettings:
     )
     max_file_characters: int = _setting(
         10_000_000,
-        "the most text to take from a file; one of more than a quarter as many bytes may have 4\n"
-        "characters for each byte",
+        "the most characters to take from a file; a large file may have 4 for each byte",
         minimum=1_000,
         maximum=10_000_000_000,
     )
     max_archive_mb: float = _setting(
         1_000.0,
-        "the most that a ZIP or TAR archive may unpack to, with the archives in it; its files are\n"
-        "indexed as those of a folder",
+        "the most that a ZIP or TAR archive may unpack to, with the archives in it",
         minimum=0.001,
         maximum=1_000_000,
     )
@@ -351,8 +347,8 @@ class CommunitySettings:
     )
     max_size: int = _setting(
         0,
-        "maximum number of entities in a community; larger ones are divided into communities of\n"
-        "the next level. 0 is 50, or less in a small index, so that it has several levels too",
+        "maximum number of entities in a community; larger ones are divided into the next\n"
+        "level. 0 is 50, or less in a small index",
         minimum=0,
         maximum=1_000_000,
     )
