@@ -48,7 +48,7 @@ _MOST_ROWS = 20
 
 
 def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
-    """Return the object of `search --json`. Its keys are a public interface: docs/cli.md."""
+    """Return the object of `search --json`. Its keys are a public interface: docs/json.md."""
     return {"query": evidence.query.text, **fields_of(EvidenceShape.found(evidence, store))}
 
 
