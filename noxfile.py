@@ -25,7 +25,7 @@ nox.options.stop_on_first_error = False
 
 ROOT = Path(__file__).parent
 CHECKED = ("src", "tests", "deploy", "scripts", "benchmarks", "training", "noxfile.py")
-MOST_LINES = 700
+MEASURE = ROOT / "benchmarks" / "structure" / "measure.py"
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
 PAGES = ROOT / "src" / "knotwork" / "_extensions.server" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
@@ -73,18 +73,12 @@ def layers(session: nox.Session) -> None:
 
 
 @nox.session
-def sizes(session: nox.Session) -> None:
-    """Check that no file has more than 700 lines."""
-    files = [file for name in paths() for file in find_modules(ROOT / name)]
-    lines = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
-    long = [f"{file.relative_to(ROOT)}: {n}" for file, n in lines.items() if n > MOST_LINES]
-    if long:
-        session.error(f"more than {MOST_LINES} lines: {', '.join(sorted(long))}")
-
-
-def find_modules(place: Path) -> list[Path]:
-    """Return the Python files at or below a place."""
-    return [place] if place.is_file() else sorted(place.rglob("*.py"))
+def structure(session: nox.Session) -> None:
+    """Check that the package and the ways through it did not grow; -- --write writes what fell."""
+    arguments = session.posargs or ["--check"]
+    # Of this tree, even where nox runs in an environment that has another one installed.
+    tree = {"PYTHONPATH": str(ROOT / "src")}
+    session.run(sys.executable, str(MEASURE), *arguments, env=tree)
 
 
 @nox.session
