@@ -25,6 +25,7 @@ nox.options.stop_on_first_error = False
 
 ROOT = Path(__file__).parent
 CHECKED = ("src", "tests", "deploy", "scripts", "benchmarks", "training", "noxfile.py")
+MEASURE = ROOT / "benchmarks" / "structure" / "measure.py"
 BUILD_WEB = ROOT / "scripts" / "build_web.py"
 PAGES = ROOT / "src" / "knotwork" / "_extensions" / "server" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
@@ -69,6 +70,15 @@ def types(session: nox.Session) -> None:
 def layers(session: nox.Session) -> None:
     """Check that imports only point down."""
     session.run(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
+
+
+@nox.session
+def structure(session: nox.Session) -> None:
+    """Check that the package and the ways through it did not grow; -- --write writes what fell."""
+    arguments = session.posargs or ["--check"]
+    # Of this tree, even where nox runs in an environment that has another one installed.
+    tree = {"PYTHONPATH": str(ROOT / "src")}
+    session.run(sys.executable, str(MEASURE), *arguments, env=tree)
 
 
 @nox.session

@@ -8,6 +8,7 @@ from benchmarks.judging.word_judge import word_judge
 from tests.indexing.office_files import small_picture
 
 import knotwork
+from knotwork._extensions.evaluation.judge_requests import ask_judge
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.schema_proposals import propose_for_index
 from knotwork._inference.call_cache import CachedChatModel, CallCache
@@ -19,7 +20,6 @@ from knotwork.agents import Chat, ask_agent
 from knotwork.demo import open_sample
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.evaluation import JudgeCase, judge
-from knotwork.evaluation._judge_requests import ask_judge
 from knotwork.records import Query
 from knotwork.testing import ScriptedChatModel
 from knotwork.testing._embedders import HashingEmbedder

@@ -22,14 +22,7 @@ from typing import Any
 
 from graphs import Triple, open_graph, read_questions, read_triples
 
-from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.paths.boosted_trees import parse_trees
-from knotwork._retrieval.paths.path_ranking import SHIPPED_MODEL
-from knotwork._retrieval.paths.path_retriever import PathsRetriever, Stages
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._stores.base import Store
-from knotwork._text.names import normal_form
-from knotwork.evaluation._path_training import (
+from knotwork._extensions.evaluation.path_training import (
     EQUAL_OVERLAP,
     PathExamples,
     PathQuestion,
@@ -39,6 +32,13 @@ from knotwork.evaluation._path_training import (
     measure_ranker,
     overlap,
 )
+from knotwork._inference.model_registry import open_embedder
+from knotwork._retrieval.paths.boosted_trees import parse_trees
+from knotwork._retrieval.paths.path_ranking import SHIPPED_MODEL
+from knotwork._retrieval.paths.path_retriever import PathsRetriever, Stages
+from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._stores.base import Store
+from knotwork._text.names import normal_form
 from knotwork.records import Query, entity_id
 
 GRAPHS = {"metaqa": "metaqa_khop/kb.tsv", "prqa": "prqa_zh/triples.tsv"}

@@ -26,6 +26,14 @@ from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
 
+from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase, load_dataset
+from knotwork._extensions.evaluation.metrics import (
+    compare_paired,
+    contains_answer,
+    is_verdict,
+    recall,
+)
+from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.local_context import GraphFact, read_local_context
@@ -34,9 +42,6 @@ from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence
-from knotwork.evaluation._datasets import Dataset, EvaluationCase, load_dataset
-from knotwork.evaluation._metrics import compare_paired, contains_answer, is_verdict, recall
-from knotwork.evaluation._retriever_runs import index_path
 from knotwork.records import Evidence, Query
 
 BUDGETS = (150, 300, 1_000)

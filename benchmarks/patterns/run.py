@@ -26,6 +26,14 @@ from measures import measure_budget
 from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
 
+from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
+from knotwork._extensions.evaluation.metrics import METRICS
+from knotwork._extensions.evaluation.retriever_runs import (
+    EvaluationRun,
+    evaluate_retrievers,
+    index_dataset,
+    index_path,
+)
 from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
 from knotwork._indexing.communities.detection import refresh_communities
 from knotwork._indexing.communities.index_reports import refresh_reports
@@ -35,14 +43,6 @@ from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.evaluation._datasets import Dataset, load_dataset
-from knotwork.evaluation._metrics import METRICS
-from knotwork.evaluation._retriever_runs import (
-    EvaluationRun,
-    evaluate_retrievers,
-    index_dataset,
-    index_path,
-)
 from knotwork.records import Extraction
 
 USUAL_SETS = (

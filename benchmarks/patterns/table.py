@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from knotwork.evaluation._metrics import compare_paired
+from knotwork._extensions.evaluation.metrics import compare_paired
 
 BASE = "hybrid"
 LEVEL = 0.05

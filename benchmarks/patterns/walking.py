@@ -22,6 +22,9 @@ import numpy as np
 from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
+from knotwork._extensions.evaluation.datasets import load_dataset
+from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
+from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
@@ -34,9 +37,6 @@ from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork.evaluation._datasets import load_dataset
-from knotwork.evaluation._metrics import METRICS, compare_paired
-from knotwork.evaluation._retriever_runs import index_path
 
 MEASURES = {name: METRICS[name] for name in ("recall@2", "recall@5", "recall@10", "all_gold@5")}
 DEPTH = 50

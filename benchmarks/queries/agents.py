@@ -18,6 +18,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
+from knotwork._extensions.evaluation.metrics import all_gold, compare_paired, recall
+from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import Store
@@ -25,9 +28,6 @@ from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.agents._agent import Agent, make_tools
 from knotwork.agents._planners import CorrectivePlanner, IterativePlanner
-from knotwork.evaluation._datasets import Dataset, load_dataset
-from knotwork.evaluation._metrics import all_gold, compare_paired, recall
-from knotwork.evaluation._retriever_runs import index_dataset, index_path
 from knotwork.records import Evidence, Query
 
 DEPTH = 20

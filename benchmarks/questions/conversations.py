@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 from sets import SETS
 
 from knotwork._config import load_settings
+from knotwork._extensions.evaluation.datasets import load_dataset
+from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.retriever_builder import build_retriever
@@ -34,8 +36,6 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.questions.follow_ups import index_names, read_turns, rewrite_follow_up
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.evaluation._datasets import load_dataset
-from knotwork.evaluation._retriever_runs import index_dataset, index_path
 from knotwork.records import Query
 
 SET = "musique_train100"

@@ -16,17 +16,17 @@ from budgets import (
 from sets import BenchmarkSet
 
 from knotwork._config import AnswerSettings
+from knotwork._extensions.evaluation.datasets import EvaluationCase
+from knotwork._extensions.evaluation.metrics import (
+    contains_answer,
+    hits,
+    is_verdict,
+)
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
 from knotwork._synthesis.pieces import rank_pieces
 from knotwork._synthesis.sentence_selection import rank_candidates
-from knotwork.evaluation._datasets import EvaluationCase
-from knotwork.evaluation._metrics import (
-    contains_answer,
-    hits,
-    is_verdict,
-)
 from knotwork.records import Evidence
 
 ANSWER_HITS = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from knotwork.evaluation._metrics import all_gold, recall
+from knotwork._extensions.evaluation.metrics import all_gold, recall
 
 SYSTEMS = {
     "vdb": "VectorDB",

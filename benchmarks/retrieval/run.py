@@ -31,19 +31,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sets import SETS, BenchmarkSet
 from tables import fill_tables
 
+from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
+from knotwork._extensions.evaluation.retriever_runs import (
+    EvaluationRun,
+    evaluate_retrievers,
+    index_dataset,
+    index_path,
+)
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.evaluation._datasets import Dataset, load_dataset
-from knotwork.evaluation._retriever_runs import (
-    EvaluationRun,
-    evaluate_retrievers,
-    index_dataset,
-    index_path,
-)
 
 EMBEDDER = "local:multilingual-e5-small"
 RETRIEVERS = "auto,hybrid,dense,bm25,pagerank"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from knotwork.evaluation._metrics import PairedComparison, compare_paired
+from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired
 
 Results = dict[str, Any]
 

@@ -14,7 +14,7 @@ from sets import MULTI_HOP, SETS, UNTITLED
 from summary import Results, difference, mean, percent, points, show_p
 
 from knotwork._config import AnswerSettings
-from knotwork.evaluation._metrics import separation
+from knotwork._extensions.evaluation.metrics import separation
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all_gold@5", "all_gold@8", "mrr")
 ABSTENTION_SET = "multihoprag_lite"

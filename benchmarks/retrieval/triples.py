@@ -22,6 +22,9 @@ from summary import percent, points, show_p
 from tables import fill_marks, table
 from variants import Facts, Variant, build_variant
 
+from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
+from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
+from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, index_dataset
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import FloatMatrix, Store
@@ -29,9 +32,6 @@ from knotwork._stores.urls import open_store
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording
-from knotwork.evaluation._datasets import Dataset, load_dataset
-from knotwork.evaluation._metrics import METRICS, compare_paired
-from knotwork.evaluation._retriever_runs import RANKED_DEPTH, index_dataset
 from knotwork.records import Chunk, Document, Extraction, Query, content_id
 
 SET = "musique_train100"

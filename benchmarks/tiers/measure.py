@@ -24,19 +24,19 @@ from typing import Any
 
 import knotwork
 from knotwork._config import Settings
-from knotwork._indexing.changes import Tier
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.embedder import Embedder
-from knotwork._inference.model_registry import open_embedder
-from knotwork._text.token_counts import count_tokens
-from knotwork.evaluation._datasets import Dataset, load_dataset
-from knotwork.evaluation._metrics import compare_paired
-from knotwork.evaluation._retriever_runs import (
+from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
+from knotwork._extensions.evaluation.metrics import compare_paired
+from knotwork._extensions.evaluation.retriever_runs import (
     WHOLE_SPLITTER,
     EvaluationRun,
     evaluate_retrievers,
     index_path,
 )
+from knotwork._indexing.changes import Tier
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
+from knotwork._text.token_counts import count_tokens
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing._chat_models import ScriptedChatModel
 

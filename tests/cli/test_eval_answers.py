@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.running import knotwork
 
+from knotwork._extensions.evaluation import answer_runs
 from knotwork._synthesis import engine
-from knotwork.evaluation import _answer_runs as answer_runs
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from benchmarks.retrieval.abstention import abstention_curve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation._metrics import separation
+from knotwork._extensions.evaluation.metrics import separation
 
 confidences = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

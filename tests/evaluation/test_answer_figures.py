@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation._answer_figures import calibration_error, compare_answers, measure_answers
-from knotwork.evaluation._answer_questions import AnswerQuestion
-from knotwork.evaluation._answer_runs import AnswerJudgement, JudgedAnswer
+from knotwork._extensions.evaluation.answer_figures import (
+    calibration_error,
+    compare_answers,
+    measure_answers,
+)
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
+from knotwork._extensions.evaluation.answer_runs import AnswerJudgement, JudgedAnswer
 from knotwork.records import Answer, Usage
 
 HIGH = AnswerQuestion("How high?", (("30 m",),), type="number", id="1")

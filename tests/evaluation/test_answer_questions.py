@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
 from knotwork.errors import ConfigError
-from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation._metrics import contains_answer, is_verdict, normalize_as_squad
+from knotwork._extensions.evaluation.metrics import contains_answer, is_verdict, normalize_as_squad
 
 
 @pytest.mark.parametrize(

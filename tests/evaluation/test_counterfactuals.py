@@ -2,8 +2,8 @@
 
 import pytest
 
-from knotwork.evaluation._answer_questions import AnswerQuestion, states
-from knotwork.evaluation._counterfactuals import change_fact
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, states
+from knotwork._extensions.evaluation.counterfactuals import change_fact
 
 
 def question(*alternatives, kind=""):

@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import approx_fprime
 
 import knotwork
-from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation._datasets import EvaluationCase
-from knotwork.evaluation._fusion_training import (
+from knotwork._extensions.evaluation.datasets import EvaluationCase
+from knotwork._extensions.evaluation.fusion_training import (
     FusionExample,
     _loss,
     collect_fusion_examples,
@@ -16,6 +15,7 @@ from knotwork.evaluation._fusion_training import (
     train_fusion,
     write_specification,
 )
+from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import Document
 from knotwork.testing._embedders import HashingEmbedder
 

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from benchmarks.judging.word_judge import lines_of, scripted_judge, task_of, word_judge
 
-from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
-from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.call_costs import count_request
-from knotwork._inference.chat import ChatReply
-from knotwork._text.token_counts import count_tokens
-from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
-from knotwork.evaluation import JudgeCase, judge, read_labelled_cases
-from knotwork.evaluation._judge import (
+from knotwork._extensions.evaluation.judge import (
     ANSWER_CORRECTNESS,
     ANSWER_RELEVANCE,
     CONTEXT_PRECISION,
@@ -25,8 +18,15 @@ from knotwork.evaluation._judge import (
     average_precision,
     plan_judging,
 )
-from knotwork.evaluation._judge_labels import case_as_record
-from knotwork.evaluation._judge_requests import ask_judge
+from knotwork._extensions.evaluation.judge_labels import case_as_record
+from knotwork._extensions.evaluation.judge_requests import ask_judge
+from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
+from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_costs import count_request
+from knotwork._inference.chat import ChatReply
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
+from knotwork.evaluation import JudgeCase, judge, read_labelled_cases
 from knotwork.testing import ScriptedChatModel
 
 CASE = JudgeCase(

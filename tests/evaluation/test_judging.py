@@ -4,8 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork.evaluation._answer_questions import AnswerQuestion
-from knotwork.evaluation._answer_runs import count_words, is_named, judge_answer, printed_sentences
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
+from knotwork._extensions.evaluation.answer_runs import (
+    count_words,
+    is_named,
+    judge_answer,
+    printed_sentences,
+)
 from knotwork.records import Answer, Citation, Span
 
 QUESTION = AnswerQuestion(

@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.evaluation._answer_questions import normalize_as_printed, states, states_all
+from knotwork._extensions.evaluation.answer_questions import (
+    normalize_as_printed,
+    states,
+    states_all,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from knotwork.evaluation._metrics import (
+from knotwork._extensions.evaluation.metrics import (
     METRICS,
     all_gold,
     compare_paired,

@@ -5,11 +5,7 @@ import json
 import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
-from knotwork._retrieval.paths.path_features import FEATURES
-from knotwork._retrieval.paths.path_retriever import PathsRetriever
-from knotwork._stores.urls import open_store
-from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation._path_training import (
+from knotwork._extensions.evaluation.path_training import (
     PathQuestion,
     collect_examples,
     fit_ranker,
@@ -18,6 +14,10 @@ from knotwork.evaluation._path_training import (
     read_path_questions,
     train_ranker,
 )
+from knotwork._retrieval.paths.path_features import FEATURES
+from knotwork._retrieval.paths.path_retriever import PathsRetriever
+from knotwork._stores.urls import open_store
+from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import entity_id
 
 SMALL = {"trees": 12, "least_in_leaf": 5}

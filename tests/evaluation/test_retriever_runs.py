@@ -6,17 +6,17 @@ import pytest
 from tests.retrieval.small_index import PASSAGES
 from tests.stores.minimal_store import MinimalStore
 
-from knotwork._stores.urls import open_store
-from knotwork._transform.extractor_registry import make_extractor
-from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation._datasets import load_dataset
-from knotwork.evaluation._retriever_runs import (
+from knotwork._extensions.evaluation.datasets import load_dataset
+from knotwork._extensions.evaluation.retriever_runs import (
     EvaluationRun,
     describe_retriever_runs,
     evaluate_retrievers,
     index_dataset,
     index_path,
 )
+from knotwork._stores.urls import open_store
+from knotwork._transform.extractor_registry import make_extractor
+from knotwork.errors import ConfigError, RetrievalError
 from knotwork.testing._embedders import HashingEmbedder
 
 

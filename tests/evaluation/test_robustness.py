@@ -6,13 +6,11 @@ import pytest
 from benchmarks.judging.word_judge import scripted_judge, task_of, word_judge
 
 import knotwork
-from knotwork._inference.chat import ChatRequest
-from knotwork.errors import BudgetExceeded, ConfigError
-from knotwork.evaluation._answer_questions import AnswerQuestion
-from knotwork.evaluation._answer_runs import evaluate_answers
-from knotwork.evaluation._judge_reports import describe_judged_run
-from knotwork.evaluation._judge_runs import JudgeRun, JudgingOptions
-from knotwork.evaluation._robustness import (
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
+from knotwork._extensions.evaluation.answer_runs import evaluate_answers
+from knotwork._extensions.evaluation.judge_reports import describe_judged_run
+from knotwork._extensions.evaluation.judge_runs import JudgeRun, JudgingOptions
+from knotwork._extensions.evaluation.robustness import (
     Condition,
     GivenPassage,
     Outcome,
@@ -22,6 +20,8 @@ from knotwork.evaluation._robustness import (
     measure_robustness,
     run_trials,
 )
+from knotwork._inference.chat import ChatRequest
+from knotwork.errors import BudgetExceeded, ConfigError
 from knotwork.records import Answer, Document
 from knotwork.testing import ScriptedChatModel
 

@@ -16,6 +16,9 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._config.loading import load_settings
 from knotwork._config.toml_writer import render_config
+from knotwork._extensions.evaluation.answer_questions import read_answer_questions
+from knotwork._extensions.evaluation.datasets import read_cases
+from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._indexing.graph_import.graph_importer import import_graph_steps
@@ -29,9 +32,6 @@ from knotwork._transform.model.recorded_extractor import Recording
 from knotwork._transform.model.schema_discovery import schema_of_examples
 from knotwork._transform.rules.dictionary import Dictionary
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
-from knotwork.evaluation._answer_questions import read_answer_questions
-from knotwork.evaluation._datasets import read_cases
-from knotwork.evaluation._judge_labels import read_labelled_cases
 from knotwork.records import Document
 
 Reader = Callable[[Path], object]

@@ -14,6 +14,7 @@ from tests.synthesis.test_reply_reader import PASSAGES
 from tests.synthesis.written import QUESTION
 from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
+from knotwork._extensions.evaluation import judge_requests as _judge_requests
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.report_writer import read_reports
 from knotwork._indexing.description_writer import DescriptionEntry, parse_descriptions
@@ -39,7 +40,6 @@ from knotwork.agents._fact_model import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans
 from knotwork.agents._planners import parse_move
 from knotwork.errors import KnotworkError
-from knotwork.evaluation import _judge_requests
 from knotwork.records import Entity
 
 _ENTRIES = [

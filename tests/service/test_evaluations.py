@@ -13,9 +13,9 @@ from tests.service.evaluating import (
 )
 from tests.service.serving import copy_index, make_settings, open_client
 
+from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.server.evaluation_store import PlanShape
 from knotwork._extensions.server.server import ServerConfig
-from knotwork.evaluation._metrics import METRICS, compare_paired
 
 pytestmark = pytest.mark.slow
 

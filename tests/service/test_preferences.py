@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.service.serving import API, QUESTION, add_key, open_client
 
+from knotwork._extensions.evaluation.metrics import compare_paired
 from knotwork._extensions.server.server import ServerConfig
-from knotwork.evaluation._metrics import compare_paired
 
 pytestmark = pytest.mark.slow
 

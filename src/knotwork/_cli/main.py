@@ -188,10 +188,6 @@ copy = knotwork._cli.commands.upkeep:copy_command
     Copy an index to another store, file or server.
 export = knotwork._cli.commands.export:export_command
     Export the index as a wiki of linked Markdown.
-eval = knotwork._cli.commands.evaluate:eval_command
-    Evaluate answers or retrievers on known questions.
-train = knotwork._cli.commands.train:train_command
-    Train the path ranker or the weights of a fusion.
 doctor = knotwork._cli.commands.setup:doctor_command
     Check the installation, settings, index and models.
 models = knotwork._cli.commands.models:models_command

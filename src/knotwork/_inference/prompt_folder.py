@@ -30,7 +30,7 @@ _ROOMS = (
     "knotwork._retrieval.steps",
     "knotwork._synthesis",
     "knotwork.agents",
-    "knotwork.evaluation",
+    "knotwork._extensions.evaluation",
 )
 """The packages with a folder of prompts."""
 _EXTRACTION_ROOM = "knotwork._transform.model"

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from knotwork._extensions.evaluation.answer_runs import SharedBudget
+from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase
+from knotwork._extensions.evaluation.metrics import contains_answer, estimate_mean, is_verdict
+from knotwork._extensions.evaluation.retriever_runs import (
+    AskedCase,
+    EvaluationRun,
+    evaluate_retrievers,
+)
 from knotwork._extensions.server.evaluation_store import (
     EstimateShape,
     Evaluation,
@@ -27,10 +35,6 @@ from knotwork._shapes.answers import AnswerShape
 from knotwork._stores.base import companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded
-from knotwork.evaluation._answer_runs import SharedBudget
-from knotwork.evaluation._datasets import Dataset, EvaluationCase
-from knotwork.evaluation._metrics import contains_answer, estimate_mean, is_verdict
-from knotwork.evaluation._retriever_runs import AskedCase, EvaluationRun, evaluate_retrievers
 from knotwork.records import Answer
 
 if TYPE_CHECKING:

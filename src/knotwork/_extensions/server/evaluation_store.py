@@ -16,12 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from knotwork._durable_files import move_folder, replace_file
-from knotwork._extensions.server.job_store import utc_now
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder, open_private
-from knotwork._extensions.server.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
-from knotwork._shapes.answers import AnswerShape
-from knotwork.errors import NotFound
-from knotwork.evaluation._datasets import (
+from knotwork._extensions.evaluation.datasets import (
     QUESTIONS_FILE,
     UNANSWERABLE_FILE,
     EvaluationCase,
@@ -29,6 +24,11 @@ from knotwork.evaluation._datasets import (
     case_as_record,
     read_cases,
 )
+from knotwork._extensions.server.job_store import utc_now
+from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder, open_private
+from knotwork._extensions.server.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
+from knotwork._shapes.answers import AnswerShape
+from knotwork.errors import NotFound
 
 
 class EstimateShape(BaseModel):

@@ -10,6 +10,9 @@ from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
 
+from knotwork._extensions.evaluation.datasets import QuestionSet, read_question_set
+from knotwork._extensions.evaluation.metrics import compare_paired
+from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.evaluation_job import summarize_results
 from knotwork._extensions.server.evaluation_store import (
@@ -45,9 +48,6 @@ from knotwork.errors import (
     RetrievalError,
     UnknownName,
 )
-from knotwork.evaluation._datasets import QuestionSet, read_question_set
-from knotwork.evaluation._metrics import compare_paired
-from knotwork.evaluation._retriever_runs import RANKED_DEPTH, read_retrievers
 
 router = Routes("evaluations")
 uploads = Routes("evaluations", route_class=QuestionsRoute)

@@ -12,13 +12,13 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from knotwork._extensions.evaluation.metrics import compare_paired
 from knotwork._extensions.server.access import ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_store import utc_now
 from knotwork._extensions.server.private_files import make_private_folder, open_private
 from knotwork._extensions.server.schemas.answers import RequestModel, Text
 from knotwork._extensions.server.workspaces import EVALUATIONS, Workspace
 from knotwork.errors import StoreError
-from knotwork.evaluation._metrics import compare_paired
 
 RetrieverName = Annotated[Text, Field(max_length=500)]
 

@@ -17,10 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from knotwork._extensions.evaluation.datasets import (
+    listed_in,
+    place_of,
+    read_objects,
+    refuse_repeated_ids,
+)
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork.errors import ConfigError
-from knotwork.evaluation._datasets import listed_in, place_of, read_objects, refuse_repeated_ids
 
 _INSIDE_WORD = rf"[^\W_{HAN_AND_KANA}]"
 """A letter or digit of a script that puts spaces between words."""

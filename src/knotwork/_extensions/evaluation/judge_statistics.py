@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from knotwork.evaluation._metrics import Z_95, MeanEstimate, estimate_mean
+from knotwork._extensions.evaluation.metrics import Z_95, MeanEstimate, estimate_mean
 
 RESAMPLES = 2_000
 _BLOCK_INDICES = 2_000_000

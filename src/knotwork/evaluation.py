@@ -10,11 +10,11 @@ To evaluate the answers of an index::
 `judge` lets any chat model judge answers, wherever these come from.
 """
 
-from knotwork.evaluation._answer_figures import measure_answers
-from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
-from knotwork.evaluation._answer_runs import JudgedAnswer, evaluate_answers
-from knotwork.evaluation._judge import JudgeCase, JudgeReport, judge
-from knotwork.evaluation._judge_labels import read_labelled_cases
+from knotwork._extensions.evaluation.answer_figures import measure_answers
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
+from knotwork._extensions.evaluation.answer_runs import JudgedAnswer, evaluate_answers
+from knotwork._extensions.evaluation.judge import JudgeCase, JudgeReport, judge
+from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
 
 __all__ = [
     "AnswerQuestion",

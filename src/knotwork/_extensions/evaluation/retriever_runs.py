@@ -12,6 +12,8 @@ from statistics import fmean, median
 from typing import Any
 
 from knotwork._config import IndexSettings, fingerprint
+from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase
+from knotwork._extensions.evaluation.metrics import METRICS, MetricDifference, compare_paired
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
@@ -30,8 +32,6 @@ from knotwork._retrieval.specification_grammar import is_expression
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import MissingCapability, RetrievalError, UnknownName
-from knotwork.evaluation._datasets import Dataset, EvaluationCase
-from knotwork.evaluation._metrics import METRICS, MetricDifference, compare_paired
 from knotwork.records import Evidence, Query, content_id
 
 RANKED_DEPTH = 50

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, states
+from knotwork._extensions.evaluation.metrics import is_verdict
 from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.dates import MONTHS
-from knotwork.evaluation._answer_questions import AnswerQuestion, states
-from knotwork.evaluation._metrics import is_verdict
 from knotwork.records import content_id
 
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*")

@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Unpack
 
+from knotwork._extensions.evaluation.answer_questions import (
+    AnswerQuestion,
+    normalize_as_printed,
+    states,
+    states_all,
+)
 from knotwork._inference.call_budget import Ceiling, parse_ceiling
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._synthesis.ask_request import AskOptions
@@ -20,12 +26,6 @@ from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import BudgetExceeded
-from knotwork.evaluation._answer_questions import (
-    AnswerQuestion,
-    normalize_as_printed,
-    states,
-    states_all,
-)
 from knotwork.records import Answer
 
 NOISE_OVERLAP = 0.6

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotwork._extensions.evaluation.answer_figures import rounded
+from knotwork._extensions.evaluation.judge import JudgeAgreement, JudgedCase, JudgeReport
+from knotwork._extensions.evaluation.judge_runs import JudgedRun, RobustnessReport
+from knotwork._extensions.evaluation.judge_statistics import PoweredMean
+from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._extensions.evaluation.robustness import TrialResult
 from knotwork._shapes.base import fields_of
-from knotwork.evaluation._answer_figures import rounded
-from knotwork.evaluation._judge import JudgeAgreement, JudgedCase, JudgeReport
-from knotwork.evaluation._judge_runs import JudgedRun, RobustnessReport
-from knotwork.evaluation._judge_statistics import PoweredMean
-from knotwork.evaluation._metrics import MeanEstimate
-from knotwork.evaluation._robustness import TrialResult
 
 
 def describe_judged_run(run: JudgedRun) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any
 
-from knotwork._shapes.base import fields_of
-from knotwork.evaluation._answer_questions import AnswerQuestion
-from knotwork.evaluation._answer_runs import AnswerJudgement, JudgedAnswer
-from knotwork.evaluation._metrics import (
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
+from knotwork._extensions.evaluation.answer_runs import AnswerJudgement, JudgedAnswer
+from knotwork._extensions.evaluation.metrics import (
     MeanEstimate,
     MetricDifference,
     compare_paired,
     estimate_mean,
     separation,
 )
+from knotwork._shapes.base import fields_of
 
 CALIBRATION_BINS = 10
 """Number of bins of confidence for the calibration error."""

@@ -19,8 +19,8 @@ from knotwork._cli.terminal import count_of
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork.evaluation._fusion_training import FusionReport
-    from knotwork.evaluation._path_training import PathTrainingReport
+    from knotwork._extensions.evaluation.fusion_training import FusionReport
+    from knotwork._extensions.evaluation.path_training import PathTrainingReport
 
 
 @command_group()
@@ -65,7 +65,7 @@ def paths(
 
     A fifth of the questions is held back to evaluate the ranker. Requires the extra `rank`.
     """
-    from knotwork.evaluation._path_training import (
+    from knotwork._extensions.evaluation.path_training import (
         make_path_questions,
         read_path_questions,
         train_ranker,
@@ -121,13 +121,13 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     Recall is measured by five-fold cross-validation.
     """
     from knotwork._cli.progress import choose_counter
-    from knotwork._retrieval.fusion import FUSION_DEPTH
-    from knotwork.evaluation._datasets import read_question_set
-    from knotwork.evaluation._fusion_training import (
+    from knotwork._extensions.evaluation.datasets import read_question_set
+    from knotwork._extensions.evaluation.fusion_training import (
         collect_fusion_examples,
         read_parts,
         train_fusion,
     )
+    from knotwork._retrieval.fusion import FUSION_DEPTH
 
     names = read_parts(parts)
     knowledge_base = session.open()

@@ -17,21 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.chat import ChatModel, ChatRequest
-from knotwork._inference.embedder import Embedder
-from knotwork._inference.own_prompts import prompts_of
-from knotwork._text.sentences import split_sentences
-from knotwork.errors import ConfigError, Unparsable
-from knotwork.evaluation._answer_questions import AnswerParts
-from knotwork.evaluation._judge_requests import (
+from knotwork._extensions.evaluation.answer_questions import AnswerParts
+from knotwork._extensions.evaluation.judge_requests import (
     CachedRepliesOnly,
     NotCached,
     ask_judge,
     cut_passages,
     show_parts,
 )
-from knotwork.evaluation._judge_statistics import (
+from knotwork._extensions.evaluation.judge_statistics import (
     POSITIVE_FROM,
     PoweredMean,
     accuracy,
@@ -39,7 +33,13 @@ from knotwork.evaluation._judge_statistics import (
     cohen_kappa,
     prediction_powered_mean,
 )
-from knotwork.evaluation._metrics import MeanEstimate
+from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._inference.call_limits import work_ordered
+from knotwork._inference.chat import ChatModel, ChatRequest
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._text.sentences import split_sentences
+from knotwork.errors import ConfigError, Unparsable
 
 FAITHFULNESS = "faithfulness"
 ANSWER_RELEVANCE = "answer_relevance"

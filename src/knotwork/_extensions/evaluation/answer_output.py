@@ -17,10 +17,7 @@ from knotwork._cli.index_summary import print_run_estimate
 from knotwork._cli.progress import choose_counter
 from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
-from knotwork._inference.call_costs import RunEstimate
-from knotwork._shapes.indexing import describe_estimate
-from knotwork.errors import ConfigError
-from knotwork.evaluation._answer_figures import (
+from knotwork._extensions.evaluation.answer_figures import (
     FIGURES,
     AnswerFigures,
     AnswerRun,
@@ -28,17 +25,17 @@ from knotwork.evaluation._answer_figures import (
     describe_answer_runs,
     measure_answers,
 )
-from knotwork.evaluation._answer_questions import AnswerQuestion, read_answer_questions
-from knotwork.evaluation._answer_runs import (
+from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
+from knotwork._extensions.evaluation.answer_runs import (
     JudgedAnswer,
     SharedBudget,
     ask_questions,
     missing_documents,
 )
-from knotwork.evaluation._judge import JudgeReport
-from knotwork.evaluation._judge_labels import case_as_record
-from knotwork.evaluation._judge_reports import describe_judged_run
-from knotwork.evaluation._judge_runs import (
+from knotwork._extensions.evaluation.judge import JudgeReport
+from knotwork._extensions.evaluation.judge_labels import case_as_record
+from knotwork._extensions.evaluation.judge_reports import describe_judged_run
+from knotwork._extensions.evaluation.judge_runs import (
     JudgedRun,
     JudgeRun,
     JudgingOptions,
@@ -46,9 +43,12 @@ from knotwork.evaluation._judge_runs import (
     case_of,
     require_judge,
 )
-from knotwork.evaluation._judge_statistics import PoweredMean
-from knotwork.evaluation._metrics import MeanEstimate
-from knotwork.evaluation._retriever_runs import read_retrievers
+from knotwork._extensions.evaluation.judge_statistics import PoweredMean
+from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._extensions.evaluation.retriever_runs import read_retrievers
+from knotwork._inference.call_costs import RunEstimate
+from knotwork._shapes.indexing import describe_estimate
+from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._config import Settings

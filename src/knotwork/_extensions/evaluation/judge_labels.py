@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from knotwork._extensions.evaluation.answer_questions import parts_of, read_text, texts_of
+from knotwork._extensions.evaluation.datasets import place_of, read_objects, refuse_repeated_ids
+from knotwork._extensions.evaluation.judge import JUDGED_METRICS, JudgeCase
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.evaluation._answer_questions import parts_of, read_text, texts_of
-from knotwork.evaluation._datasets import place_of, read_objects, refuse_repeated_ids
-from knotwork.evaluation._judge import JUDGED_METRICS, JudgeCase
 
 _EXAMPLE = (
     'Write one object per line, such as {"question": "How high is it?", "answer": "30 m.", '

@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from knotwork._inference.chat import ChatModel
-from knotwork._inference.own_prompts import prompts_of
-from knotwork._knowledge_base import KnowledgeBase
-from knotwork.errors import Unparsable
-from knotwork.evaluation._answer_questions import (
+from knotwork._extensions.evaluation.answer_questions import (
     AnswerQuestion,
     normalize_as_printed,
     states,
     states_all,
 )
-from knotwork.evaluation._answer_runs import is_named
-from knotwork.evaluation._counterfactuals import ChangedFact, change_fact
-from knotwork.evaluation._judge_requests import ask_judge
-from knotwork.evaluation._judge_statistics import bootstrap_mean
-from knotwork.evaluation._metrics import MeanEstimate
+from knotwork._extensions.evaluation.answer_runs import is_named
+from knotwork._extensions.evaluation.counterfactuals import ChangedFact, change_fact
+from knotwork._extensions.evaluation.judge_requests import ask_judge
+from knotwork._extensions.evaluation.judge_statistics import bootstrap_mean
+from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._inference.chat import ChatModel
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork.errors import Unparsable
 from knotwork.records import Answer, Chunk, content_id
 
 NOISE_RATIOS = (0.0, 0.5, 0.8)

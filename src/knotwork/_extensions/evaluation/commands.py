@@ -22,9 +22,9 @@ from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError, required
 
 if TYPE_CHECKING:
-    from knotwork.evaluation._datasets import Dataset
-    from knotwork.evaluation._judge_runs import JudgingOptions
-    from knotwork.evaluation._retriever_runs import EvaluationRun
+    from knotwork._extensions.evaluation.datasets import Dataset
+    from knotwork._extensions.evaluation.judge_runs import JudgingOptions
+    from knotwork._extensions.evaluation.retriever_runs import EvaluationRun
 
 
 DRAWN_METRIC = "recall@5"
@@ -114,7 +114,7 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         _evaluate_retrievers(session, path, options)
         return
     _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
-    from knotwork._cli.answer_evaluation import AfterAsking, evaluate_file
+    from knotwork._extensions.evaluation.answer_output import AfterAsking, evaluate_file
 
     evaluate_file(
         session,
@@ -133,8 +133,8 @@ def _read_judging(options: Mapping[str, Any]) -> JudgingOptions | None:
 
     Raises ConfigError for an option that requires one of these, and for an invalid file of labels.
     """
-    from knotwork.evaluation._judge_labels import read_labelled_cases
-    from knotwork.evaluation._judge_runs import JudgingOptions
+    from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+    from knotwork._extensions.evaluation.judge_runs import JudgingOptions
 
     with_judge, with_conditions = options["with_judge"], options["with_conditions"]
     for name, is_given, has_use, fix in (
@@ -166,8 +166,11 @@ def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
 
 
 def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]) -> None:
-    from knotwork.evaluation._datasets import load_dataset
-    from knotwork.evaluation._retriever_runs import describe_retriever_runs, read_retrievers
+    from knotwork._extensions.evaluation.datasets import load_dataset
+    from knotwork._extensions.evaluation.retriever_runs import (
+        describe_retriever_runs,
+        read_retrievers,
+    )
 
     every = options["every"]
     names = _all_names() if every else read_retrievers(options["retrievers"])
@@ -196,6 +199,12 @@ def run_retriever_evaluation(
     from platformdirs import user_cache_path
 
     from knotwork._cli.progress import choose_counter, choose_view
+    from knotwork._extensions.evaluation.retriever_runs import (
+        EvaluationRun,
+        index_dataset,
+        index_path,
+    )
+    from knotwork._extensions.evaluation.retriever_runs import evaluate_retrievers as ask_all
     from knotwork._indexing.communities.detection import CommunityOptions
     from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
     from knotwork._inference.model_registry import open_embedder, open_reranker
@@ -203,8 +212,6 @@ def run_retriever_evaluation(
     from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
     from knotwork._transform.extractor_registry import make_extractor
-    from knotwork.evaluation._retriever_runs import EvaluationRun, index_dataset, index_path
-    from knotwork.evaluation._retriever_runs import evaluate_retrievers as ask_all
 
     settings = session.settings
     embedder = open_embedder(settings.embedding.model, settings.embedding)
@@ -239,7 +246,7 @@ def run_retriever_evaluation(
 
 def print_retriever_evaluation(session: Session, run: EvaluationRun) -> None:
     """Print the means as a table and as bars, and the results of paired tests."""
-    from knotwork.evaluation._retriever_runs import (
+    from knotwork._extensions.evaluation.retriever_runs import (
         COMPARED_METRICS,
         compare_retrievers,
         describe_retriever_runs,

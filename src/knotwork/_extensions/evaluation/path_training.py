@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._extensions.evaluation.datasets import place_of, read_objects
 from knotwork._retrieval.paths.boosted_trees import FeatureRows, Trees, parse_trees
 from knotwork._retrieval.paths.path_enumeration import LinkReader, PathStep
 from knotwork._retrieval.paths.path_features import FEATURES
@@ -21,7 +22,6 @@ from knotwork._retrieval.paths.path_ranking import find_candidates
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, RetrievalError, required
-from knotwork.evaluation._datasets import place_of, read_objects
 from knotwork.records import Label, Node, entity_id
 
 MAX_QUESTION_HOPS = 3

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from knotwork._extensions.evaluation.answer_questions import AnswerParts
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import (
     ChatModel,
@@ -27,11 +28,10 @@ from knotwork._questions.reading import reading_of
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
-from knotwork.evaluation._answer_questions import AnswerParts
 
 T = TypeVar("T")
 
-ROOM = "knotwork.evaluation"
+ROOM = "knotwork._extensions.evaluation"
 GENERATED_QUESTIONS = 3
 """Questions to generate from an answer; RAGAS uses three as well."""
 MOST_STATEMENTS = 60

@@ -13,19 +13,8 @@ from functools import partial
 from typing import Self
 
 from knotwork._config import Settings
-from knotwork._inference.call_concurrency import most_calls
-from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
-from knotwork._inference.chat import ChatModel, TokenUsage
-from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork._inference.prompt_folder import read_prompt_folder
-from knotwork._inference.role_models import ModelRun
-from knotwork._knowledge_base import KnowledgeBase
-from knotwork._stores.base import companions_of
-from knotwork._stores.urls import open_store
-from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ConfigError, Unparsable
-from knotwork.evaluation._answer_runs import JudgedAnswer
-from knotwork.evaluation._judge import (
+from knotwork._extensions.evaluation.answer_runs import JudgedAnswer
+from knotwork._extensions.evaluation.judge import (
     JudgeCase,
     JudgedCase,
     JudgeReport,
@@ -33,8 +22,8 @@ from knotwork.evaluation._judge import (
     plan_judging,
     report_on,
 )
-from knotwork.evaluation._judge_requests import CachedRepliesOnly, NotCached
-from knotwork.evaluation._robustness import (
+from knotwork._extensions.evaluation.judge_requests import CachedRepliesOnly, NotCached
+from knotwork._extensions.evaluation.robustness import (
     Answerer,
     GivenPassage,
     QuestionPassages,
@@ -46,6 +35,17 @@ from knotwork.evaluation._robustness import (
     measure_robustness,
     run_trials,
 )
+from knotwork._inference.call_concurrency import most_calls
+from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
+from knotwork._inference.chat import ChatModel, TokenUsage
+from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
+from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.role_models import ModelRun
+from knotwork._knowledge_base import KnowledgeBase
+from knotwork._stores.base import companions_of
+from knotwork._stores.urls import open_store
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import Answer, Document
 
 Counter = Callable[[str, int, int], object]

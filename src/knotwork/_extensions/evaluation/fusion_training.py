@@ -9,14 +9,14 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._extensions.evaluation.datasets import EvaluationCase
+from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired, recall
 from knotwork._retrieval.specification_grammar import (
     RetrieverSum,
     parse_specification,
     show_specification,
 )
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.evaluation._datasets import EvaluationCase
-from knotwork.evaluation._metrics import PairedComparison, compare_paired, recall
 from knotwork.records import Document, Evidence
 
 RECALL_DEPTH = 5

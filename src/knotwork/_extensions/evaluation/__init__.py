@@ -1,0 +1,1 @@
+"""Measure answers and retrievers, and train rankers. See `knotwork.evaluation`."""
