@@ -8,7 +8,7 @@ then the mark goes. A store with a mark is used for nothing else (`require_finis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from knotwork._stores.base import (
@@ -96,21 +96,26 @@ def copy_store(
         begun = read_mark(target)
         mark = _begin(target, CopyMark(_place(source), generation, left_out), begun)
         yield from _copy_parts(source, target, mark)
-        expected = None
+        digests: list[StoreDigest] = []
         if verify:
-            expected = yield from _digest(source, left_out)
+            yield from _hash(source, left_out, digests)
         documents = source.documents.document_count()
-    if expected is not None:
-        found = yield from _digest(target, left_out)
-        _compare(source, target, expected, found)
+    if verify:
+        yield from _hash(target, left_out, digests)
+    expected = digests[0] if verify else StoreDigest({})
+    if verify and (differing := expected.differing(digests[1])):
+        raise StoreError(
+            f"The copy `{target.url}` differs from `{source.url}` in: {', '.join(differing)}.",
+            fix="Check the source with `knotwork doctor --full`, then copy it to a new target.",
+        )
     write_mark(target, None)
     report = CopyReport(
         source.url,
         target.url,
         generation,
         documents,
-        expected.hash if expected else "",
-        {name: part.count for name, part in expected.parts.items()} if expected else {},
+        expected.hash if verify else "",
+        {name: part.count for name, part in expected.parts.items()},
         left_out,
         begun is not None,
         source.generation() != generation,
@@ -131,25 +136,23 @@ def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEv
             mark = replace(mark, part=part.name, after="", done=0)
         total = part.total(source)
         yield CopyEvent(f"copying {part.name}", mark.done, total)
-        for page in part.pages(source, mark.after):
-            mark = replace(mark, after=page.last, done=mark.done + len(page.items))
+        for items, last in part.pages(source, mark.after):
+            mark = replace(mark, after=last, done=mark.done + len(items))
             with target.transaction():
-                part.write(target, page.items)
+                part.write(target, items)
                 write_mark(target, mark)
             yield CopyEvent(f"copying {part.name}", mark.done, total)
     write_mark(target, replace(mark, part=_VERIFYING, after="", done=0))
 
 
-def _digest(store: Store, left_out: Collection[str]) -> Generator[CopyEvent, None, StoreDigest]:
-    """Yield the progress of hashing a store, and return its digest."""
-    steps = digest_steps(store, without=left_out)
-    while True:
-        try:
-            done = next(steps)
-        except StopIteration as end:
-            found: StoreDigest = end.value
-            return found
+def _hash(
+    store: Store, left_out: Collection[str], digests: list[StoreDigest]
+) -> Iterator[CopyEvent]:
+    """Hash a store, and add its digest to ``digests``."""
+    for done, digest in digest_steps(store, without=left_out):
         yield CopyEvent(f"{_VERIFYING} {store.url}", done)
+        if digest is not None:
+            digests.append(digest)
 
 
 def check_left_out(without: Collection[str]) -> tuple[str, ...]:
@@ -212,45 +215,30 @@ def _first_content(store: Store) -> str | None:
     return None
 
 
-def _compare(source: Store, target: Store, expected: StoreDigest, found: StoreDigest) -> None:
-    if differing := expected.differing(found):
-        raise StoreError(
-            f"The copy `{target.url}` differs from `{source.url}` in: {', '.join(differing)}.",
-            fix="Check the source with `knotwork doctor --full`, then copy it to a new target.",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Capability:
-    """An optional part: how to require it of the target, and whether the source uses it."""
-
-    require: Callable[[Store], object]
-    is_used: Callable[[Store], object]
-
-
-_CAPABILITIES: Mapping[str, _Capability] = {
-    "communities": _Capability(
-        require_communities, lambda s: require_contents(s).community_ids("", limit=1)
-    ),
-    "readings": _Capability(
+_CAPABILITIES: Mapping[str, tuple[Callable[[Store], object], Callable[[Store], object]]] = {
+    "communities": (require_communities, lambda s: require_contents(s).community_ids("", limit=1)),
+    "readings": (
         require_readings,
         lambda s: (held := s.capabilities.readings) and (held.has_readings() or held.described()),
     ),
-    "questions": _Capability(
-        require_questions, lambda s: (held := s.capabilities.questions) and held.chunk_ids()
+    "questions": (
+        require_questions,
+        lambda s: (held := s.capabilities.questions) and held.chunk_ids(),
     ),
-    "resolutions": _Capability(
+    "resolutions": (
         require_resolutions,
         lambda s: (
             require_contents(s).decisions(("", ""), limit=1)
             or require_contents(s).touched("", limit=1)
         ),
     ),
-    "homonyms": _Capability(require_homonyms, lambda s: require_contents(s).homonyms("", limit=1)),
-    "property_graphs": _Capability(
-        require_property_graphs, lambda s: (held := s.capabilities.property_graphs) and held.names()
+    "homonyms": (require_homonyms, lambda s: require_contents(s).homonyms("", limit=1)),
+    "property_graphs": (
+        require_property_graphs,
+        lambda s: (held := s.capabilities.property_graphs) and held.names(),
     ),
 }
+"""How to require each optional part of the target, and whether the source uses it."""
 
 COPIED_CAPABILITIES = tuple(_CAPABILITIES)
 """The optional parts of a store that a copy includes, and may leave out."""
@@ -260,23 +248,18 @@ def _require_parts(
     source: Store, target: Store, left_out: Collection[str], *, verify: bool
 ) -> None:
     """Raise MissingCapability if the target lacks a part that the source uses."""
-    for name, part in _CAPABILITIES.items():
-        if name in left_out or getattr(target.capabilities, name) is not None:
-            continue
-        if part.is_used(source):
-            try:
-                part.require(target)
-            except MissingCapability as error:
-                error.fix = f"Leave it out with `--without {name}`, or copy to another store."
-                raise
-    writes_marks = "communities" not in left_out and bool(
-        _CAPABILITIES["communities"].is_used(source)
-    )
-    if target.capabilities.contents is None and (verify or writes_marks):
-        options = (("--no-verify", verify), ("--without communities", writes_marks))
-        needed = " and ".join(f"`{option}`" for option, is_needed in options if is_needed)
-        try:
-            require_contents(target)
-        except MissingCapability as error:
-            error.fix = f"Copy with {needed}, or to another store."
-            raise
+    try:
+        for name, (require, is_used) in _CAPABILITIES.items():
+            lacks = name not in left_out and getattr(target.capabilities, name) is None
+            if lacks and is_used(source):
+                fix = f"Leave it out with `--without {name}`, or copy to another store."
+                require(target)
+        if target.capabilities.contents is None:
+            marks = "communities" not in left_out and _CAPABILITIES["communities"][1](source)
+            options = ["`--no-verify`"] * verify + ["`--without communities`"] * bool(marks)
+            fix = f"Copy with {' and '.join(options)}, or to another store."
+            if options:
+                require_contents(target)
+    except MissingCapability as error:
+        error.fix = fix
+        raise

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -61,19 +62,16 @@ def store_digest(store: Store, *, without: Collection[str] = ()) -> StoreDigest:
 
     It reads everything once. Raises MissingCapability if the store cannot list its contents.
     """
-    steps = digest_steps(store, without=without)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: StoreDigest = end.value
+    for _, found in digest_steps(store, without=without):
+        if found is not None:
             return found
+    raise AssertionError("the last step has the digest")
 
 
 def digest_steps(
     store: Store, *, without: Collection[str] = ()
-) -> Generator[int, None, StoreDigest]:
-    """Yield the number of values hashed so far, after each page, and return the digest."""
+) -> Iterator[tuple[int, StoreDigest | None]]:
+    """Yield the number of values hashed so far, after each page, and the digest at the end."""
     counts: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     require_contents(store)
@@ -85,17 +83,16 @@ def digest_steps(
                 one = int.from_bytes(blake2b(data, digest_size=32).digest(), "big")
                 counts[kind] += 1
                 sums[kind] = (sums[kind] + one) % _MODULUS
-            yield counts.total()
-    return StoreDigest(
-        {kind: PartDigest(counts[kind], f"{sums[kind]:064x}") for kind in sorted(counts)}
-    )
+            yield counts.total(), None
+    digests = {kind: PartDigest(counts[kind], f"{sums[kind]:064x}") for kind in sorted(counts)}
+    yield counts.total(), StoreDigest(digests)
 
 
-def _facts(store: Store, without: tuple[str, ...]) -> Iterator[Iterator[Fact]]:
+def _facts(store: Store, without: tuple[str, ...]) -> Iterator[Iterable[Fact]]:
     """Yield the values of each page of each part, then those of what the store aggregates."""
     for part in parts_of(store, without):
-        for page in part.pages(store):
-            yield part.facts(store, page.items)
+        for items, _ in part.pages(store, ""):
+            yield part.facts(store, items)
     contents = require_contents(store)
     after = ""
     while ids := contents.entity_ids(after, limit=_ITEMS):
@@ -105,18 +102,10 @@ def _facts(store: Store, without: tuple[str, ...]) -> Iterator[Iterator[Fact]]:
     yield (("edges", edge) for edge in edges)
 
 
-_FieldPlan = tuple[tuple[str, bool], ...]
-"""The names of the compared fields of a record, and whether each is a float."""
-
-_plans: dict[type, _FieldPlan] = {}
-
-
-def _field_plan(kind: type[Any]) -> _FieldPlan:
-    found = _plans.get(kind)
-    if found is None:
-        compared = (field for field in fields(kind) if field.compare)
-        found = _plans[kind] = tuple((field.name, field.type == "float") for field in compared)
-    return found
+@cache
+def _compared_fields(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """Return the names of the compared fields of a record, and whether each is a float."""
+    return tuple((field.name, field.type == "float") for field in fields(kind) if field.compare)
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401  a value or record of any kind
@@ -125,10 +114,10 @@ def _plain(value: Any) -> object:  # noqa: ANN401  a value or record of any kind
         return value.hex()
     if isinstance(value, Mapping):
         return dict(value)
-    kind = type(value)
+    kind: Any = type(value)
     held = (
         float(getattr(value, name)) if is_float else getattr(value, name)
-        for name, is_float in _field_plan(kind)
+        for name, is_float in _compared_fields(kind)
     )
     return [kind.__name__, *held]
 
