@@ -21,9 +21,9 @@ from knotwork._stores.base import Store
 from knotwork._stores.export.reader import (
     BATCH_SIZE,
     PROPERTIES,
-    ExportedNode,
     ExportReader,
     ExportReport,
+    ExportRow,
     replace_text_file,
     split_batches,
     split_groups,
@@ -31,7 +31,7 @@ from knotwork._stores.export.reader import (
 from knotwork._text.printable import escape_unsafe
 from knotwork._text.spreadsheet_cells import neutralize_cell
 from knotwork.errors import required
-from knotwork.records import Edge, Label
+from knotwork.records import Label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,29 +81,29 @@ def _escape_character(match: re.Match[str]) -> str:
     return f"\\u{ord(character):04x}"
 
 
-def _format_rows(rows: Sequence[dict[str, CypherLiteral]]) -> str:
+def _format_rows(rows: Sequence[ExportRow]) -> str:
     maps = (", ".join(f"{key}: {format_literal(v)}" for key, v in row.items()) for row in rows)
     return "UNWIND [\n  " + ",\n  ".join(f"{{{row}}}" for row in maps) + "\n] AS row\n"
 
 
-def _node_statements(nodes: Iterator[ExportedNode]) -> Iterator[str]:
-    for label, batch in split_groups(nodes, lambda node: node.label, _STATEMENT_ROWS):
-        rows: list[dict[str, CypherLiteral]] = [{"id": n.id, **n.properties} for n in batch]
+def _node_statements(nodes: Iterator[ExportRow]) -> Iterator[str]:
+    for label, batch in split_groups(nodes, lambda node: node["label"], _STATEMENT_ROWS):
+        rows = [{name: node[name] for name in node if name != "label"} for node in batch]
         yield f"{_format_rows(rows)}MERGE (n:{label} {{id: row.id}}) SET n = row;\n"
 
 
 def _edge_statements(reader: ExportReader) -> Iterator[str]:
-    def key(edge: Edge) -> tuple[str, Label, Label]:
-        return edge.type, *reader.end_labels(edge)
+    def key(edge: ExportRow) -> tuple[str, Label, Label]:
+        return edge["type"], *reader.end_labels(edge)
 
     for (edge_type, source, target), batch in split_groups(reader.edges(), key, _STATEMENT_ROWS):
-        rows: list[dict[str, CypherLiteral]] = [
+        rows: list[ExportRow] = [
             {
-                "source": edge.source,
-                "target": edge.target,
-                "relation": edge.relation,
-                "weight": float(edge.weight),
-                "chunks": sorted(edge.chunks),
+                "source": edge["source"],
+                "target": edge["target"],
+                "relation": edge["relation"] or "",
+                "weight": float(edge["weight"]),
+                "chunks": edge["chunks"],
             }
             for edge in batch
         ]
@@ -132,11 +132,22 @@ def write_graph_json(store: Store, output: Path) -> ExportReport:
     reader = ExportReader(store)
     with replace_text_file(output) as file:
         file.write(f'{{"format":{json.dumps(_JSON_FORMAT)},"version":{_JSON_VERSION},\n"nodes":[')
-        _write_lines(file, map(_node_object, reader.nodes()))
+        _write_lines(file, reader.nodes())
         file.write('\n],\n"edges":[')
-        _write_lines(file, map(_edge_object, reader.edges()))
+        _write_lines(file, reader.edges())
         file.write("\n]}\n")
     return reader.report(output)
+
+
+def _write_lines(file: TextIO, rows: Iterable[ExportRow]) -> None:
+    separator = "\n"
+    for row in rows:
+        item = {name: value for name, value in row.items() if value is not None}
+        if "metadata" in item:
+            item["metadata"] = json.loads(item["metadata"])
+        line = json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        file.write(separator + escape_unsafe(line))
+        separator = ",\n"
 
 
 def write_graphml(store: Store, output: Path) -> ExportReport:
@@ -152,35 +163,11 @@ def write_graphml(store: Store, output: Path) -> ExportReport:
                 xml.write(key)
             with xml.element("graph", edgedefault="directed"):
                 for node in reader.nodes():
-                    values = {"label": node.label, **node.properties}
-                    xml.write(_graphml_element("node", {"id": node.id}, "n_", values))
+                    xml.write(_graphml_element("node", {"id": node.pop("id")}, node))
                 for number, edge in enumerate(reader.edges()):
-                    ends = {"id": f"e{number}", "source": edge.source, "target": edge.target}
-                    xml.write(_graphml_element("edge", ends, "e_", _edge_values(edge)))
+                    ends = {name: edge.pop(name) for name in ("source", "target")}
+                    xml.write(_graphml_element("edge", {"id": f"e{number}", **ends}, edge))
     return reader.report(output)
-
-
-def _write_lines(file: TextIO, items: Iterable[dict[str, Any]]) -> None:
-    separator = "\n"
-    for item in items:
-        line = json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        file.write(separator + escape_unsafe(line))
-        separator = ",\n"
-
-
-def _node_object(node: ExportedNode) -> dict[str, Any]:
-    record = _node_record(node)
-    return record | {k: json.loads(record[k]) for k in ("metadata",) if k in record}
-
-
-def _edge_object(edge: Edge) -> dict[str, Any]:
-    return {name: value for name, value in _edge_record(edge).items() if value is not None}
-
-
-def _edge_values(edge: Edge) -> dict[str, Any]:
-    chunks = " ".join(sorted(edge.chunks)) or None
-    values = {name: value for name, value in _edge_record(edge).items() if name in _EDGE_PROPERTIES}
-    return {name: v for name, v in (values | {"chunks": chunks}).items() if v is not None}
 
 
 def _graphml_keys() -> Iterator[etree._Element]:
@@ -195,16 +182,23 @@ def _graphml_keys() -> Iterator[etree._Element]:
             yield key
 
 
-def _graphml_element(
-    tag: str, attributes: dict[str, str], prefix: str, values: dict[str, Any]
-) -> etree._Element:
+def _graphml_element(tag: str, attributes: dict[str, str], values: ExportRow) -> etree._Element:
     element = etree.Element(tag, attributes)
     for name, value in values.items():
-        data = etree.SubElement(element, "data", {"key": f"{prefix}{name}"})
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        data.text = _NOT_IN_XML.sub("\ufffd", text)
+        if value is not None and value != []:
+            data = etree.SubElement(element, "data", {"key": f"{tag[0]}_{name}"})
+            data.text = _NOT_IN_XML.sub("\ufffd", str(_cell(value)))
     element.tail = "\n"
     return element
+
+
+def _cell(value: object) -> object:
+    """Return a value as a number or text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return " ".join(value)
+    return "" if value is None else value
 
 
 _NODE_COLUMNS = ("id", "label", *PROPERTIES)
@@ -223,8 +217,8 @@ def write_csv(store: Store, output: Path, *, raw: bool = False) -> ExportReport:
     """
     reader = ExportReader(store)
     files = (output / "nodes.csv", output / "edges.csv")
-    _write_rows(files[0], _NODE_COLUMNS, map(_node_row, reader.nodes()), raw=raw)
-    _write_rows(files[1], _EDGE_COLUMNS, map(_edge_row, reader.edges()), raw=raw)
+    _write_rows(files[0], _NODE_COLUMNS, reader.nodes(), raw=raw)
+    _write_rows(files[1], _EDGE_COLUMNS, reader.edges(), raw=raw)
     return reader.report(*files)
 
 
@@ -255,13 +249,13 @@ def write_parquet(store: Store, output: Path) -> ExportReport:
         [(name, pa.string()) for name in _EDGE_COLUMNS[:4]]
         + [("weight", pa.float64()), ("chunks", pa.list_(pa.string()))]
     )
-    write_parquet_table(files[0], node_schema, map(_node_record, reader.nodes()))
-    write_parquet_table(files[1], edge_schema, map(_edge_record, reader.edges()))
+    write_parquet_table(files[0], node_schema, reader.nodes())
+    write_parquet_table(files[1], edge_schema, reader.edges())
     return reader.report(*files)
 
 
 def _write_rows(
-    target: Path, columns: Iterable[str], rows: Iterator[list[Any]], *, raw: bool
+    target: Path, columns: Sequence[str], rows: Iterator[ExportRow], *, raw: bool
 ) -> None:
     with replace_text_file(target) as file:
         writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -269,11 +263,11 @@ def _write_rows(
             file.write(",".join(columns) + "\n")
         else:
             writer.writerow(columns)
-        writer.writerows(
-            rows
-            if raw
-            else ([neutralize_cell(c) if isinstance(c, str) else c for c in row] for row in rows)
-        )
+        for row in rows:
+            cells = [_cell(row.get(name)) for name in columns]
+            if not raw:
+                cells = [neutralize_cell(c) if isinstance(c, str) else c for c in cells]
+            writer.writerow(cells)
 
 
 def require_parquet(feature: str) -> None:
@@ -295,31 +289,6 @@ def write_parquet_table(target: Path, schema: pa.Schema, rows: Iterable[dict[str
             writer.write_table(pa.Table.from_pylist(storable, schema=schema))
             written += len(batch)
     return written
-
-
-def _node_row(node: ExportedNode) -> list[Any]:
-    values = (node.properties.get(name, "") for name in PROPERTIES)
-    return [node.id, node.label, *(str(v).lower() if isinstance(v, bool) else v for v in values)]
-
-
-def _edge_row(edge: Edge) -> list[Any]:
-    chunks = " ".join(sorted(edge.chunks))
-    return [edge.source, edge.type, edge.target, edge.relation, edge.weight, chunks]
-
-
-def _node_record(node: ExportedNode) -> dict[str, Any]:
-    return {"id": node.id, "label": node.label, **node.properties}
-
-
-def _edge_record(edge: Edge) -> dict[str, Any]:
-    return {
-        "source": edge.source,
-        "type": edge.type,
-        "target": edge.target,
-        "relation": edge.relation or None,
-        "weight": edge.weight,
-        "chunks": sorted(edge.chunks),
-    }
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - rows, their values, and items of these

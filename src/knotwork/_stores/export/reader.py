@@ -13,21 +13,19 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from knotwork._durable_files import replace_file
 from knotwork._stores.base import Store
 from knotwork._stores.graph_view import chunk_node, document_node, entity_node, section_node
 from knotwork._stores.resolutions import read_groups
 from knotwork.errors import StoreBusy
-from knotwork.records import Document, Edge, EdgeType, Label, Node, id_to_int, int_to_id
+from knotwork.records import EdgeType, Label, Node, id_to_int, int_to_id
 
 BATCH_SIZE = 1000
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
-
-ExportValue = str | float | bool
 
 PROPERTIES: dict[str, type] = {
     "name": str,
@@ -53,13 +51,10 @@ PROPERTIES: dict[str, type] = {
 """The type of every node property, in the order of the columns of tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedNode:
-    """A node, with the `PROPERTIES` of its label that have a value."""
-
-    id: str
-    label: str
-    properties: dict[str, ExportValue]
+ExportRow = dict[str, Any]
+"""A node: `id`, `label`, and the `PROPERTIES` of its label that have a value. Or an edge: `source`,
+`type`, `target`, `relation` (None without one), `weight`, and `chunks` in order.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +81,14 @@ class ExportReader:
         self._node_count = 0
         self._edge_count = 0
 
-    def nodes(self) -> Iterator[ExportedNode]:
+    def nodes(self) -> Iterator[ExportRow]:
         """Yield all nodes, with their names and all other properties that have a value."""
-        for node in self._read_nodes():
+        for node, more in self._read_nodes():
             self._node_count += 1
-            yield node
+            values = {k: v for k, v in {**node.properties, **more}.items() if v != ""}
+            yield {"id": node.id, "label": node.label, "name": node.name, **values}
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[ExportRow]:
         """Yield all edges, ordered by type, source, target and relation.
 
         Raises StoreBusy at the end if the index changed since this reader was created, as nodes and
@@ -100,7 +96,14 @@ class ExportReader:
         """
         for edge in self._store.graph.edges():
             self._edge_count += 1
-            yield edge
+            yield {
+                "source": edge.source,
+                "type": edge.type,
+                "target": edge.target,
+                "relation": edge.relation or None,
+                "weight": edge.weight,
+                "chunks": sorted(edge.chunks),
+            }
         if self._store.generation() != self._generation:
             raise StoreBusy(
                 "The index changed during the export; nothing was written.",
@@ -111,50 +114,51 @@ class ExportReader:
         """Return a report with the number of nodes and edges read so far."""
         return ExportReport(self._node_count, self._edge_count, files)
 
-    def end_labels(self, edge: Edge) -> tuple[Label, Label]:
+    def end_labels(self, edge: ExportRow) -> tuple[Label, Label]:
         """Return the labels of an edge's source and target."""
-        match EdgeType(edge.type):
+        source, target = edge["source"], edge["target"]
+        match EdgeType(edge["type"]):
             case EdgeType.HAS_SECTION:
-                source = Label.DOCUMENT if edge.source in self._documents else Label.SECTION
-                return source, Label.SECTION
+                is_top = source in self._documents
+                return Label.DOCUMENT if is_top else Label.SECTION, Label.SECTION
             case EdgeType.HAS_CHUNK:
                 return Label.SECTION, Label.CHUNK
             case EdgeType.NEXT | EdgeType.HAS_CHILD:
                 return Label.CHUNK, Label.CHUNK
             case EdgeType.MENTIONS | EdgeType.ABOUT:
-                return Label.CHUNK, self._entity_label(edge.target)
+                return Label.CHUNK, self._entity_label(target)
             case EdgeType.RELATES | EdgeType.CO_OCCURS:
-                return self._entity_label(edge.source), self._entity_label(edge.target)
+                return self._entity_label(source), self._entity_label(target)
 
     def _entity_label(self, identifier: str) -> Label:
         return Label.KEYWORD if identifier in self._keywords else Label.ENTITY
 
-    def _read_nodes(self) -> Iterator[ExportedNode]:
+    def _read_nodes(self) -> Iterator[tuple[Node, ExportRow]]:
+        """Yield the nodes, with properties that are in no node of the graph."""
         documents = self._store.documents
         for ids in split_batches(self._document_ids, BATCH_SIZE):
             found = documents.documents(ids)
             for document in (found[key] for key in ids if key in found):
-                yield _export_node(document_node(document), metadata=_pack_metadata(document))
-        for document_ids in split_batches(self._document_ids, BATCH_SIZE):
-            for section in chain.from_iterable(documents.sections_of(document_ids).values()):
-                yield _export_node(section_node(section), parent=section.parent_id or "")
+                metadata = dict(document.metadata)
+                packed = json.dumps(metadata, ensure_ascii=False, sort_keys=True)
+                yield document_node(document), {"metadata": packed if metadata else ""}
+        for ids in split_batches(self._document_ids, BATCH_SIZE):
+            for section in chain.from_iterable(documents.sections_of(ids).values()):
+                yield section_node(section), {"parent": section.parent_id or ""}
         for document_id in self._document_ids:
             held = documents.chunk_ids_of([document_id]).get(document_id, [])
             for ids in split_batches(held, BATCH_SIZE):
                 chunks = documents.chunks(ids)
                 for chunk in (chunks[key] for key in ids if key in chunks):
-                    parent = chunk.parent_id or ""
-                    yield _export_node(chunk_node(chunk), parent=parent, is_parent=chunk.is_parent)
+                    more = {"parent": chunk.parent_id or "", "is_parent": chunk.is_parent}
+                    yield chunk_node(chunk), more
         groups = read_groups(self._store)
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
             entities = self._store.graph.entities([int_to_id(key) for key in keys])
             descriptions = _entity_descriptions(self._store, entities.keys())
             for key in sorted(entities):
-                yield _export_node(
-                    entity_node(entities[key]),
-                    description=descriptions.get(key, ""),
-                    same_as=groups.get(key, ""),
-                )
+                more = {"description": descriptions.get(key, ""), "same_as": groups.get(key, "")}
+                yield entity_node(entities[key]), more
 
     def _find_keywords(self) -> Iterator[str]:
         for keys in split_batches(self._entity_keys, BATCH_SIZE):
@@ -198,11 +202,6 @@ def replace_text_file(target: Path) -> Iterator[TextIO]:
             text.detach()
 
 
-def _export_node(node: Node, **more: ExportValue) -> ExportedNode:
-    values = {k: v for k, v in {**node.properties, **more}.items() if v != ""}
-    return ExportedNode(node.id, node.label, {"name": node.name, **values})
-
-
 def _entity_descriptions(store: Store, entity_ids: Collection[str]) -> dict[str, str]:
     """Return the summary of each entity, or else its distinct descriptions as lines."""
     readings = store.capabilities.readings
@@ -215,9 +214,3 @@ def _entity_descriptions(store: Store, entity_ids: Collection[str]) -> dict[str,
     }
     summaries = readings.summaries(entity_ids)
     return lines | {key: summary.text for key, summary in summaries.items()}
-
-
-def _pack_metadata(document: Document) -> str:
-    if not document.metadata:
-        return ""
-    return json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True)
