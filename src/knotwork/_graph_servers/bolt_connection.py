@@ -111,7 +111,7 @@ class BoltConnection:
             async with self._session(driver, access="READ") as session:
                 transaction = await session.begin_transaction(timeout=timeout_s)
                 try:
-                    if check is not None and dialect.explains:
+                    if check is not None:
                         for statement in statements:
                             summary, text = await _explain(transaction, statement)
                             check(dialect, summary, text)
@@ -166,7 +166,7 @@ class BoltConnection:
                         result = await session.run(dialect.index.format(label=label))
                         await result.consume()
                     except Neo4jError as error:
-                        if not any(part in str(error) for part in dialect.exists):
+                        if not dialect.exists or dialect.exists not in str(error):
                             raise
 
         self._run(work, timeout_s=WRITE_TIMEOUT_S)

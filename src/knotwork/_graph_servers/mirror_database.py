@@ -8,10 +8,10 @@ writes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Rows
+from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Check, Rows
 from knotwork._graph_servers.bolt_values import ValueConverter, element_id
 from knotwork._graph_servers.mirror_content import LABELS, EdgeKey, EdgePage, NodePage, Properties
 from knotwork._stores.export.reader import split_batches
@@ -44,13 +44,40 @@ class Stamp:
         return self == Stamp(index, generation, CURRENT, _VERSION)
 
 
-READ_STAMP = BoltStatement(
+_READ_STAMP = BoltStatement(
     f"MATCH (m:{STAMP}) RETURN m.index, m.generation, m.state, m.version", {}, row_limit=10
 )
 
+CheckMirror = Callable[[list[Stamp]], None]
+"""Takes the stamps of a mirror, and raises an error if it must not be read."""
 
-def read_stamps(rows: Rows) -> list[Stamp]:
-    """Return the stamps in the rows of `READ_STAMP`."""
+
+def read_mirror(
+    connection: BoltConnection,
+    check_mirror: CheckMirror,
+    statements: Sequence[BoltStatement],
+    *,
+    row_limit: int,
+    timeout_s: float,
+    check: Check | None = None,
+) -> list[Rows]:
+    """Read a mirror in one transaction, as `BoltConnection.read`, if ``check_mirror`` allows it.
+
+    The stamp is read before and behind the statements, because databases that show what others
+    commit meanwhile would let an update begin in between.
+    """
+    before, *found, behind = connection.read(
+        [_READ_STAMP, *statements, _READ_STAMP],
+        row_limit=row_limit,
+        timeout_s=timeout_s,
+        check=check,
+    )
+    check_mirror(_stamps(before))
+    check_mirror(_stamps(behind))
+    return found
+
+
+def _stamps(rows: Rows) -> list[Stamp]:
     return [
         Stamp(str(index), int(generation), str(state), int(version))
         for index, generation, state, version in rows.rows
@@ -67,7 +94,7 @@ class MirrorDatabase:
 
     def stamp(self) -> Stamp | None:
         """Return the stamp of the mirror. Raises GraphServerError if it is of another index."""
-        stamps = read_stamps(self._read(READ_STAMP))
+        stamps = _stamps(self._read(_READ_STAMP))
         for stamp in stamps:
             if stamp.index != self._index or len(stamps) > 1:
                 raise GraphServerError(

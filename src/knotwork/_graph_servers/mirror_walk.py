@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Rows
+from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
 from knotwork._graph_servers.bolt_values import ValueConverter, element_id
-from knotwork._graph_servers.mirror_database import READ_STAMP
+from knotwork._graph_servers.mirror_database import CheckMirror, read_mirror
 from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork.records import ENTITY_EDGES, Direction, Edge, Label, Node, Subgraph
 
@@ -17,6 +17,7 @@ _TIMEOUT_S = 30.0
 _MOST_ROWS = 1_000_000
 _LABELS = (str(Label.ENTITY), str(Label.KEYWORD))
 _TYPES = "|".join(sorted(ENTITY_EDGES))
+_PATTERNS = {"->": f"-[r:{_TYPES}]->", "<-": f"<-[r:{_TYPES}]-"}
 _ARROWS = {"out": ("->",), "in": ("<-",), "both": ("->", "<-")}
 
 
@@ -24,18 +25,14 @@ def walk_mirror(
     connection: BoltConnection,
     seeds: Sequence[str],
     *,
-    check: Callable[[Rows], None],
+    check_mirror: CheckMirror,
     direction: Direction,
     depth: int,
     fan: int,
     limit: int,
 ) -> Subgraph:
-    """Walk breadth first from entities, as `GraphStore.explore`.
-
-    ``check`` takes the stamp of the mirror in each transaction, and raises an error if it must not
-    be read.
-    """
-    walker = _Walker(connection, check, direction, fan)
+    """Walk breadth first from entities, as `GraphStore.explore`; see `read_mirror`."""
+    walker = _Walker(connection, check_mirror, direction, fan)
     known = walker.nodes(seeds)
     reached = walk_graph(
         walker.adjacent, [seed for seed in seeds if seed in known], depth=depth, limit=limit
@@ -49,12 +46,12 @@ class _Walker:
     def __init__(
         self,
         connection: BoltConnection,
-        check: Callable[[Rows], None],
+        check_mirror: CheckMirror,
         direction: Direction,
         fan: int,
     ) -> None:
         self._connection = connection
-        self._check = check
+        self._check_mirror = check_mirror
         self._arrows = _ARROWS[direction]
         self._fan = fan
 
@@ -62,7 +59,7 @@ class _Walker:
         """Return the edges to the strongest neighbours of each node."""
         statements = [
             BoltStatement(
-                f"UNWIND $ids AS id MATCH (a:{label} {{id: id}}){_pattern(arrow)}(b)"
+                f"UNWIND $ids AS id MATCH (a:{label} {{id: id}}){_PATTERNS[arrow]}(b)"
                 " RETURN a.id, b.id, type(r), r.relation, r.weight",
                 {"ids": list(keys)},
             )
@@ -129,13 +126,11 @@ class _Walker:
         ]
 
     def _read(self, statements: Sequence[BoltStatement]) -> list[list[tuple[Any, ...]]]:
-        before, *found, behind = self._connection.read(
-            [READ_STAMP, *statements, READ_STAMP], row_limit=_MOST_ROWS, timeout_s=_TIMEOUT_S
+        found = read_mirror(
+            self._connection,
+            self._check_mirror,
+            statements,
+            row_limit=_MOST_ROWS,
+            timeout_s=_TIMEOUT_S,
         )
-        self._check(before)
-        self._check(behind)
         return [rows.rows for rows in found]
-
-
-def _pattern(arrow: str) -> str:
-    return f"-[r:{_TYPES}]->" if arrow == "->" else f"<-[r:{_TYPES}]-"

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import named_settings
-from knotwork._graph_servers.served_graphs import ServedGraphs
-from knotwork._graph_servers.served_store import ServedStore
+from knotwork._graph_servers.served_graphs import ServedGraphs, ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.report import EventKind, IndexEvent, IndexReport, last_report
 from knotwork._inference.chat import ChatModel
