@@ -284,13 +284,13 @@ def _store_communities(
         else:
             index.losses["reports", "its community was not imported"] += 1
     imported = list(hierarchy.values())
+    found.counts["communities"] = len(imported)
     written = import_reports(
         store, imported, reports, found.counts, cited=found.cited, source=index.format
     )
     publish_reports(store, written)
     # `replace` clears stale marks, so "" makes the next detection start from scratch.
     store.set_meta({OPTIONS_META: options})
-    found.counts["communities"] = len(imported)
     if alone:
         mark_current(store)
     return tuple(community.id for community in imported)
