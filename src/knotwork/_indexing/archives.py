@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
@@ -56,9 +56,6 @@ _SUFFIXES = {
     ".txz": "xz",
     ".mbox": "mbox",
 }
-_COMPRESSIONS = frozenset({"gz", "bz2", "xz"})
-"""Kinds of archives that are compressed as a whole."""
-
 _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
 """What the modules raise for a file whose data is damaged."""
 
@@ -574,47 +571,17 @@ class _GuardedFile:
             raise ValueError(f"its directory has {format_size(size)}")
         return self._stream.read(_DIRECTORY_BYTES if size < 0 else size)
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Leave the file open: it belongs to the caller."""
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of the stream
+        return getattr(self._stream, name)
 
 
-class _Gzip:
-    """A decompressor of gzip with the interface of those of `bz2` and `lzma`."""
-
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(31)
-
-    @property
-    def eof(self) -> bool:
-        return self._zlib.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._zlib.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zlib.unused_data
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
-
-
-def _decompressor(kind: str) -> _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor:
-    if kind == "gz":
-        return _Gzip()
-    if kind == "bz2":
-        return bz2.BZ2Decompressor()
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+_UNPACKERS: dict[str, Callable[[], Any]] = {
+    "gz": partial(zlib.decompressobj, 31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+}
+_COMPRESSIONS = frozenset(_UNPACKERS)
+"""Kinds of archives that are compressed as a whole."""
 
 
 def unpacked(kind: str, stream: BinaryIO) -> Iterator[bytes]:
@@ -628,17 +595,18 @@ def unpacked(kind: str, stream: BinaryIO) -> Iterator[bytes]:
         return
     waiting = stream.read(_PART_BYTES)
     while waiting.strip(b"\0"):  # zeros may follow the last stream
-        decompressor = _decompressor(kind)
-        while not decompressor.eof:
-            if decompressor.needs_input and not waiting:
+        unpacker = _UNPACKERS[kind]()
+        while not unpacker.eof:
+            # `zlib` returns the input that it has not used, the others keep it.
+            if not waiting and getattr(unpacker, "needs_input", True):
                 waiting = stream.read(_PART_BYTES)
                 if not waiting:
                     raise EOFError("it is cut off")
-            part = decompressor.decompress(waiting, _PART_BYTES)
-            waiting = b""
+            part = unpacker.decompress(waiting, _PART_BYTES)
+            waiting = getattr(unpacker, "unconsumed_tail", b"")
             if part:
                 yield part
-        waiting = decompressor.unused_data or stream.read(_PART_BYTES)
+        waiting = unpacker.unused_data or stream.read(_PART_BYTES)
 
 
 class _Parts:
