@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from knotwork._stores.base import Store
+from knotwork._stores.copying import copy_store
 from knotwork._stores.postgres import PostgresStore
 from knotwork._stores.postgres.vector_index import PostgresVectors
-from knotwork._stores.transfer.copying import copy_store
 from knotwork.records import content_id
 from knotwork.testing import (
     ApproximateVectorIndexContract,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,7 +28,7 @@ from knotwork.records import Direction, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
     from knotwork._graph_servers.bolt_connection import BoltConnection
-    from knotwork._graph_servers.mirror import MirrorStep
+    from knotwork._graph_servers.mirror import Mirror
     from knotwork._graph_servers.mirror_database import Stamp
     from knotwork._graph_servers.sparql_endpoint import SparqlEndpoint
 
@@ -146,17 +146,24 @@ class ServedGraphs:
     ) -> QueryResult:
         """Run a Cypher statement on the index, its mirror or a live graph; see `CypherRunner`."""
         if graph == OWN_GRAPH and self.uses_mirror:
-            return self._run_on_mirror(
-                statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+            from knotwork._graph_servers.server_statements import run_on_server
+
+            return run_on_server(
+                self._mirror_connection(),
+                statement,
+                parameters,
+                row_limit=row_limit,
+                timeout_s=timeout_s,
+                check_mirror=self._check_mirror,
             )
         connections = self.connections() if graph != OWN_GRAPH else []
         found = next((item for item in connections if item.name == graph), None)
+        if found is not None and found.language != CYPHER:
+            raise QueryRefused(
+                f"The graph `{graph}` is asked in SPARQL, not in Cypher.",
+                fix=f"Use: knotwork graph query {graph} 'SELECT …'",
+            )
         if found is not None:
-            if found.language != CYPHER:
-                raise QueryRefused(
-                    f"The graph `{graph}` is asked in SPARQL, not in Cypher.",
-                    fix=f"Use: knotwork graph query {graph} 'SELECT …'",
-                )
             return self.query(
                 graph, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
@@ -211,7 +218,7 @@ class ServedGraphs:
         self, seeds: Sequence[str], *, direction: Direction, depth: int, fan: int, limit: int
     ) -> Subgraph:
         """Walk the mirror as `GraphStore.explore` walks the index. Raises MirrorOutdated."""
-        from knotwork._graph_servers.mirror_walk import walk_mirror
+        from knotwork._graph_servers.mirror_database import walk_mirror
 
         return walk_mirror(
             self._mirror_connection(),
@@ -223,42 +230,17 @@ class ServedGraphs:
             limit=limit,
         )
 
-    def update_mirror(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Yield each step of an update of the mirror; see `Mirror.update`."""
+    def mirror(self) -> Mirror:
+        """Return the mirror of the index. Raises ConfigError if none is set."""
         from knotwork._graph_servers.mirror import Mirror
 
-        yield from Mirror(self._store, self._mirror_connection()).update(full=full)
-
-    def verify_mirror(self) -> Iterator[MirrorStep]:
-        """Yield each step of a verification of the mirror; see `Mirror.verify`."""
-        from knotwork._graph_servers.mirror import Mirror
-
-        yield from Mirror(self._store, self._mirror_connection()).verify()
+        return Mirror(self._store, self._mirror_connection())
 
     def close(self) -> None:
         """Close all connections; a later statement opens them again."""
         with self._lock:
             for name in list(self._open):
                 self._close_one(name)
-
-    def _run_on_mirror(
-        self,
-        statement: str,
-        parameters: Mapping[str, PropertyValue] | None,
-        *,
-        row_limit: int,
-        timeout_s: float,
-    ) -> QueryResult:
-        from knotwork._graph_servers.server_statements import run_on_server
-
-        return run_on_server(
-            self._mirror_connection(),
-            statement,
-            parameters,
-            row_limit=row_limit,
-            timeout_s=timeout_s,
-            check_mirror=self._check_mirror,
-        )
 
     def _check_mirror(self, stamps: Sequence[Stamp]) -> None:
         """Raise MirrorOutdated unless the stamp is that of the index as it is now."""

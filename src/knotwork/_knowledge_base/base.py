@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.backups import BackupEvent, BackupReport
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
+    from knotwork._stores.copying import CopyEvent, CopyReport
     from knotwork._stores.fields import FieldInfo
-    from knotwork._stores.transfer.copying import CopyEvent, CopyReport
     from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
     from knotwork._synthesis.wiki import WikiReport, WikiStep

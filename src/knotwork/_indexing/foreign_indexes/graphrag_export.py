@@ -23,8 +23,7 @@ from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.foreign_indexes.imported_communities import write_reference
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
-from knotwork._stores.export.formats import require_parquet, write_parquet_table
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export import require_parquet, split_batches, write_parquet_table
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import StoreBusy

@@ -164,18 +164,9 @@ def _relations(
         units = tuple(dict.fromkeys((*_parts(row.get("source_id", "")), *whole)))
         keywords = _parts(row.get("keywords", ""))
         label = keywords[0].split(",")[0].strip(' "') if keywords else ""
-        found.append(
-            ForeignRelation(
-                place,
-                plain_name(source),
-                plain_name(target),
-                _description_text(row),
-                column_number(row, "weight", 1.0),
-                units,
-                label,
-                directed=False,
-            )
-        )
+        one, other = plain_name(source), plain_name(target)
+        text, weight = _description_text(row), column_number(row, "weight", 1.0)
+        found.append(ForeignRelation(place, one, other, text, weight, units, label, directed=False))
     return found
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, pairwise
+from typing import NamedTuple
 
 from knotwork._indexing.foreign_indexes.labels import one_line, plain_type
 from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
@@ -47,8 +48,7 @@ _LONGEST_LINE = 600
 """Most characters of a value on one line; a longer one is split into sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class NameInLine:
+class NameInLine(NamedTuple):
     """A name in a line; ``start`` is its offset in the line, ``shown`` its best spelling."""
 
     form: str
@@ -58,8 +58,7 @@ class NameInLine:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class FactLine:
+class FactLine(NamedTuple):
     """A line of text with its names, and the relation that it states, if any.
 
     A relation is (normal form of the source, name, normal form of the target).
@@ -215,7 +214,8 @@ def _part(
     start = 0
     for number, (passage, body) in enumerate(zip(passages, texts, strict=True)):
         span = Span(start, start + len(body))
-        places = _places(passage.lines, start)
+        ends = accumulate((len(line.text) + 1 for line in passage.lines), initial=start)
+        places = [Span(begin, end - 1) for begin, end in pairwise(ends)]
         chunk = Chunk(
             id=content_id("chunk", document.id, *span, body),
             document_id=document.id,
@@ -233,20 +233,11 @@ def _part(
     return Prepared(source, document, (section,), tuple(chunks), tuple(extractions), settings="")
 
 
-def _places(lines: Iterable[FactLine], start: int) -> list[Span]:
-    found = []
-    for line in lines:
-        found.append(Span(start, start + len(line.text)))
-        start += len(line.text) + 1
-    return found
-
-
 def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extraction:
-    spans: dict[str, list[Span]] = {passage.subject.form: []}
-    names: dict[str, tuple[str, str]] = {}
-    relations: dict[tuple[str, str, str], Relation] = {}
     subject = _subject(passage.subject)
-    names[subject.form] = subject.shown, subject.type
+    spans: dict[str, list[Span]] = {subject.form: []}
+    names: dict[str, tuple[str, str]] = {subject.form: (subject.shown, subject.type)}
+    relations: dict[tuple[str, str, str], Relation] = {}
     for line, place in zip(passage.lines, places, strict=True):
         for named in line.names:
             start = place.start + named.start
@@ -261,16 +252,9 @@ def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extrac
             span = known.span if known else place
             relations[key] = Relation(chunk_id, *key, weight, span)
     total = sum(map(len, spans.values())) or 1
-    mentions = tuple(
-        Mention(
-            chunk_id,
-            form,
-            *names[form],
-            tuple(sorted(set(found))),
-            1.0
-            if form == passage.subject.form
-            else round(min(MOST_ABOUT, SALIENCE_ABOUT * len(found) / total), 4),
-        )
-        for form, found in spans.items()
-    )
-    return Extraction(chunk_id, mentions, tuple(relations.values()))
+    mentions = []
+    for form, found in spans.items():
+        share = round(min(MOST_ABOUT, SALIENCE_ABOUT * len(found) / total), 4)
+        about = 1.0 if form == subject.form else share
+        mentions.append(Mention(chunk_id, form, *names[form], tuple(sorted(set(found))), about))
+    return Extraction(chunk_id, tuple(mentions), tuple(relations.values()))

@@ -19,8 +19,13 @@ from knotwork._indexing.commits import Batch, commit_documents
 from knotwork._indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
 from knotwork._indexing.graph_import.entity_names import is_iri, name_all, short_name
 from knotwork._indexing.graph_import.fact_documents import compose_parts
-from knotwork._indexing.graph_import.formats import ImportOptions, ReadBytes, ReadFault
-from knotwork._indexing.graph_import.graph_sources import GraphSource, open_source
+from knotwork._indexing.graph_import.formats import (
+    GraphSource,
+    ImportOptions,
+    ReadBytes,
+    ReadFault,
+    open_source,
+)
 from knotwork._indexing.graph_import.spool import Spool
 from knotwork._indexing.imported_documents import (
     embed_batch,
@@ -29,7 +34,7 @@ from knotwork._indexing.imported_documents import (
 )
 from knotwork._stores.base import LedgerEntry, Store, require_property_graphs
 from knotwork.errors import ConfigError, IndexingError
-from knotwork.records import GRAPH_URI, PropertyNode, PropertyValue, Relationship, content_id
+from knotwork.records import GRAPH_URI, PropertyNode, Relationship, content_id
 
 MOST_EXAMPLES = 20
 MOST_EMBEDDED_THINGS = 2_000
@@ -307,21 +312,14 @@ def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None
 
 
 def _nodes(spool: Spool) -> Iterator[PropertyNode]:
-    remaining = spool.statements()
-    number, statements = next(remaining, (-1, None))
-    for entity, key, name in spool.rows("SELECT id, key, name FROM entity ORDER BY id"):
-        labels: tuple[str, ...] = ()
-        properties: dict[str, PropertyValue] = {}
-        has_name = True
-        if statements is not None and number == entity:
-            labels, properties = tuple(statements.labels), statements.properties
-            has_name = bool(statements.names) or not properties
-            number, statements = next(remaining, (-1, None))
-        if has_name:  # a name derived from an id is not added to other properties
-            properties.setdefault("name", name)
+    rows = spool.rows("SELECT id, key, name FROM entity ORDER BY id")
+    for (entity, key, name), stated in spool.with_statements(rows):
+        properties = stated.properties if stated else {}
+        if stated is None or stated.names or not properties:
+            properties.setdefault("name", name)  # one derived from an id is not added to others
         if is_iri(key):
             properties.setdefault("iri", key)
-        yield PropertyNode(str(entity), labels, properties)
+        yield PropertyNode(str(entity), tuple(stated.labels) if stated else (), properties)
 
 
 def _relationships(spool: Spool) -> Iterator[Relationship]:
