@@ -207,16 +207,11 @@ class Contributions:
                 self._place(entity, chunk)
                 self.counts["mentions added for ends of relations"] += 1
         key = (entity_id(source.form), label, entity_id(target.form))
-        known = self._relations[chunk.id].get(key)
-        if known is not None:
-            self._relations[chunk.id][key] = replace(
-                known,
-                weight=known.weight + weight,
-                description=join_sentences((known.description, description)),
-            )
-            return
-        self._relations[chunk.id][key] = Relation(
-            chunk.id, key[0], label, key[2], weight, description=description
+        before = self._relations[chunk.id].get(key) or Relation(chunk.id, *key, weight=0)
+        self._relations[chunk.id][key] = replace(
+            before,
+            weight=before.weight + weight,
+            description=join_sentences((before.description, description)),
         )
 
     def _end(self, name: str, chunks: Sequence[Chunk]) -> _MergedRows | None:
