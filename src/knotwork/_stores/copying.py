@@ -16,7 +16,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, islice
 from operator import attrgetter
@@ -33,7 +33,7 @@ from knotwork._stores.base import (
     require_readings,
     require_resolutions,
 )
-from knotwork._stores.contents import Contents, TextItem, VectorItem
+from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.copy_marks import (
     COPY_META,
     CopyMark,
@@ -322,34 +322,22 @@ def parts_of(source: Store, without: Sequence[str] = ()) -> list[Part]:
         _records(
             "summaries",
             "readings",
-            lambda contents: contents.summaries,
             lambda store, items: require_readings(store).put_summaries(items),
             key=attrgetter("entity_id"),
         ),
         _records(
             "decisions",
             "resolutions",
-            lambda contents: (
-                lambda key, limit: contents.decisions(
-                    (key.partition(" ")[0], key.partition(" ")[2]), limit=limit
-                )
-            ),
             lambda store, items: require_resolutions(store).put(items),
             key=lambda decision: " ".join(decision.pair),
+            position=lambda key: (key.partition(" ")[0], key.partition(" ")[2]),
         ),
         _records(
             "touched",
             "resolutions",
-            lambda contents: contents.touched,
             lambda store, items: require_resolutions(store).touch(items),
         ),
-        _records(
-            "homonyms",
-            "homonyms",
-            lambda contents: contents.homonyms,
-            _write_homonyms,
-            key=attrgetter("entity_id"),
-        ),
+        _records("homonyms", "homonyms", _write_homonyms, key=attrgetter("entity_id")),
         Part(
             "graphs",
             _graph_pages,
@@ -391,19 +379,21 @@ def _pages(
 def _records(
     name: str,
     capability: str,
-    read: Callable[[Contents], Callable[..., Sequence[Any]]],
     write: Callable[[Store, Sequence[Any]], object],
     *,
     key: Callable[[Any], str] = str,
+    position: Callable[[str], object] = str,
 ) -> Part:
-    """Return a part of records that a store lists by key and keeps as they are."""
-    return Part(
-        name,
-        lambda store, after: _pages(read(require_contents(store)), after, key=key),
-        write,
-        lambda _, items: ((name, item) for item in items),
-        capability,
-    )
+    """Return a part of records that `Contents` lists under its name, and keeps as they are.
+
+    ``position`` returns what the listing takes for the key of a record.
+    """
+
+    def pages(store: Store, after: str) -> Iterator[Page]:
+        read = getattr(require_contents(store), name)
+        return _pages(lambda last, limit: read(position(last), limit=limit), after, key=key)
+
+    return Part(name, pages, write, lambda _, items: ((name, one) for one in items), capability)
 
 
 DocumentContent = Mapping[str, Sequence[Any]]
@@ -542,13 +532,8 @@ def _texts(index: str) -> Part:
     name = f"{index} texts"
 
     def pages(store: Store, after: str) -> Iterator[Page]:
-        contents = require_contents(store)
-        return _pages(
-            lambda key, limit: contents.text_items(index, key, limit=limit),
-            after,
-            key=attrgetter("id"),
-            limit=_TEXTS,
-        )
+        read = partial(require_contents(store).text_items, index)
+        return _pages(read, after, key=attrgetter("id"), limit=_TEXTS)
 
     def write(store: Store, items: Sequence[TextItem]) -> None:
         store.texts(index).add(_read_texts(store, index, [item.id for item in items]).items())
@@ -588,12 +573,8 @@ def _vectors(index: str) -> Part:
     name = f"{index} vectors"
 
     def pages(store: Store, after: str) -> Iterator[Page]:
-        contents = require_contents(store)
-        return _pages(
-            lambda key, limit: contents.vector_items(index, key, limit=limit),
-            after,
-            key=attrgetter("id"),
-        )
+        read = partial(require_contents(store).vector_items, index)
+        return _pages(read, after, key=attrgetter("id"))
 
     def facts(_: Store, items: Sequence[VectorItem]) -> Iterator[Fact]:
         stored = f"<f{stored_type(index)().itemsize}"
