@@ -57,7 +57,7 @@ def is_graphrag(folder: Path) -> bool:
     return _find(folder, "entities") is not None and _find(folder, "text_units") is not None
 
 
-def read_graphrag(folder: Path, *, name: str) -> ForeignIndex:
+def read_graphrag(folder: Path, name: str) -> ForeignIndex:
     """Read all tables of a folder.
 
     Raises IndexingError if a table is missing, cannot be read or lacks a required column,

@@ -1,6 +1,6 @@
 """Import the index of another system: detect its format, then store documents and communities.
 
-To add a system, write a reader that returns a `ForeignIndex`, and add it to `_DETECTORS`.
+To add a system, write a reader that returns a `ForeignIndex`, and add it to `_READERS`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ from knotwork.records import content_id
 
 AUTO = "auto"
 
-_DETECTORS: Mapping[str, Callable[[Path], bool]] = {
-    graphrag.FORMAT: graphrag.is_graphrag,
-    lightrag.FORMAT: lightrag.is_lightrag,
+_READERS: Mapping[str, tuple[Callable[[Path], bool], Callable[[Path, str], ForeignIndex]]] = {
+    graphrag.FORMAT: (graphrag.is_graphrag, graphrag.read_graphrag),
+    lightrag.FORMAT: (lightrag.is_lightrag, lightrag.read_lightrag),
 }
+"""How to detect and read the index of each system."""
 _FOLDERS = ("", "output", "artifacts", "output/artifacts", "rag_storage")
 _UNNAMED = frozenset({"", "output", "artifacts", "rag_storage"})
 
-IMPORT_FORMATS = (AUTO, *_DETECTORS)
+IMPORT_FORMATS = (AUTO, *_READERS)
 """The valid values of ``format``."""
 
 
@@ -72,22 +73,23 @@ def open_foreign(folder: Path, *, format: str = AUTO, name: str = "") -> Foreign
             f"`{folder}` is not a folder.", fix="Give the output folder of the other system."
         )
     place, found = _locate(folder, format)
-    name = " ".join(name.replace("/", " ").split()) or import_name(place)
-    if found == graphrag.FORMAT:
-        return graphrag.read_graphrag(place, name=name)
-    return lightrag.read_lightrag(place, name=name)
+    _, read = _READERS[found]
+    return read(place, " ".join(name.replace("/", " ").split()) or import_name(place))
 
 
 def import_name(folder: Path) -> str:
     """Return the name of an index: that of its project folder."""
-    named = (part.name for part in (folder.absolute(), *folder.absolute().parents))
-    return next((n for n in named if n not in _UNNAMED and not _is_time(n)), "index")
+    for part in (folder.absolute(), *folder.absolute().parents):
+        is_run = part.name.replace("-", "").isdigit()  # such as 20240708-123456
+        if part.name not in _UNNAMED and not is_run:
+            return part.name
+    return "index"
 
 
 def _locate(folder: Path, wanted: str) -> tuple[Path, str]:
     runs = sorted((run for run in folder.glob("output/*/artifacts")), reverse=True)
     for place in (*(folder / part for part in _FOLDERS), *runs):
-        for name, detect in _DETECTORS.items():
+        for name, (detect, _) in _READERS.items():
             if wanted in {AUTO, name} and detect(place):
                 return place, name
     if wanted != AUTO:  # the reader reports which files are missing
@@ -97,11 +99,6 @@ def _locate(folder: Path, wanted: str) -> tuple[Path, str]:
         fix="Give the folder with `entities.parquet`, or with "
         f"`{lightrag.GRAPH}`, or set the --format to see which file is missing.",
     )
-
-
-def _is_time(name: str) -> bool:
-    """Return True for the folder of a run, such as 20240708-123456."""
-    return name.replace("-", "").isdigit()
 
 
 IMPORT_BATCH_CHUNKS = 256

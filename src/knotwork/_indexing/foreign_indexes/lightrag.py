@@ -46,7 +46,7 @@ def is_lightrag(folder: Path) -> bool:
     return (folder / GRAPH).is_file() or (folder / _CHUNKS).is_file()
 
 
-def read_lightrag(folder: Path, *, name: str) -> ForeignIndex:
+def read_lightrag(folder: Path, name: str) -> ForeignIndex:
     """Read documents, chunks and graph. Raises IndexingError if a file is missing or invalid."""
     for needed in (_DOCUMENTS, _CHUNKS, GRAPH):
         if not (folder / needed).is_file():

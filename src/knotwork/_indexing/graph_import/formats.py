@@ -159,9 +159,8 @@ def choose_format(path: Path, *, format: str = "") -> str:  # noqa: A002
         if format not in FORMATS:
             raise UnknownName("graph format", format, FORMATS)
         return format
-    suffix = path.suffix.lower()
     for name, known in FORMATS.items():
-        if suffix in known.suffixes:
+        if path.suffix.lower() in known.suffixes:
             return name
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
@@ -180,11 +179,14 @@ def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, s
     Files in a folder that have an unknown suffix are skipped. Raises IndexingError for a path that
     does not exist, and if no graph file is found.
     """
+    suffixes = [ending for known in FORMATS.values() for ending in known.suffixes]
     found: dict[Path, str] = {}
     for path in paths:
         if path.is_dir():
             for file in sorted(item for item in path.rglob("*") if item.is_file()):
-                if _is_known(file):
+                is_hidden = any(part.startswith(".") for part in file.parts[-2:])
+                suffix = file.suffix.lower()
+                if suffix in suffixes and suffix != ".txt" and not is_hidden:
                     found[file] = choose_format(file, format=format)
         elif path.is_file():
             found[path] = choose_format(path, format=format)
@@ -193,18 +195,11 @@ def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, s
                 f"`{path}` does not exist.", fix="Give the path of a graph file or a folder."
             )
     if not found:
-        listed = ", ".join(ending for known in FORMATS.values() for ending in known.suffixes)
         raise IndexingError(
             f"`{paths[0]}` has no graph files." if paths else "No graph file was given.",
-            fix=f"Graph files end with {listed}.",
+            fix=f"Graph files end with {', '.join(suffixes)}.",
         )
     return list(found.items())
-
-
-def _is_known(file: Path) -> bool:
-    hidden = any(part.startswith(".") for part in file.parts[-2:])
-    suffixes = {ending for known in FORMATS.values() for ending in known.suffixes}
-    return not hidden and file.suffix.lower() in suffixes - {".txt"}
 
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
