@@ -1,4 +1,4 @@
-"""What all imports share: their documents have a root in the ledger, and replace earlier ones."""
+"""Embed the documents of an import, and replace those of an earlier import of that name."""
 
 from __future__ import annotations
 
