@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.indexing.office_files import make_docx
 
 import knotwork
-from knotwork._indexing.archives import ArchiveLimits, ForwardReader, list_archive
+from knotwork._indexing.archives import ArchiveLimits, list_archive
 from knotwork._indexing.discovery import discover
 from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork.errors import IndexingError, LoadError
@@ -322,7 +322,7 @@ def test_an_archive_without_permission_is_reported(docs, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("knotwork._indexing.discovery.archived_files", refuse)
+    monkeypatch.setattr("knotwork._indexing.discovery.list_archive", refuse)
     (source,) = discover([docs])
     assert source.uri == "docs/a.zip"
 
@@ -401,14 +401,3 @@ def test_any_bytes_are_listed_or_refused(tmp_path_factory, data):
         reasons = {member.refusal.reason for member in members if member.refusal}
     assert reasons <= {"broken", "too_large", "unsupported", "password", "not_a_file"}
     assert all(".." not in member.parts for member in members)
-
-
-def test_the_reader_of_tar_files_seeks_by_at_most_one_byte_backwards():
-    reader = ForwardReader(iter([bytes(range(60)), bytes(range(60, 200))]), lambda _: None)
-    reader.read(100)
-    reader.seek(99)
-    assert reader.read(2) == bytes([99, 100])
-    reader.seek(100)
-    assert reader.read(1) == bytes([100])
-    with pytest.raises(ValueError, match="before"):
-        reader.seek(3)

@@ -14,7 +14,7 @@ import knotwork
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX
-from knotwork._stores.transfer.digest import store_digest
+from knotwork._stores.copying import store_digest
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import StoreError, UnknownName
 

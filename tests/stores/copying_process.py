@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from knotwork._knowledge_base.copies import copy_index
-from knotwork._stores.transfer import parts
+from knotwork._stores import copying
 
 
 def main(source: str, target: str) -> None:
     for name in ("_DOCUMENTS", "_PAGE_CHUNKS", "_ITEMS", "_TEXTS", "_COMMUNITIES"):
-        setattr(parts, name, 4)
+        setattr(copying, name, 4)
     for event in copy_index(source, target):
         sys.stdout.write(f"{event.step} {event.done}\n")
         sys.stdout.flush()

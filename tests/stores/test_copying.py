@@ -12,6 +12,7 @@ import pytest
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._stores import copying
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -24,15 +25,14 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.copy_marks import require_finished
-from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.transfer import parts
-from knotwork._stores.transfer.copying import (
+from knotwork._stores.copying import (
     COPIED_CAPABILITIES,
     CopyEvent,
     CopyReport,
     copy_store,
+    store_digest,
 )
-from knotwork._stores.transfer.digest import store_digest
+from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store as open_url
 from knotwork.errors import MissingCapability, StoreError, UnknownName
 from knotwork.records import content_id, entity_id
@@ -75,7 +75,7 @@ def full_store(request: pytest.FixtureRequest, open_store: OpenStore) -> Store:
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every part of the samples have several pages."""
     for name in ("_DOCUMENTS", "_PAGE_CHUNKS", "_ITEMS", "_TEXTS", "_COMMUNITIES"):
-        monkeypatch.setattr(parts, name, 2)
+        monkeypatch.setattr(copying, name, 2)
 
 
 def copy(source: Store, target: Store, *, without: tuple[str, ...] = ()) -> CopyReport:
@@ -124,9 +124,11 @@ def everything(store: Store) -> dict[str, object]:
         ],
         "keys": [
             [(item.id, item.key, item.matrix.tolist()) for item in page]
-            for page in (contents.vector_items(name, "", limit=99) for name in parts.VECTOR_INDEXES)
+            for page in (
+                contents.vector_items(name, "", limit=99) for name in copying.VECTOR_INDEXES
+            )
         ],
-        "lengths": [contents.text_items(name, "", limit=99) for name in parts.TEXT_INDEXES],
+        "lengths": [contents.text_items(name, "", limit=99) for name in copying.TEXT_INDEXES],
     }
 
 

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._stores.base import Store
-from knotwork._stores.export import FORMATS, export_graph
-from knotwork._stores.export.formats import format_literal
+from knotwork._stores.export import FORMATS, export_graph, format_literal
 from knotwork._stores.urls import open_store
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName

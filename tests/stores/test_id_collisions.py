@@ -12,9 +12,9 @@ import pytest
 import knotwork
 from knotwork import KnowledgeBase
 from knotwork._stores.base import Store
+from knotwork._stores.copying import store_digest
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.graph_view import question_id
-from knotwork._stores.transfer.digest import store_digest
 from knotwork.errors import IdCollision
 from knotwork.records import Relation, content_id, entity_id
 from knotwork.testing._collision_contract import IdCollisionContract

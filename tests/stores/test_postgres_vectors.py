@@ -10,7 +10,7 @@ import pytest
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.postgres.vector_index import PostgresVectors
 from knotwork._stores.base import Store
-from knotwork._stores.transfer.copying import copy_store
+from knotwork._stores.copying import copy_store
 from knotwork.records import content_id
 from knotwork.testing import (
     ApproximateVectorIndexContract,

@@ -31,8 +31,8 @@ from knotwork._sqlite_file import (
 from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
+from knotwork._stores.copying import store_digest
 from knotwork._stores.links import linked_documents
-from knotwork._stores.transfer.digest import store_digest
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
 from knotwork.errors import KnotworkError, StoreNotFound

@@ -8,8 +8,9 @@ somebody else changed in the mirror is mended. Only the stamp of a finished run 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from knotwork._graph_servers.bolt_connection import BoltConnection
@@ -37,7 +38,7 @@ _PASSES = 3
 _CHECKSUM_MASK = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MirrorPart:
     """A label or type of the mirror beside that of the index.
 
@@ -47,16 +48,22 @@ class MirrorPart:
 
     kind: str
     name: str
-    index_count: int
-    mirror_count: int
-    index_checksum: str
-    mirror_checksum: str
+    index_count: int = 0
+    mirror_count: int = 0
+    index_checksum: str = ""
+    mirror_checksum: str = ""
     differences: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
         """True if both sides have the same items."""
         return (self.index_count, self.index_checksum) == (self.mirror_count, self.mirror_checksum)
+
+    def note(self, words: str, keys: Sequence[str | EdgeKey]) -> None:
+        """Keep the first differences."""
+        for key in keys[: max(SHOWN_DIFFERENCES - len(self.differences), 0)]:
+            shown = key if isinstance(key, str) else " ".join(filter(None, key))
+            self.differences += (f"{words}: {shown}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +97,6 @@ class MirrorStep:
     done: int
     total: int
     report: MirrorReport | None = None
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Counts and checksums of one label or type."""
-
-    kind: str
-    name: str
-    counts: list[int] = field(default_factory=lambda: [0, 0])
-    sums: list[int] = field(default_factory=lambda: [0, 0])
-    differences: list[str] = field(default_factory=list)
-
-    def add(self, side: int, key: object, properties: Properties) -> int:
-        """Count an item of the index (0) or the mirror (1), and return its hash."""
-        found = digest([key, properties])
-        self.counts[side] += 1
-        self.sums[side] = (self.sums[side] + found) & _CHECKSUM_MASK
-        return found
-
-    def note(self, words: str, keys: Sequence[str | EdgeKey]) -> None:
-        """Keep the first differences."""
-        for key in keys[: max(SHOWN_DIFFERENCES - len(self.differences), 0)]:
-            shown = key if isinstance(key, str) else " ".join(filter(None, key))
-            self.differences.append(f"{words}: {shown}")
-
-    def part(self) -> MirrorPart:
-        """Return what was counted."""
-        (ours, theirs), (our_sum, their_sum) = self.counts, self.sums
-        return MirrorPart(
-            self.kind,
-            self.name,
-            ours,
-            theirs,
-            f"{our_sum:016x}",
-            f"{their_sum:016x}",
-            tuple(self.differences),
-        )
 
 
 class Mirror:
@@ -184,7 +154,7 @@ class Mirror:
                 "The index changed while it was compared with its mirror.",
                 fix="Verify again when indexing has finished.",
             )
-        parts = (*comparison.parts(), *comparison.other_parts())
+        parts = (*comparison.parts, *comparison.other_parts())
         is_stamped = stamp is not None and stamp.is_current(self._index, generation)
         is_current = is_stamped and all(part.is_equal for part in parts)
         report = MirrorReport(self._connection.url, generation, is_current, parts)
@@ -209,70 +179,83 @@ class _Comparison:
         self._content = content
         self._database = database
         self._writes = writes
-        self._tallies: list[_Tally] = []
+        self.parts: list[MirrorPart] = []
         self.written = 0
         self.removed = 0
 
     def steps(self) -> Iterator[MirrorStep]:
         """Compare nodes, then edges, and yield the progress."""
+        database = self._database
         for label in LABELS:
-            yield from self._compare_nodes(label)
+            part, total = self._begin("nodes", label), self._content.node_count(label)
+            for page in self._content.node_pages(label):
+                put, removed = self._differences(part, page.nodes, database.nodes(page))
+                if self._writes:
+                    database.remove_nodes(label, removed)
+                    database.put_nodes(label, put)
+                yield MirrorStep(label, part.index_count, total)
         counts = self._content.edge_counts()
         for type_ in SOURCES:
-            yield from self._compare_edges(type_, counts[type_])
+            part, total = self._begin("edges", type_), counts[type_]
+            for edges in self._content.edge_pages(type_):
+                put_edges, gone = self._differences(part, edges.edges, database.edges(edges))
+                if self._writes:
+                    database.remove_edges(edges, gone)
+                    database.put_edges(edges, put_edges)
+                yield MirrorStep(type_, part.index_count, max(total, part.index_count))
 
-    def _compare_nodes(self, label: str) -> Iterator[MirrorStep]:
-        tally = _Tally("nodes", str(label))
-        self._tallies.append(tally)
-        total = self._content.node_count(label)
-        for page in self._content.node_pages(label):
-            put, removed = _differences(tally, page.nodes, self._database.nodes(page))
-            if self._writes:
-                self._database.remove_nodes(label, removed)
-                self._database.put_nodes(label, put)
-            self._count(put, removed)
-            yield MirrorStep(label, tally.counts[0], total)
+    def _begin(self, kind: str, name: str) -> MirrorPart:
+        no_items = _add_checksums("", [])
+        part = MirrorPart(kind, str(name), index_checksum=no_items, mirror_checksum=no_items)
+        self.parts.append(part)
+        return part
 
-    def _compare_edges(self, type_: str, total: int) -> Iterator[MirrorStep]:
-        tally = _Tally("edges", str(type_))
-        self._tallies.append(tally)
-        for page in self._content.edge_pages(type_):
-            put, removed = _differences(tally, page.edges, self._database.edges(page))
-            if self._writes:
-                self._database.remove_edges(page, removed)
-                self._database.put_edges(page, put)
-            self._count(put, removed)
-            yield MirrorStep(type_, tally.counts[0], max(total, tally.counts[0]))
-
-    def _count(self, put: Mapping[Key, Properties], removed: set[Key]) -> None:
+    def _differences(
+        self,
+        part: MirrorPart,
+        ours: Mapping[Key, Properties],
+        theirs: Sequence[tuple[Key, Properties]],
+    ) -> tuple[dict[Key, Properties], set[Key]]:
+        """Count both sides; return what must be put into the mirror, and what removed before."""
+        expected = {key: digest([key, properties]) for key, properties in ours.items()}
+        hashes = [digest([key, properties]) for key, properties in theirs]
+        part.index_count += len(ours)
+        part.mirror_count += len(theirs)
+        part.index_checksum = _add_checksums(part.index_checksum, expected.values())
+        part.mirror_checksum = _add_checksums(part.mirror_checksum, hashes)
+        counts = Counter(key for key, _ in theirs)
+        found = {key: one for (key, _), one in zip(theirs, hashes, strict=True)}
+        repeated = {key for key, count in counts.items() if count > 1}
+        surplus = found.keys() - expected.keys()
+        put = {
+            key: properties
+            for key, properties in ours.items()
+            if found.get(key) != expected[key] or key in repeated
+        }
+        part.note("missing", [key for key in put if key not in found])
+        part.note("different", [key for key in put if key in found and key not in repeated])
+        part.note("repeated", sorted(repeated - surplus))
+        part.note("surplus", sorted(surplus))
+        removed = surplus | repeated
         self.written += len(put)
         self.removed += len(removed - put.keys())
+        return put, removed
 
-    def parts(self) -> tuple[MirrorPart, ...]:
-        """Return what was counted of each label and type."""
-        return tuple(tally.part() for tally in self._tallies)
-
-    def other_parts(self) -> tuple[MirrorPart, ...]:
+    def other_parts(self) -> list[MirrorPart]:
         """Return the labels and types whose totals in the database are not those compared.
 
         So are nodes with further labels, and edges that no node of the index has.
         """
-        found: list[MirrorPart] = []
-        totals = {
-            "nodes": self._database.label_counts(),
-            "edges": self._database.type_counts(),
-        }
-        side = 0 if self._writes else 1
-        for tally in self._tallies:
-            count = totals[tally.kind].pop(tally.name, 0) - tally.counts[side]
-            if count:
-                totals[tally.kind][f"other {tally.name}"] = count
-        for kind, counts in totals.items():
-            found += [
-                MirrorPart(kind, name or "without a label", 0, count, "", "")
-                for name, count in counts.items()
-            ]
-        return tuple(found)
+        totals = {"nodes": self._database.label_counts(), "edges": self._database.type_counts()}
+        for part in self.parts:
+            compared = part.index_count if self._writes else part.mirror_count
+            if count := totals[part.kind].pop(part.name, 0) - compared:
+                totals[part.kind][f"other {part.name}"] = count
+        return [
+            MirrorPart(kind, name or "without a label", 0, count)
+            for kind, counts in totals.items()
+            for name, count in counts.items()
+        ]
 
     def check_totals(self) -> None:
         """Raise GraphServerError if the database holds more than was written."""
@@ -285,25 +268,6 @@ class _Comparison:
             )
 
 
-def _differences(
-    tally: _Tally, ours: Mapping[Key, Properties], theirs: Sequence[tuple[Key, Properties]]
-) -> tuple[dict[Key, Properties], set[Key]]:
-    """Count both sides; return what must be put into the mirror, and what removed before."""
-    expected = {key: tally.add(0, key, properties) for key, properties in ours.items()}
-    found: dict[Key, int] = {}
-    repeated: set[Key] = set()
-    for key, properties in theirs:
-        if key in found:
-            repeated.add(key)
-        found[key] = tally.add(1, key, properties)
-    surplus = {key for key in found if key not in expected}
-    put = {
-        key: properties
-        for key, properties in ours.items()
-        if found.get(key) != expected[key] or key in repeated
-    }
-    tally.note("missing", [key for key in put if key not in found])
-    tally.note("different", [key for key in put if key in found and key not in repeated])
-    tally.note("repeated", sorted(repeated - surplus))
-    tally.note("surplus", sorted(surplus))
-    return put, surplus | repeated
+def _add_checksums(before: str, hashes: Iterable[int]) -> str:
+    """Return a checksum with the hashes of further items."""
+    return f"{(int(before or '0', 16) + sum(hashes)) & _CHECKSUM_MASK:016x}"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from knotwork._extensions.cypher.store_graphs import edge_properties, node_properties, read_records
 from knotwork._stores.base import Store
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export import split_batches
 from knotwork._stores.graph_view import edge_order
 from knotwork.records import (
     Edge,

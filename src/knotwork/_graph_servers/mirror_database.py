@@ -1,4 +1,4 @@
-"""The mirror in a graph database: its stamp, reading what is there in ranges of ids, writing.
+"""The mirror in a graph database: its stamp, reading ranges of ids, writing, and walks in it.
 
 The stamp is a node that says which index and state the mirror holds, and whether it is finished.
 Each transaction that writes first finds its run in the stamp, so that only the latest run
@@ -8,14 +8,18 @@ writes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Rows
+from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
+from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement, Check, Rows
 from knotwork._graph_servers.bolt_values import ValueConverter, element_id
 from knotwork._graph_servers.mirror_content import LABELS, EdgeKey, EdgePage, NodePage, Properties
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export import split_batches
+from knotwork._stores.graph_view import EDGE_CHUNKS
 from knotwork.errors import GraphServerError
+from knotwork.records import ENTITY_EDGES, Direction, Edge, Label, Node, Subgraph
 
 STAMP = "KnotworkMirror"
 """The label of the stamp."""
@@ -44,13 +48,40 @@ class Stamp:
         return self == Stamp(index, generation, CURRENT, _VERSION)
 
 
-READ_STAMP = BoltStatement(
+_READ_STAMP = BoltStatement(
     f"MATCH (m:{STAMP}) RETURN m.index, m.generation, m.state, m.version", {}, row_limit=10
 )
 
+CheckMirror = Callable[[list[Stamp]], None]
+"""Takes the stamps of a mirror, and raises an error if it must not be read."""
 
-def read_stamps(rows: Rows) -> list[Stamp]:
-    """Return the stamps in the rows of `READ_STAMP`."""
+
+def read_mirror(
+    connection: BoltConnection,
+    check_mirror: CheckMirror,
+    statements: Sequence[BoltStatement],
+    *,
+    row_limit: int,
+    timeout_s: float,
+    check: Check | None = None,
+) -> list[Rows]:
+    """Read a mirror in one transaction, as `BoltConnection.read`, if ``check_mirror`` allows it.
+
+    The stamp is read before and behind the statements, because databases that show what others
+    commit meanwhile would let an update begin in between.
+    """
+    before, *found, behind = connection.read(
+        [_READ_STAMP, *statements, _READ_STAMP],
+        row_limit=row_limit,
+        timeout_s=timeout_s,
+        check=check,
+    )
+    check_mirror(_stamps(before))
+    check_mirror(_stamps(behind))
+    return found
+
+
+def _stamps(rows: Rows) -> list[Stamp]:
     return [
         Stamp(str(index), int(generation), str(state), int(version))
         for index, generation, state, version in rows.rows
@@ -67,7 +98,7 @@ class MirrorDatabase:
 
     def stamp(self) -> Stamp | None:
         """Return the stamp of the mirror. Raises GraphServerError if it is of another index."""
-        stamps = read_stamps(self._read(READ_STAMP))
+        stamps = _stamps(self._read(_READ_STAMP))
         for stamp in stamps:
             if stamp.index != self._index or len(stamps) > 1:
                 raise GraphServerError(
@@ -207,16 +238,126 @@ class MirrorDatabase:
             f"MATCH (m:{STAMP} {{run: $run}}) SET m.batches = m.batches + 1 RETURN m.batches",
             {"run": self._run},
         )
-        self.connection.write([claim, *statements], on_first=self._check_claim)
 
-    def _check_claim(self, rows: Rows) -> None:
-        if not rows.rows:
-            raise GraphServerError(
-                f"Another run has begun to write the mirror at {self.connection.url}.",
-                fix="Let it finish; it continues where this one ended.",
-            )
+        def check_claim(rows: Rows) -> None:
+            if not rows.rows:
+                raise GraphServerError(
+                    f"Another run has begun to write the mirror at {self.connection.url}.",
+                    fix="Let it finish; it continues where this one ended.",
+                )
+
+        self.connection.write([claim, *statements], on_first=check_claim)
 
 
 def _range(name: str, high: str | None) -> str:
     upper = "" if high is None else f" AND {name}.id <= $high"
     return f"{name}.id > $low{upper}"
+
+
+_WALK_TIMEOUT_S = 30.0
+_WALK_ROWS = 1_000_000
+_LABELS = (str(Label.ENTITY), str(Label.KEYWORD))
+_TYPES = "|".join(sorted(ENTITY_EDGES))
+_PATTERNS = {"->": f"-[r:{_TYPES}]->", "<-": f"<-[r:{_TYPES}]-"}
+_ARROWS = {"out": ("->",), "in": ("<-",), "both": ("->", "<-")}
+
+_Read = Callable[[Sequence[BoltStatement]], list[list[tuple[Any, ...]]]]
+
+
+def walk_mirror(
+    connection: BoltConnection,
+    seeds: Sequence[str],
+    *,
+    check_mirror: CheckMirror,
+    direction: Direction,
+    depth: int,
+    fan: int,
+    limit: int,
+) -> Subgraph:
+    """Walk breadth first from entities, as `GraphStore.explore`; see `read_mirror`."""
+
+    def read(statements: Sequence[BoltStatement]) -> list[list[tuple[Any, ...]]]:
+        found = read_mirror(
+            connection, check_mirror, statements, row_limit=_WALK_ROWS, timeout_s=_WALK_TIMEOUT_S
+        )
+        return [rows.rows for rows in found]
+
+    known = _entity_nodes(read, seeds)
+    reached = walk_graph(
+        lambda keys: _adjacent(read, keys, _ARROWS[direction], fan),
+        [seed for seed in seeds if seed in known],
+        depth=depth,
+        limit=limit,
+    )
+    nodes = _entity_nodes(read, reached.nodes)
+    edges = _with_chunks(read, reached.edges)
+    return Subgraph(tuple(nodes[key] for key in reached.nodes), tuple(edges))
+
+
+def _adjacent(
+    read: _Read, keys: Sequence[str], arrows: Sequence[str], fan: int
+) -> list[list[AdjacentEdge[str]]]:
+    """Return the edges to the strongest neighbours of each node."""
+    ways = [(label, arrow) for label in _LABELS for arrow in arrows]
+    statements = [
+        BoltStatement(
+            f"UNWIND $ids AS id MATCH (a:{label} {{id: id}}){_PATTERNS[arrow]}(b)"
+            " RETURN a.id, b.id, type(r), r.relation, r.weight",
+            {"ids": list(keys)},
+        )
+        for label, arrow in ways
+    ]
+    found: defaultdict[str, list[AdjacentEdge[str]]] = defaultdict(list)
+    for (_, arrow), rows in zip(ways, read(statements), strict=True):
+        for near, far, kind, relation, weight in rows:
+            source, target = (near, far) if arrow == "->" else (far, near)
+            edge = AdjacentEdge(-float(weight), far, kind, relation, source, target)
+            found[near].append(edge)
+    return [strongest_edges(found.get(key, ()), fan) for key in keys]
+
+
+def _entity_nodes(read: _Read, keys: Iterable[str]) -> dict[str, Node]:
+    """Return those entities that exist, by id."""
+    statements = [
+        BoltStatement(
+            f"UNWIND $ids AS id MATCH (a:{label} {{id: id}}) RETURN properties(a)",
+            {"ids": list(keys)},
+        )
+        for label in _LABELS
+    ]
+    converter = ValueConverter(element_id, unlimited=True)
+    found: dict[str, Node] = {}
+    for label, rows in zip(_LABELS, read(statements), strict=True):
+        for (own,) in rows:
+            properties = dict(converter.plain(own))
+            key, name = str(properties.pop("id")), str(properties.pop("name"))
+            found[key] = Node(key, Label(label), name, properties)
+    return found
+
+
+def _with_chunks(read: _Read, adjacent: Sequence[AdjacentEdge[str]]) -> list[Edge]:
+    """Return edges with their first supporting chunks."""
+    rows = [
+        {"source": edge.source, "target": edge.target, "relation": edge.relation}
+        for edge in adjacent
+    ]
+    statements = [
+        BoltStatement(
+            f"UNWIND $rows AS row MATCH (a:{label} {{id: row.source}})-[r:{_TYPES}]->(b)"
+            " WHERE b.id = row.target AND r.relation = row.relation"
+            " RETURN a.id, b.id, r.relation, r.chunks",
+            {"rows": rows},
+        )
+        for label in _LABELS
+    ]
+    chunks = {
+        (source, target, relation): tuple(supporting[:EDGE_CHUNKS])
+        for found in read(statements)
+        for source, target, relation, supporting in found
+    }
+    return [
+        Edge(
+            e.source, e.type, e.target, e.weight, e.relation, chunks[e.source, e.target, e.relation]
+        )
+        for e in adjacent
+    ]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from knotwork._config import GraphSettings, SecretRef
 from knotwork._graph_servers.server_address import (
@@ -27,12 +27,15 @@ from knotwork.errors import ConfigError, MirrorOutdated, QueryRefused, UnknownNa
 from knotwork.records import Direction, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
-    from knotwork._graph_servers.bolt_connection import BoltConnection, Rows
-    from knotwork._graph_servers.mirror import MirrorStep
+    from knotwork._graph_servers.bolt_connection import BoltConnection
+    from knotwork._graph_servers.mirror import Mirror
+    from knotwork._graph_servers.mirror_database import Stamp
     from knotwork._graph_servers.sparql_endpoint import SparqlEndpoint
 
 CONNECTIONS_META = "graph.connections"
 """The name of the setting of an index that has its connections, as JSON."""
+
+Server = TypeVar("Server", "BoltConnection", "SparqlEndpoint")
 
 CYPHER, SPARQL = "cypher", "sparql"
 ON_INDEX, ON_MIRROR = "index", "mirror"
@@ -143,17 +146,24 @@ class ServedGraphs:
     ) -> QueryResult:
         """Run a Cypher statement on the index, its mirror or a live graph; see `CypherRunner`."""
         if graph == OWN_GRAPH and self.uses_mirror:
-            return self._run_on_mirror(
-                statement, parameters, row_limit=row_limit, timeout_s=timeout_s
+            from knotwork._graph_servers.server_statements import run_on_server
+
+            return run_on_server(
+                self._mirror_connection(),
+                statement,
+                parameters,
+                row_limit=row_limit,
+                timeout_s=timeout_s,
+                check_mirror=self._check_mirror,
             )
         connections = self.connections() if graph != OWN_GRAPH else []
         found = next((item for item in connections if item.name == graph), None)
+        if found is not None and found.language != CYPHER:
+            raise QueryRefused(
+                f"The graph `{graph}` is asked in SPARQL, not in Cypher.",
+                fix=f"Use: knotwork graph query {graph} 'SELECT …'",
+            )
         if found is not None:
-            if found.language != CYPHER:
-                raise QueryRefused(
-                    f"The graph `{graph}` is asked in SPARQL, not in Cypher.",
-                    fix=f"Use: knotwork graph query {graph} 'SELECT …'",
-                )
             return self.query(
                 graph, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
@@ -180,7 +190,7 @@ class ServedGraphs:
                 raise QueryRefused(
                     "A SPARQL query takes no parameters.", fix="Write the values into the query."
                 )
-            endpoint = self._endpoint(found)
+            endpoint = self._sparql(found.name, self._address(found))
             result = endpoint.query(statement, row_limit=row_limit, timeout_s=timeout_s)
         else:
             from knotwork._graph_servers.server_statements import run_on_server
@@ -208,29 +218,23 @@ class ServedGraphs:
         self, seeds: Sequence[str], *, direction: Direction, depth: int, fan: int, limit: int
     ) -> Subgraph:
         """Walk the mirror as `GraphStore.explore` walks the index. Raises MirrorOutdated."""
-        from knotwork._graph_servers.mirror_walk import walk_mirror
+        from knotwork._graph_servers.mirror_database import walk_mirror
 
         return walk_mirror(
             self._mirror_connection(),
             seeds,
-            check=self._check_stamp,
+            check_mirror=self._check_mirror,
             direction=direction,
             depth=depth,
             fan=fan,
             limit=limit,
         )
 
-    def update_mirror(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Yield each step of an update of the mirror; see `Mirror.update`."""
+    def mirror(self) -> Mirror:
+        """Return the mirror of the index. Raises ConfigError if none is set."""
         from knotwork._graph_servers.mirror import Mirror
 
-        yield from Mirror(self._store, self._mirror_connection()).update(full=full)
-
-    def verify_mirror(self) -> Iterator[MirrorStep]:
-        """Yield each step of a verification of the mirror; see `Mirror.verify`."""
-        from knotwork._graph_servers.mirror import Mirror
-
-        yield from Mirror(self._store, self._mirror_connection()).verify()
+        return Mirror(self._store, self._mirror_connection())
 
     def close(self) -> None:
         """Close all connections; a later statement opens them again."""
@@ -238,42 +242,17 @@ class ServedGraphs:
             for name in list(self._open):
                 self._close_one(name)
 
-    def _run_on_mirror(
-        self,
-        statement: str,
-        parameters: Mapping[str, PropertyValue] | None,
-        *,
-        row_limit: int,
-        timeout_s: float,
-    ) -> QueryResult:
-        from knotwork._extensions.cypher.language.statement_writer import WritingRules
-        from knotwork._graph_servers.mirror_database import READ_STAMP, STAMP
-        from knotwork._graph_servers.server_statements import MirrorRules, run_on_server
-
-        rules = WritingRules(hidden_label=STAMP, ids_are_properties=True)
-        return run_on_server(
-            self._mirror_connection(),
-            statement,
-            parameters,
-            row_limit=row_limit,
-            timeout_s=timeout_s,
-            mirror=MirrorRules(rules, READ_STAMP, self._check_stamp),
-        )
-
-    def _check_stamp(self, rows: Rows) -> None:
+    def _check_mirror(self, stamps: Sequence[Stamp]) -> None:
         """Raise MirrorOutdated unless the stamp is that of the index as it is now."""
         from knotwork._graph_servers.mirror import INDEX_META
-        from knotwork._graph_servers.mirror_database import BUILDING, read_stamps
+        from knotwork._graph_servers.mirror_database import BUILDING
 
-        generation = self._store.generation()
         index = self._store.meta().get(INDEX_META, "")
-        stamps = read_stamps(rows)
-        if len(stamps) == 1 and stamps[0].is_current(index, generation):
+        if len(stamps) == 1 and stamps[0].is_current(index, self._store.generation()):
             return
-        is_building = any(stamp.state == BUILDING for stamp in stamps)
         if not stamps:
             problem = f"The database {self._settings.mirror} has no mirror of this index."
-        elif is_building:
+        elif any(stamp.state == BUILDING for stamp in stamps):
             problem = f"The mirror at {self._settings.mirror} is not finished."
         else:
             problem = f"The mirror at {self._settings.mirror} is not of the index as it is now."
@@ -322,34 +301,51 @@ class ServedGraphs:
         secret = SecretRef(connection.password_env) if connection.password_env else None
         return read_address(connection.url).with_secret(secret)
 
-    def _endpoint(self, connection: GraphConnection) -> SparqlEndpoint:
-        return self._sparql(connection.name, self._address(connection))
-
     def _bolt(self, name: str, address: ServerAddress) -> BoltConnection:
         from knotwork._graph_servers.bolt_connection import BoltConnection
 
-        found = self._kept(name, address, lambda: BoltConnection(address))
-        assert isinstance(found, BoltConnection)
-        return found
+        return self._kept(name, address, BoltConnection)
 
     def _sparql(self, name: str, address: ServerAddress) -> SparqlEndpoint:
         from knotwork._graph_servers.sparql_endpoint import SparqlEndpoint
 
-        found = self._kept(name, address, lambda: SparqlEndpoint(address))
-        assert isinstance(found, SparqlEndpoint)
-        return found
+        return self._kept(name, address, SparqlEndpoint)
 
-    def _kept(
-        self, name: str, address: ServerAddress, make: Callable[[], BoltConnection | SparqlEndpoint]
-    ) -> BoltConnection | SparqlEndpoint:
+    def _kept(self, name: str, address: ServerAddress, kind: type[Server]) -> Server:
+        """Return the open connection of a name, or open it."""
         with self._lock:
             kept = self._open.get(name)
-            if kept is None or kept[0] != address:
+            if kept is None or kept[0] != address or not isinstance(kept[1], kind):
                 self._close_one(name)
-                kept = self._open[name] = address, make()
+                opened = kind(address)
+                self._open[name] = address, opened
+                return opened
             return kept[1]
 
     def _close_one(self, name: str) -> None:
         kept = self._open.pop(name, None)
         if kept is not None:
             kept[1].close()
+
+
+class ServedStore:
+    """A store as it is, except that `Capabilities.cypher` finds connected graphs and the mirror."""
+
+    def __init__(self, store: Store, graphs: ServedGraphs) -> None:
+        whole = store.capabilities
+        self.capabilities = (
+            whole if whole.cypher is None else replace(whole, cypher=graphs.run, live_graphs=graphs)
+        )
+        self._store = store
+        self.url = store.url
+        self.documents, self.graph, self.ledger = store.documents, store.graph, store.ledger
+        self.texts, self.vectors = store.texts, store.vectors
+        self.meta, self.set_meta = store.meta, store.set_meta
+        self.transaction, self.reading = store.transaction, store.reading
+        self.remove_documents = store.remove_documents
+        self.generation, self.close = store.generation, store.close
+
+    @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction of the store."""
+        return self._store.writing

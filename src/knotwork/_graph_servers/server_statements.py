@@ -9,8 +9,8 @@ which is rolled back whatever happened in it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, check_statement
@@ -25,6 +25,7 @@ from knotwork._graph_servers.bolt_values import (
     unknown_ends,
 )
 from knotwork._graph_servers.dialects import Dialect
+from knotwork._graph_servers.mirror_database import STAMP, CheckMirror, read_mirror
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueryResult
 
@@ -43,24 +44,17 @@ _EMPTY = PropertyGraph(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorRules:
-    """How statements are written for a mirror, and what is read with each one of them.
-
-    ``check`` takes the rows of ``guard``, and raises an error if the mirror must not be read. It is
-    read before and behind the statement, in one transaction, because databases that show what
-    others commit meanwhile would let an update begin in between.
-    """
-
-    rules: WritingRules
-    guard: BoltStatement
-    check: Callable[[Rows], None]
+_MIRROR_RULES = WritingRules(hidden_label=STAMP, ids_are_properties=True)
+"""How statements are written for the mirror of an index."""
 
 
 def refuse_writing_plan(dialect: Dialect, summary: ResultSummary, text: str) -> None:
     """Raise QueryRefused if the plan of a statement writes."""
-    writes = dialect.plans_have_type and summary.query_type not in (_READS, None)
-    if writes or dialect.writing_steps.search(text):
+    if dialect.writing_steps is not None:
+        writes = dialect.writing_steps.search(text) is not None
+    else:
+        writes = summary.query_type not in (_READS, None)
+    if writes:
         raise QueryRefused(
             f"{dialect.name} says that the statement would change the graph; it was not run."
         )
@@ -73,33 +67,26 @@ def run_on_server(
     *,
     row_limit: int,
     timeout_s: float,
-    mirror: MirrorRules | None = None,
+    check_mirror: CheckMirror | None = None,
 ) -> QueryResult:
     """Run a statement and return its rows, at most ``row_limit``.
 
-    ``mirror`` is for the mirror of an index. Raises QueryRefused, QuerySyntaxError, QueryTimeout
-    and GraphServerError.
+    ``check_mirror`` is for the mirror of an index; see `read_mirror`. Raises QueryRefused,
+    QuerySyntaxError, QueryTimeout and GraphServerError.
     """
     started_s = time.monotonic()
     given = dict(parameters or {})
     columns = check_statement(_EMPTY, statement, given)
-    written = write_statement(
-        parse_statement(statement, Limits()), given, mirror.rules if mirror else None
+    rules = None if check_mirror is None else _MIRROR_RULES
+    written = write_statement(parse_statement(statement, Limits()), given, rules)
+    sent = [BoltStatement(written.text, written.parameters)]
+    read = (
+        connection.read if check_mirror is None else partial(read_mirror, connection, check_mirror)
     )
-    sent = BoltStatement(written.text, written.parameters)
-    found = connection.read(
-        [mirror.guard, sent, mirror.guard] if mirror else [sent],
-        row_limit=max(row_limit, 0),
-        timeout_s=timeout_s,
-        check=refuse_writing_plan,
+    (rows,) = read(
+        sent, row_limit=max(row_limit, 0), timeout_s=timeout_s, check=refuse_writing_plan
     )
-    if mirror is None:
-        (rows,) = found
-    else:
-        before, rows, behind = found
-        mirror.check(before)
-        mirror.check(behind)
-    node_id: NodeIds = element_id if mirror is None else own_id
+    node_id: NodeIds = element_id if check_mirror is None else own_id
     rows = _arrange(rows, columns)
     ends = _find_ends(connection, rows, node_id, timeout_s=timeout_s)
     converter = ValueConverter(node_id, ends)

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from knotwork._cancellation import check_cancelled, run_apart
 from knotwork._graph_servers.server_address import ServerAddress
-from knotwork._graph_servers.sparql_query import ASK, SELECT, check_sparql
 from knotwork._query_memory import POOL, result_too_large
 from knotwork.errors import (
     GraphServerError,
     GraphServerUnavailable,
+    QueryRefused,
     QuerySyntaxError,
     QueryTimeout,
+    required,
 )
 from knotwork.records import PropertyValue, QueryResult
 
@@ -222,3 +224,83 @@ def _plain_term(term: Any) -> PropertyValue:  # noqa: ANN401 - of the parser
     if isinstance(term, BlankNode):
         return f"_:{term.value}"
     return term.value if isinstance(term, NamedNode) else str(term)
+
+
+MOST_CHARACTERS = 50_000
+SELECT, ASK, CONSTRUCT, DESCRIBE = FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+
+_END = "\x00"
+_PLACE = re.compile(r"error at (\d+):(\d+)")
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n\r]*)
+  | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
+  | (?P<string>\"\"\"(?:(?:\"|\"\")?(?:[^"\\]|\\.))*\"\"\" | '''(?:(?:'|'')?(?:[^'\\]|\\.))*'''
+      | "(?:[^"\\\n\r]|\\.)*" | '(?:[^'\\\n\r]|\\.)*')
+  | (?P<variable>[?$]\w+)
+  | (?P<language>@[a-zA-Z]+(?:-[a-zA-Z0-9]+)*)
+  | (?P<name>(?:\w(?:[\w.-]*[\w-])?)?:(?:(?:[\w:.-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*
+      (?:[\w:-]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]))?)
+  | (?P<word>[^\W\d_]\w*)
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPED_CODE = re.compile(r"\\[uU][0-9a-fA-F]")
+_BEFORE_FORM = frozenset({"BASE", "PREFIX", "VERSION"})
+
+
+class CheckedSparql(NamedTuple):
+    """A query that was checked, and its form: one of `FORMS`."""
+
+    text: str
+    form: str
+
+
+def check_sparql(text: str) -> CheckedSparql:
+    """Return a query that reads one server and nothing else.
+
+    The grammar of pyoxigraph (extra `rdf`) decides: an update never begins as a query does. It
+    parses without running anything, as what is parsed ends in a character that no query has: the
+    error must be there and not before. What the grammar allows beyond one server, SERVICE, is found
+    among the tokens.
+
+    Raises QueryRefused for updates, SERVICE and escaped characters, QuerySyntaxError for what is
+    not SPARQL, MissingExtra without the parser.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise QueryRefused(
+            f"The query has {len(text):,} characters; the limit is {MOST_CHARACTERS:,}."
+        )
+    if _END in text or (not text.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in text)):
+        raise QuerySyntaxError("The query has a null character or half a character.")
+    if _ESCAPED_CODE.search(text):
+        raise QueryRefused(
+            "Characters written as \\u and \\U are refused, as they hide what is asked.",
+            fix="Write the characters themselves.",
+        )
+    words = [found.group().upper() for found in _TOKEN.finditer(text) if found.lastgroup == "word"]
+    form = next((word for word in words if word not in _BEFORE_FORM), "")
+    if any("SERVICE" in word for word in words):  # a parser may read `trueSERVICE` as two words
+        raise QueryRefused("`SERVICE` would let the server ask other servers.")
+    if form not in FORMS:
+        raise QueryRefused(
+            f"`{form or text.strip()[:20]}` does not begin a query.",
+            fix=f"Only queries that read are sent: {', '.join(FORMS)}.",
+        )
+    _parse(text)
+    return CheckedSparql(text, form)
+
+
+def _parse(text: str) -> None:
+    with required("A SPARQL source", "rdf"):
+        from pyoxigraph import Store
+    whole = f"{text}\n{_END}"
+    try:
+        Store().query(whole)
+    except SyntaxError as error:
+        place = _PLACE.search(str(error))
+        if place is not None and int(place[1]) == whole.count("\n") + 1:
+            return
+        raise QuerySyntaxError(f"The SPARQL query cannot be parsed: {error}.") from None
+    raise QueryRefused("The end of the SPARQL query cannot be found.")

@@ -1,9 +1,11 @@
-"""List the files in ZIP and TAR archives, which are indexed as folders, within limits.
+"""List and read the files in ZIP and TAR archives, which are indexed as folders, within limits.
 
-A mailbox (.mbox) is an archive of its messages.
+A mailbox (.mbox) is an archive of its messages. A file in an archive is the source of a document
+named ARCHIVE/NAME. A compressed TAR file, and an archive in an archive, is unpacked once for each
+run into the folder of what the run keeps, so that its files are read by their positions.
 
-An archive is never unpacked into files with names of its own, so that no name in it leads anywhere.
-What it declares is checked against what it contains: `zipfile` never reads past declared sizes, and
+No file gets a name that an archive gives it, so that no name in it leads anywhere. What an
+archive declares is checked against what it contains: `zipfile` never reads past declared sizes, and
 a compressed TAR file is counted while it is decompressed.
 """
 
@@ -13,22 +15,28 @@ import bz2
 import io
 import lzma
 import re
+import secrets
 import stat
 import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
 from knotwork._indexing.loaders.loader import FREE_BYTES, MAX_RATIO, MEGABYTE, format_size
-from knotwork._indexing.loaders.loader_registry import find_plugin_loader, is_document_archive
+from knotwork._indexing.loaders.loader_registry import (
+    find_plugin_loader,
+    is_document_archive,
+    too_large_error,
+)
 from knotwork._indexing.mailboxes import mailbox_messages
 from knotwork.errors import LoadError
 from knotwork.records import content_id
@@ -48,10 +56,7 @@ _SUFFIXES = {
     ".txz": "xz",
     ".mbox": "mbox",
 }
-COMPRESSIONS = frozenset({"gz", "bz2", "xz"})
-"""Kinds of archives that are compressed as a whole."""
-
-BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
 """What the modules raise for a file whose data is damaged."""
 
 _LONGEST_NAME = 2_000
@@ -111,32 +116,143 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveMember:
-    """A file in an archive, by the parts of its name.
+class ArchivedFile:
+    """A file in the archive at ``archive``, by the ``parts`` of its name.
 
-    ``steps`` lead to it, through the archives in the archive. ``version`` changes with its bytes.
+    ``stamp`` has the size and the time of the archive when it was listed. ``steps`` lead to the
+    file, through the archives in the archive. ``version`` changes with its bytes. Reading it raises
+    ``refusal``, if there is one. ``kept_in`` is the folder for what is unpacked on the way; without
+    one it is unpacked again for each file.
     """
 
-    parts: tuple[str, ...]
-    steps: tuple[Step, ...]
-    version: str
+    archive: Path
+    stamp: tuple[int, int]
+    parts: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    version: str = ""
     refusal: LoadError | None = None
+    kept_in: str = ""
 
     @property
     def size(self) -> int:
         """The size in bytes."""
         return self.steps[-1].size
 
+    @property
+    def is_listed(self) -> bool:
+        """False for the archive itself, if it cannot be listed."""
+        return bool(self.parts)
 
-def list_archive(path: Path, uri: str, limits: ArchiveLimits) -> list[ArchiveMember] | None:
+    @property
+    def place(self) -> Path:
+        """The path that the file would have if the archive were a folder."""
+        return self.archive.joinpath(*self.parts)
+
+    def read(self, *, uri: str, max_file_mb: float) -> bytes:
+        """Return the bytes of the file. Raises LoadError, as `load_file` does."""
+        if self.refusal is not None:
+            raise self.refusal
+        if self.size > max_file_mb * MEGABYTE:
+            raise too_large_error(uri, self.size, max_file_mb)
+        try:
+            if _stamp(self.archive) != self.stamp:
+                raise LoadError(
+                    "unreadable",
+                    f"The archive of `{uri}` changed while it was read.",
+                    fix="Index it again.",
+                )
+            return self._read()
+        except _BROKEN as error:
+            raise LoadError(
+                "broken",
+                f"`{uri}` is damaged in its archive: {error}.",
+                fix="Make the archive again.",
+            ) from error
+        except OSError as error:
+            raise LoadError(
+                "unreadable",
+                f"`{uri}` cannot be read: {error.strerror or error}.",
+                fix="Check the permissions of the archive, and the space for temporary files.",
+            ) from error
+
+    def _read(self) -> bytes:
+        held: Path | bytes = self.archive
+        last = len(self.steps) - 1
+        for depth, step in enumerate(self.steps):
+            if step.kind in _COMPRESSIONS:
+                held = self._keep(depth, "unpacked", partial(_unpack, held, step.kind))
+            if depth < last:
+                held = self._keep(depth, "archive", partial(_read_parts, held, step))
+        return b"".join(_read_parts(held, self.steps[last]))
+
+    def _keep(self, depth: int, what: str, parts: Callable[[], Iterable[bytes]]) -> Path | bytes:
+        """Return what is unpacked on the way to the file: kept for the run, or made again."""
+        if not self.kept_in:
+            return b"".join(parts())
+        steps = self.steps[: depth + (what == "archive")]
+        name = content_id(what, str(self.archive), *self.stamp, repr(steps))
+        path = Path(self.kept_in, name)
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            # Other workers may unpack it too, and none may see a part of it.
+            part = path.with_name(f"{name}.{secrets.token_hex(4)}")
+            with part.open("wb") as stream:
+                stream.writelines(parts())
+            part.replace(path)
+        return path
+
+
+@contextmanager
+def _opened(held: Path | bytes) -> Iterator[BinaryIO]:
+    with io.BytesIO(held) if isinstance(held, bytes) else held.open("rb") as stream:
+        yield stream
+
+
+def _unpack(held: Path | bytes, kind: str) -> Iterator[bytes]:
+    with _opened(held) as stream:
+        yield from unpacked(kind, stream)
+
+
+def _read_parts(held: Path | bytes, step: Step) -> Iterator[bytes]:
+    """Yield the bytes of a file in a ZIP file or an unpacked TAR file."""
+    if step.kind == "zip":
+        archive = _open_zip(held)
+        yield archive.read(archive.infolist()[step.position])
+        return
+    with _opened(held) as stream:
+        stream.seek(step.position)
+        left = step.size
+        while left > 0 and (part := stream.read(min(left, MEGABYTE))):
+            left -= len(part)
+            yield part
+
+
+def _open_zip(held: Path | bytes) -> zipfile.ZipFile:
+    if isinstance(held, bytes):
+        return zipfile.ZipFile(io.BytesIO(held))
+    return _opened_zip(held, _stamp(held))
+
+
+@lru_cache(maxsize=1)
+def _opened_zip(path: Path, _stamp: tuple[int, int]) -> zipfile.ZipFile:
+    """Return a ZIP file that stays open: reading its directory for each file takes long."""
+    return zipfile.ZipFile(path)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def list_archive(path: Path, uri: str, limits: ArchiveLimits) -> list[ArchivedFile] | None:
     """Return the files in an archive, ordered by name; None if it is a document in a ZIP file.
 
     Raises LoadError if it is broken, exceeds a limit, or has names that lead out of it, and OSError
     if it cannot be opened.
     """
     with path.open("rb") as stream:
-        listing = _Listing(uri, limits, _Budget(limits))
-        return listing.members(archive_kind(path.name), stream, path.stat().st_size)
+        listing = _Listing(path, _stamp(path), uri, limits, _Budget(limits))
+        return listing.members(archive_kind(path.name), stream, listing.stamp[0])
 
 
 def check_directory(path: Path, name: str, limits: ArchiveLimits) -> bool:
@@ -145,8 +261,9 @@ def check_directory(path: Path, name: str, limits: ArchiveLimits) -> bool:
     Returns False if it is a document. Raises LoadError as `list_archive`, which checks the rest.
     """
     with path.open("rb") as stream:
-        listing = _Listing(name, limits, _Budget(limits), is_shallow=True)
-        return listing.members(archive_kind(name), stream, path.stat().st_size) is not None
+        stamp = _stamp(path)
+        listing = _Listing(path, stamp, name, limits, _Budget(limits), is_shallow=True)
+        return listing.members(archive_kind(name), stream, stamp[0]) is not None
 
 
 class _Budget:
@@ -169,15 +286,17 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Lists one archive; ``uri`` is its name in errors."""
+    """Lists one archive in the file at ``path``; ``uri`` is its name in errors."""
 
+    path: Path
+    stamp: tuple[int, int]
     uri: str
     limits: ArchiveLimits
     budget: _Budget
     level: int = 1
     is_shallow: bool = False
 
-    def members(self, kind: str, stream: BinaryIO, size: int) -> list[ArchiveMember] | None:
+    def members(self, kind: str, stream: BinaryIO, size: int) -> list[ArchivedFile] | None:
         if size > self.limits.max_mb * MEGABYTE:
             raise self._too_large(f"has {format_size(size)}")
         try:
@@ -196,14 +315,16 @@ class _Listing:
         if entries is None:
             return None
         latest = {self._parts(entry.name): entry for entry in entries}
-        found: list[ArchiveMember] = []
+        found: list[ArchivedFile] = []
         for parts, entry in sorted(latest.items()):
             found.extend(self._with_inner(parts, entry))
         return found
 
-    def _with_inner(self, parts: tuple[str, ...], entry: _Entry) -> list[ArchiveMember]:
+    def _with_inner(self, parts: tuple[str, ...], entry: _Entry) -> list[ArchivedFile]:
         """Return a file, or the files in it if it is an archive."""
-        member = ArchiveMember(parts, (entry.step,), entry.version, entry.refusal)
+        member = ArchivedFile(
+            self.path, self.stamp, parts, (entry.step,), entry.version, entry.refusal
+        )
         kind = archive_kind(parts[-1])
         if not kind or entry.refusal or self.is_shallow:
             return [member]
@@ -268,7 +389,7 @@ class _Listing:
         if refusal is None and self._wants_data(name, info.file_size):
             try:
                 data = archive.read(info)
-            except BROKEN as error:
+            except _BROKEN as error:
                 refusal = self._refuse(
                     "broken", name, f"is damaged: {error}", "Make the archive again."
                 )
@@ -284,26 +405,45 @@ class _Listing:
             yield _Entry(f"{subject}{again}.eml", Step("mbox", start, size), version, None)
 
     def _tar_entries(self, kind: str, stream: BinaryIO, size: int) -> Iterator[_Entry]:
-        plain = ForwardReader(unpacked(kind, stream), partial(self._check_unpacked, size))
+        parts = self._counted(unpacked(kind, stream), size)
         listed: dict[str, _Entry] = {}
-        with tarfile.open(fileobj=plain, mode="r:", encoding="utf-8") as archive:  # type: ignore[call-overload]
+        with tarfile.open(  # type: ignore[call-overload]
+            fileobj=_Parts(parts),
+            mode="r|",
+            bufsize=_PART_BYTES,
+            encoding="utf-8",
+            tarinfo=_TarHeader,
+        ) as archive:
             while (info := archive.next()) is not None:
-                check_cancelled()
                 self._spend(0, 1)
                 archive.members.clear()  # of an archive that is only read forward
-                entry = self._tar_entry(kind, info, plain, listed)
+                entry = self._tar_entry(kind, info, archive, listed)
                 if entry is not None:
                     listed[entry.name] = entry._replace(data=b"")
                     yield entry
                 if self.is_shallow:
                     return
-        if plain.last_block.strip(b"\0"):
-            raise self._broken(f"it is damaged after {plain.tell():,} bytes")
-        for _ in plain.rest():  # a compressed file has its checksum at the end
+        for _ in parts:
+            pass  # a compressed file has its checksum at the end
+
+    def _counted(self, parts: Iterator[bytes], packed: int) -> Iterator[bytes]:
+        """Yield the parts of a TAR file. Raises LoadError if it unfolds too much."""
+        made = 0
+        for part in parts:
             check_cancelled()
+            made += len(part)
+            self._check_ratio(made, packed)
+            # Names and gaps between files are not counted as files.
+            if made > 2 * self.limits.max_mb * MEGABYTE + FREE_BYTES:
+                raise self._too_large("unpacks to more")
+            yield part
 
     def _tar_entry(
-        self, kind: str, info: tarfile.TarInfo, plain: ForwardReader, listed: dict[str, _Entry]
+        self,
+        kind: str,
+        info: tarfile.TarInfo,
+        archive: tarfile.TarFile,
+        listed: dict[str, _Entry],
     ) -> _Entry | None:
         name = info.name.replace("\\", "/")
         step = Step(kind, info.offset_data, info.size)
@@ -312,19 +452,18 @@ class _Listing:
         is_link_to_listed = info.islnk() and info.linkname in listed
         if is_link_to_listed and not archive_kind(name.rpartition("/")[2]):
             return listed[info.linkname]._replace(name=name)
-        if not info.isreg() or info.issparse():
+        held = archive.extractfile(info) if info.isreg() and not info.issparse() else None
+        if held is None:
             mark = content_id("refused", info.name)
             return _Entry(name, step._replace(size=0), mark, self._refuse_special(name))
         self._spend(info.size, 0)
         wanted = self._wants_data(name, info.size)
         parts: list[bytes] = []
         digest = blake2b(digest_size=16)
-        if not self.is_shallow:
-            for part in plain.parts(info.size):
-                check_cancelled()
-                digest.update(part)
-                if wanted:
-                    parts.append(part)
+        while not self.is_shallow and (part := held.read(_PART_BYTES)):
+            digest.update(part)
+            if wanted:
+                parts.append(part)
         return _Entry(name, step, digest.hexdigest(), None, b"".join(parts))
 
     def _parts(self, name: str) -> tuple[str, ...]:
@@ -369,13 +508,6 @@ class _Listing:
             )
         if self.budget.bytes < 0:
             raise self._too_large("unpacks to more, with the archives in it")
-
-    def _check_unpacked(self, packed: int, size: int) -> None:
-        """Raise LoadError if a TAR file, of which ``size`` bytes are unpacked, unfolds too much."""
-        self._check_ratio(size, packed)
-        # Names and gaps between files are not counted as files.
-        if size > 2 * self.limits.max_mb * MEGABYTE + FREE_BYTES:
-            raise self._too_large("unpacks to more")
 
     def _check_ratio(self, size: int, packed: int) -> None:
         limit = max(FREE_BYTES, MAX_RATIO * packed)
@@ -439,47 +571,17 @@ class _GuardedFile:
             raise ValueError(f"its directory has {format_size(size)}")
         return self._stream.read(_DIRECTORY_BYTES if size < 0 else size)
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Leave the file open: it belongs to the caller."""
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of the stream
+        return getattr(self._stream, name)
 
 
-class _Gzip:
-    """A decompressor of gzip with the interface of those of `bz2` and `lzma`."""
-
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(31)
-
-    @property
-    def eof(self) -> bool:
-        return self._zlib.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._zlib.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zlib.unused_data
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
-
-
-def _decompressor(kind: str) -> _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor:
-    if kind == "gz":
-        return _Gzip()
-    if kind == "bz2":
-        return bz2.BZ2Decompressor()
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+_UNPACKERS: dict[str, Callable[[], Any]] = {
+    "gz": partial(zlib.decompressobj, 31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+}
+_COMPRESSIONS = frozenset(_UNPACKERS)
+"""Kinds of archives that are compressed as a whole."""
 
 
 def unpacked(kind: str, stream: BinaryIO) -> Iterator[bytes]:
@@ -493,74 +595,53 @@ def unpacked(kind: str, stream: BinaryIO) -> Iterator[bytes]:
         return
     waiting = stream.read(_PART_BYTES)
     while waiting.strip(b"\0"):  # zeros may follow the last stream
-        decompressor = _decompressor(kind)
-        while not decompressor.eof:
-            if decompressor.needs_input and not waiting:
+        unpacker = _UNPACKERS[kind]()
+        while not unpacker.eof:
+            # `zlib` returns the input that it has not used, the others keep it.
+            if not waiting and getattr(unpacker, "needs_input", True):
                 waiting = stream.read(_PART_BYTES)
                 if not waiting:
                     raise EOFError("it is cut off")
-            part = decompressor.decompress(waiting, _PART_BYTES)
-            waiting = b""
+            part = unpacker.decompress(waiting, _PART_BYTES)
+            waiting = getattr(unpacker, "unconsumed_tail", b"")
             if part:
                 yield part
-        waiting = decompressor.unused_data or stream.read(_PART_BYTES)
+        waiting = unpacker.unused_data or stream.read(_PART_BYTES)
 
 
-class ForwardReader:
-    """A file for `tarfile` over parts that are made one after the other.
+class _Parts:
+    """A file for `tarfile` over parts that are made one after the other."""
 
-    It seeks forward, and one byte backward. Calls ``check`` with the number of bytes so far.
-    ``last_block`` is what was read last.
-    """
-
-    def __init__(self, parts: Iterator[bytes], check: Callable[[int], None]) -> None:
+    def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
-        self._check = check
-        self._held = memoryview(b"")
-        self._position = self._made = 0
-        self._before = b""  # the last byte before the position: `tarfile` reads it again
-        self.last_block = b""
 
-    def tell(self) -> int:
-        return self._position
+    def read(self, _size: int) -> bytes:
+        return next(self._parts, b"")
 
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _DIRECTORY_BYTES:
-            raise ValueError(f"a header of {size:,} bytes")
-        self.last_block = b"".join(self.parts(size, exact=False))
-        return self.last_block
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if whence != 0 or offset < self._position - len(self._before):
-            raise ValueError("a position before what was read")
-        if offset < self._position:
-            self._held = memoryview(self._before + bytes(self._held))
-            self._position, self._before = offset, b""
-        for _ in self.parts(offset - self._position, exact=False):
-            check_cancelled()
-        return self._position
+class _TarHeader(tarfile.TarInfo):
+    """A header that is whole, and for a long name or the like of a moderate size."""
 
-    def parts(self, size: int, *, exact: bool = True) -> Iterator[bytes]:
-        """Yield the next ``size`` bytes. Raises EOFError if they end before, and ``exact``."""
-        while size > 0:
-            if not self._held:
-                self._held = memoryview(next(self._parts, b""))
-                self._made += len(self._held)
-                if not self._held and exact:
-                    raise EOFError("it is cut off")
-                if not self._held:
-                    return
-                self._check(self._made)
-            part, self._held = bytes(self._held[:size]), self._held[size:]
-            self._position += len(part)
-            self._before = part[-1:]
-            size -= len(part)
-            yield part
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            found = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if buf.strip(b"\0"):  # `tarfile` takes what follows a damaged header for the end
+                raise ValueError(f"a damaged header: {error}") from error
+            raise
+        if found.type in _LONG_HEADERS and found.size > _DIRECTORY_BYTES:
+            raise ValueError(f"a header of {found.size:,} bytes")
+        return found
 
-    def rest(self) -> Iterator[bytes]:
-        """Yield all that follows."""
-        while part := b"".join(self.parts(_PART_BYTES, exact=False)):
-            yield part
 
-    def close(self) -> None:
-        """Do nothing: the file below belongs to the caller."""
+_LONG_HEADERS = frozenset(
+    {
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+    }
+)
+"""The types of headers that `tarfile` reads into memory."""

@@ -17,8 +17,14 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.archived_files import ArchivedFile, archived_files, refused_archive
-from knotwork._indexing.archives import ArchiveLimits, archive_kind, as_text, enclosing_archive
+from knotwork._indexing.archives import (
+    ArchivedFile,
+    ArchiveLimits,
+    archive_kind,
+    as_text,
+    enclosing_archive,
+    list_archive,
+)
 from knotwork._indexing.loaders.loader_registry import RemoteFile
 from knotwork.errors import IndexingError, LoadError
 
@@ -252,23 +258,28 @@ class _Walk:
         """
         itself = self._source(parts, path)
         try:
-            members = archived_files(_absolute(path), itself.uri, self._archives)
+            members = list_archive(_absolute(path), itself.uri, self._archives)
         except LoadError as error:
-            return [replace(itself, path=refused_archive(_absolute(path), error))]
+            return [replace(itself, path=ArchivedFile(_absolute(path), (0, 0), refusal=error))]
         except OSError:
             return [itself]  # loading it reports the reason
         if members is None:
             return [itself]
         found: list[SourceFile] = []
         for archived in members:
-            name = (*parts, *archived.member.parts)
+            name = (*parts, *archived.parts)
             is_wanted = self._include is None or self._include.match_file("/".join(name))
             if is_wanted and not self._is_skipped(name, len(parts), rules):
-                uri, member = _uri(self._root.name, name), archived.member
+                uri = _uri(self._root.name, name)
                 time_ns = itself.modified_ns
                 found.append(
                     SourceFile(
-                        uri, archived, str(self._root), member.size, time_ns, version=member.version
+                        uri,
+                        archived,
+                        str(self._root),
+                        archived.size,
+                        time_ns,
+                        version=archived.version,
                     )
                 )
         return found

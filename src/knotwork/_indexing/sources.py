@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from knotwork._cancellation import checked
 from knotwork._config import IndexSettings
-from knotwork._indexing.archived_files import ArchivedFile
-from knotwork._indexing.archives import ArchiveLimits, enclosing_archive
+from knotwork._indexing.archives import ArchivedFile, ArchiveLimits, enclosing_archive
 from knotwork._indexing.changes import (
     LEDGER_BATCH,
     entry_path,

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import named_settings
-from knotwork._graph_servers.served_graphs import ServedGraphs
-from knotwork._graph_servers.served_store import ServedStore
+from knotwork._graph_servers.served_graphs import ServedGraphs, ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.report import EventKind, IndexEvent, IndexReport, last_report
 from knotwork._inference.chat import ChatModel
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.backups import BackupEvent, BackupReport
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
+    from knotwork._stores.copying import CopyEvent, CopyReport
     from knotwork._stores.fields import FieldInfo
-    from knotwork._stores.transfer.copying import CopyEvent, CopyReport
     from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
     from knotwork._synthesis.wiki import WikiReport, WikiStep

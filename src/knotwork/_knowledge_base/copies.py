@@ -14,8 +14,8 @@ from knotwork._config import StoreSettings
 from knotwork._inference.call_database import CALLS, copy_calls
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
 from knotwork._stores.base import Store, companions_of
+from knotwork._stores.copying import CopyEvent, check_left_out, copy_store
 from knotwork._stores.index_tables import tables_of
-from knotwork._stores.transfer.copying import CopyEvent, check_left_out, copy_store
 from knotwork._stores.urls import index_file, open_store
 from knotwork.errors import StoreError, StoreReadOnly
 

@@ -223,7 +223,7 @@ class KnowledgeGraph:
         StoreBusy if the index keeps changing, StoreReadOnly for the first mirror of an index that
         was opened for reading.
         """
-        yield from self._served.update_mirror(full=full)
+        yield from self._served.mirror().update(full=full)
 
     def verify_mirror(self) -> MirrorReport:
         """Compare the mirror with the index, item by item, and return the report.
@@ -234,7 +234,7 @@ class KnowledgeGraph:
 
     def verify_events(self) -> Iterator[MirrorStep]:
         """Yield each step of `verify_mirror`; the last one carries the report."""
-        yield from self._served.verify_mirror()
+        yield from self._served.mirror().verify()
 
     def import_files(
         self,

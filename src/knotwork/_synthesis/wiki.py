@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._stores.base import Store, was_read_by_model
-from knotwork._stores.export.reader import split_batches
+from knotwork._stores.export import split_batches
 from knotwork._stores.links import linked_documents
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.overviews.outline import DocumentOutline, read_chunks, read_outline

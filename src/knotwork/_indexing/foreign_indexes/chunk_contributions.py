@@ -9,7 +9,7 @@ the last document that supports it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from knotwork._cancellation import checked
@@ -48,6 +48,7 @@ from knotwork.records import (
 _FALSE = "FALSE"
 _MOST_COMPLAINTS = 20
 _NO_END = "an end of the relation is neither an entity nor in the text"
+_LOOP = "the relation links an entity to itself"
 
 
 @dataclass(slots=True)
@@ -62,76 +63,96 @@ class _MergedRows:
     """Spans of the name by chunk; () if the chunk is linked but does not contain the name."""
 
 
-@dataclass(slots=True)
 class Contributions:
     """The contributions of each chunk, and the chunks that references of reports mean.
 
-    ``forms`` are the normal forms by the other system's entity ids; ``cited`` are the chunks of a
-    row, by its kind and number. ``counts`` are the imported items by kind.
+    ``extractions``, ``descriptions`` and ``readings`` are by chunk id. ``forms`` are the normal
+    forms by the other system's entity ids; ``cited`` are the chunks of a row, by its kind and
+    number. ``counts`` are the imported items by kind; what cannot be imported is counted in the
+    losses of the index.
     """
 
-    extractions: dict[str, Extraction]
-    descriptions: dict[str, list[Description]]
-    readings: dict[str, ChunkReading]
-    forms: dict[str, str]
-    cited: dict[tuple[str, int], tuple[str, ...]]
-    counts: Counter[str]
-
-
-def contribute(index: ForeignIndex, placement: Placement) -> Contributions:
-    """Return the contributions of all chunks; count what cannot be imported in ``index.losses``."""
-    return _Assembly(index, placement).assemble()
-
-
-class _Assembly:
-    """Builds the contributions of an index."""
-
     def __init__(self, index: ForeignIndex, placement: Placement) -> None:
-        self.index = index
-        self.losses: Losses = index.losses
-        self.chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
-        self.chunks = {c.id: c for placed in placement.documents for c in placed.chunks}
-        self.grounds = NamePlaces(index, self.chunks, self._chunks)
-        self.entities: dict[str, _MergedRows] = {}
         self.forms: dict[str, str] = {}
-        self.relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
-        self.texts: dict[str, dict[str, list[str]]] = defaultdict(dict)
-        self.complaints: dict[str, list[str]] = defaultdict(list)
         self.cited: dict[tuple[str, int], tuple[str, ...]] = {}
         self.counts: Counter[str] = Counter()
-
-    def assemble(self) -> Contributions:
-        for entity in checked(self.index.entities):
+        self._losses: Losses = index.losses
+        self._chunks_of: Mapping[str, Sequence[Chunk]] = placement.chunks_of
+        self._chunks = {c.id: c for placed in placement.documents for c in placed.chunks}
+        self._entities: dict[str, _MergedRows] = {}
+        self._relations: dict[str, dict[tuple[str, str, str], Relation]] = defaultdict(dict)
+        self._texts: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        self._complaints: dict[str, list[str]] = defaultdict(list)
+        self._names: dict[str, str] = {}
+        self._places: dict[str, dict[str, tuple[Span, ...]]] = defaultdict(dict)
+        self._find_names(index)
+        for entity in checked(index.entities):
             self._add_entity(entity)
-        for relation in checked(self.index.relations):
+        for relation in checked(index.relations):
             self._add_relation(relation)
-        for claim in checked(self.index.claims):
+        for claim in checked(index.claims):
             self._add_claim(claim)
+        for unit in checked(index.units):
+            self._cite("sources", unit.number, self._chunks_of.get(unit.id, ()))
         self._describe()
-        entities = self._by_chunk()
-        return Contributions(
-            {key: self._extraction(key, entities.get(key, ())) for key in self.chunks},
-            {key: self._descriptions(key) for key in self.chunks},
-            {key: self._reading(key) for key in self.chunks},
-            self.forms,
-            self.cited,
-            self._counted(),
-        )
+        held = self._by_chunk()
+        self.extractions = {key: self._extraction(key, held.get(key, ())) for key in self._chunks}
+        self.descriptions = {
+            key: [
+                Description(key, form, join_sentences(texts))
+                for form, texts in self._texts[key].items()
+                if any(texts)
+            ]
+            for key in self._chunks
+        }
+        self.readings = {key: self._reading(key, index.format) for key in self._chunks}
+        places = [spans for entity in self._entities.values() for spans in entity.places.values()]
+        self.counts["entities"] = len(self._entities)
+        self.counts["mentions"] = len(places)
+        self.counts["mentions whose name is not in the text"] = sum(not spans for spans in places)
+        self.counts["descriptions"] = sum(map(len, self.descriptions.values()))
+
+    def _find_names(self, index: ForeignIndex) -> None:
+        """Search each chunk once, for all names that the index links to it.
+
+        Parsing the words of a chunk takes megabytes of memory.
+        """
+        wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for name, unit_ids in checked(_links(index)):
+            form = normal_form(name)
+            if form:
+                self._names.setdefault(form, name)
+                for chunk in self._chunks_in(unit_ids):
+                    wanted[chunk.id][form] = None
+        for key, forms in wanted.items():
+            self._search(key, forms)
+
+    def _search(self, chunk_id: str, forms: Iterable[str]) -> None:
+        text = ChunkText(self._chunks[chunk_id])
+        for form in forms:
+            name = self._names[form]
+            self._places[chunk_id][form] = text.find(name) or text.find_part(name)
+
+    def _find(self, form: str, chunk_id: str) -> tuple[Span, ...]:
+        """Return the spans of a name in a chunk."""
+        if form not in self._places[chunk_id]:
+            self._search(chunk_id, (form,))
+        return self._places[chunk_id][form]
 
     def _add_entity(self, row: ForeignEntity) -> None:
         form = normal_form(row.name)
-        chunks = self._chunks(row.unit_ids)
+        chunks = self._chunks_in(row.unit_ids)
         if not form:
-            self.losses["entities", "the name has no letter or digit"] += 1
+            self._losses["entities", "the name has no letter or digit"] += 1
             return
         if not chunks:
-            self.losses["entities", "none of its text units was imported"] += 1
+            self._losses["entities", "none of its text units was imported"] += 1
             return
         self.forms[row.id] = form
-        entity = self.entities.get(form)
+        entity = self._entities.get(form)
         kind = plain_type(row.type)
         if entity is None:
-            entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], kind)
+            entity = self._entities[form] = _MergedRows(form, self._names[form], kind)
         else:
             self.counts["entities that share a name with another"] += 1
         entity.type = entity.type or kind
@@ -144,21 +165,22 @@ class _Assembly:
     def _place(self, entity: _MergedRows, chunk: Chunk) -> None:
         """Add a mention of an entity to a chunk."""
         if chunk.id not in entity.places:
-            entity.places[chunk.id] = self.grounds.find(entity.form, chunk.id)
+            entity.places[chunk.id] = self._find(entity.form, chunk.id)
 
     def _add_relation(self, relation: ForeignRelation) -> None:
-        chunks = self._chunks(relation.unit_ids)
+        chunks = self._chunks_in(relation.unit_ids)
         if not chunks:
             chunks = self._shared_chunks(relation.source, relation.target)[:1]
         if not chunks:
-            self.losses["relations", "none of its text units was imported"] += 1
+            self._losses["relations", "none of its text units was imported"] += 1
             return
         source, target = (self._end(n, chunks) for n in (relation.source, relation.target))
-        if source is None or target is None:
-            self._drop_relation(relation, chunks, _NO_END)
-            return
-        if source is target:
-            self._drop_relation(relation, chunks, "the relation links an entity to itself")
+        if source is None or target is None or source is target:
+            reason = _NO_END if None in (source, target) else _LOOP
+            self._losses["relations", reason] += 1
+            for chunk in chunks:
+                complaint = f"{relation.source} | {relation.target}: {reason}"
+                self._complaints[chunk.id].append(complaint)
             return
         self._cite("relationships", relation.number, chunks)
         label, description, is_reversed = _label_of(relation)
@@ -185,43 +207,38 @@ class _Assembly:
                 self._place(entity, chunk)
                 self.counts["mentions added for ends of relations"] += 1
         key = (entity_id(source.form), label, entity_id(target.form))
-        known = self.relations[chunk.id].get(key)
-        if known is not None:
-            self.relations[chunk.id][key] = replace(
-                known,
-                weight=known.weight + weight,
-                description=join_sentences((known.description, description)),
-            )
-            return
-        self.relations[chunk.id][key] = Relation(
-            chunk.id, key[0], label, key[2], weight, description=description
+        before = self._relations[chunk.id].get(key) or Relation(chunk.id, *key, weight=0)
+        self._relations[chunk.id][key] = replace(
+            before,
+            weight=before.weight + weight,
+            description=join_sentences((before.description, description)),
         )
 
     def _end(self, name: str, chunks: Sequence[Chunk]) -> _MergedRows | None:
         """Return the entity of a name; add one if no row has it but the text does, else None."""
         form = normal_form(name)
-        entity = self.entities.get(form)
+        entity = self._entities.get(form)
         if entity is not None or not form:
             return entity
-        mentioning = [chunk for chunk in chunks if self.grounds.find(form, chunk.id)]
+        mentioning = [chunk for chunk in chunks if self._find(form, chunk.id)]
         if not mentioning:
             return None
-        entity = self.entities[form] = _MergedRows(form, self.grounds.names[form], "")
+        entity = self._entities[form] = _MergedRows(form, self._names[form], "")
         for chunk in mentioning:
             self._place(entity, chunk)
         self.counts["entities added for ends of relations"] += 1
         return entity
 
     def _shared_chunks(self, source: str, target: str) -> list[Chunk]:
-        entities = [self.entities.get(normal_form(name)) for name in (source, target)]
+        entities = [self._entities.get(normal_form(name)) for name in (source, target)]
         held = [entity.places.keys() for entity in entities if entity is not None]
-        return [self.chunks[key] for key in held[0] if key in held[1]] if len(held) == 2 else []
+        return [self._chunks[key] for key in held[0] if key in held[1]] if len(held) == 2 else []
 
     def _add_claim(self, claim: ForeignClaim) -> None:
         """Convert a claim on two entities to a relation, another one to a description."""
-        chunks = self._chunks((claim.unit_id,) if claim.unit_id else ())
-        subject = self.entities.get(normal_form(claim.subject))
-        target = self.entities.get(normal_form(claim.object)) if claim.object else None
+        chunks = self._chunks_in((claim.unit_id,) if claim.unit_id else ())
+        subject = self._entities.get(normal_form(claim.subject))
+        target = self._entities.get(normal_form(claim.object)) if claim.object else None
         reason = ""
         if not chunks:
             reason = "none of its text units was imported"
@@ -230,7 +247,7 @@ class _Assembly:
         elif claim.status == _FALSE:
             reason = "it is marked as false"
         if reason or subject is None:
-            self.losses["claims", reason] += 1
+            self._losses["claims", reason] += 1
             return
         self._cite("claims", claim.number, chunks)
         if target is not None and target is not subject and claim.type:
@@ -242,24 +259,24 @@ class _Assembly:
             return
         for chunk in chunks:
             self._place(subject, chunk)
-            self.texts[chunk.id].setdefault(subject.form, []).append(one_line(claim.description))
+            self._texts[chunk.id].setdefault(subject.form, []).append(one_line(claim.description))
         self.counts["claims as descriptions"] += 1
 
     def _describe(self) -> None:
         """Add descriptions to the first chunk of each document, preferring chunks with the name."""
-        for entity in checked(self.entities.values()):
+        for entity in checked(self._entities.values()):
             first: dict[str, str] = {}
             for key in sorted(
-                entity.places, key=lambda key: (not entity.places[key], self.chunks[key].ordinal)
+                entity.places, key=lambda key: (not entity.places[key], self._chunks[key].ordinal)
             ):
-                first.setdefault(self.chunks[key].document_id, key)
+                first.setdefault(self._chunks[key].document_id, key)
             for key in first.values() if entity.descriptions else ():
-                texts = self.texts[key].setdefault(entity.form, [])
+                texts = self._texts[key].setdefault(entity.form, [])
                 texts[:0] = entity.descriptions
 
     def _by_chunk(self) -> dict[str, list[_MergedRows]]:
         found: defaultdict[str, list[_MergedRows]] = defaultdict(list)
-        for entity in checked(self.entities.values()):
+        for entity in checked(self._entities.values()):
             if is_in_capitals(entity.name):
                 entity.name = self._name_in_text(entity) or entity.name
             for key in entity.places:
@@ -271,7 +288,7 @@ class _Assembly:
         forms = Counter(
             surface
             for key, spans in entity.places.items()
-            for surface in (self.grounds.surface(span, key) for span in spans)
+            for surface in (one_line(self._chunks[key].text_at(span)) for span in spans)
             if normal_form(surface) == entity.form
         )
         return min(forms, key=lambda form: (-forms[form], form)) if forms else ""
@@ -283,57 +300,32 @@ class _Assembly:
         for entity in held:
             spans = entity.places[key]
             share = min(MOST_ABOUT, SALIENCE_ABOUT * len(spans) / total) if total else 0.0
-            mentions.append(
-                Mention(key, entity.form, entity.name, entity.type, spans, round(share, 4))
-            )
+            about = round(share, 4)
+            mentions.append(Mention(key, entity.form, entity.name, entity.type, spans, about))
         return Extraction(key, tuple(mentions), tuple(self._supported(key, held)))
 
     def _supported(self, key: str, held: Iterable[_MergedRows]) -> Iterator[Relation]:
         """Yield the relations of a chunk with the spans of their best supporting sentences."""
-        if not self.relations[key]:
+        if not self._relations[key]:
             return
-        text = ChunkText(self.chunks[key])
+        text = ChunkText(self._chunks[key])
         places = {entity_id(entity.form): entity.places[key] for entity in held}
-        for relation in self.relations[key].values():
+        for relation in self._relations[key].values():
             ends = (places[relation.source], places[relation.target])
             words = f"{relation.relation} {relation.description}"
             yield replace(relation, span=text.best_sentence(ends, words))
 
-    def _descriptions(self, key: str) -> list[Description]:
-        return [
-            Description(key, form, join_sentences(texts))
-            for form, texts in self.texts[key].items()
-            if any(texts)
-        ]
-
-    def _reading(self, key: str) -> ChunkReading:
-        complaints = tuple(self.complaints[key][:_MOST_COMPLAINTS])
+    def _reading(self, key: str, model: str) -> ChunkReading:
+        complaints = tuple(self._complaints[key][:_MOST_COMPLAINTS])
         status = ReadingStatus.PARTIAL if complaints else ReadingStatus.OK
-        return ChunkReading(key, self.index.format, status, complaints=complaints)
-
-    def _drop_relation(
-        self, relation: ForeignRelation, chunks: Iterable[Chunk], reason: str
-    ) -> None:
-        self.losses["relations", reason] += 1
-        for chunk in chunks:
-            self.complaints[chunk.id].append(f"{relation.source} | {relation.target}: {reason}")
+        return ChunkReading(key, model, status, complaints=complaints)
 
     def _cite(self, kind: str, number: int, chunks: Iterable[Chunk]) -> None:
         self.cited[kind, number] = tuple(dict.fromkeys(chunk.id for chunk in chunks))
 
-    def _chunks(self, unit_ids: Iterable[str]) -> list[Chunk]:
-        found = {c.id: c for key in unit_ids for c in self.chunks_of.get(key, ())}
+    def _chunks_in(self, unit_ids: Iterable[str]) -> list[Chunk]:
+        found = {c.id: c for key in unit_ids for c in self._chunks_of.get(key, ())}
         return list(found.values())
-
-    def _counted(self) -> Counter[str]:
-        for unit in checked(self.index.units):
-            self._cite("sources", unit.number, self.chunks_of.get(unit.id, ()))
-        places = [spans for entity in self.entities.values() for spans in entity.places.values()]
-        self.counts["entities"] = len(self.entities)
-        self.counts["mentions"] = len(places)
-        self.counts["mentions whose name is not in the text"] = sum(not spans for spans in places)
-        self.counts["descriptions"] = sum(len(self._descriptions(key)) for key in self.chunks)
-        return self.counts
 
 
 def _label_of(relation: ForeignRelation) -> tuple[str, str, bool]:
@@ -356,47 +348,6 @@ def _shares(weight: float, chunks: int) -> list[int]:
     whole = max(round(weight), chunks)
     share, rest = divmod(whole, chunks)
     return [share + (place < rest) for place in range(chunks)]
-
-
-ChunksOf = Callable[[Iterable[str]], Sequence[Chunk]]
-
-
-class NamePlaces:
-    """The spans of names in chunks; ``names`` has the first name of each normal form.
-
-    Parsing the words of a chunk takes megabytes of memory. So each chunk is searched once, for all
-    names that the index links to it.
-    """
-
-    def __init__(
-        self, index: ForeignIndex, chunks: Mapping[str, Chunk], chunks_of: ChunksOf
-    ) -> None:
-        self.names: dict[str, str] = {}
-        self._chunks = chunks
-        wanted: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for name, unit_ids in checked(_links(index)):
-            form = normal_form(name)
-            if form:
-                self.names.setdefault(form, name)
-                for chunk in chunks_of(unit_ids):
-                    wanted[chunk.id][form] = None
-        self._places = {key: self._search(key, forms) for key, forms in wanted.items()}
-
-    def find(self, form: str, chunk_id: str) -> tuple[Span, ...]:
-        """Return the spans of a name in a chunk."""
-        places = self._places.setdefault(chunk_id, {})
-        if form not in places:
-            places.update(self._search(chunk_id, (form,)))
-        return places[form]
-
-    def surface(self, span: Span, chunk_id: str) -> str:
-        """Return the text of a span on one line."""
-        return one_line(self._chunks[chunk_id].text_at(span))
-
-    def _search(self, chunk_id: str, forms: Iterable[str]) -> dict[str, tuple[Span, ...]]:
-        text = ChunkText(self._chunks[chunk_id])
-        names = ((form, self.names[form]) for form in forms)
-        return {form: text.find(name) or text.find_part(name) for form, name in names}
 
 
 def _links(index: ForeignIndex) -> Iterator[tuple[str, Sequence[str]]]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from knotwork.errors import IndexingError, required
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignDocument:
+class ForeignDocument(NamedTuple):
     """A source text; ``unit_ids`` are its text units in order, if the system lists them."""
 
     id: str
@@ -26,8 +25,7 @@ class ForeignDocument:
     unit_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignUnit:
+class ForeignUnit(NamedTuple):
     """A text unit: a part of a document that a model processed as a whole."""
 
     id: str
@@ -36,8 +34,7 @@ class ForeignUnit:
     document_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignEntity:
+class ForeignEntity(NamedTuple):
     """An entity with its description and the text units that mention it."""
 
     id: str
@@ -48,8 +45,7 @@ class ForeignEntity:
     unit_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignRelation:
+class ForeignRelation(NamedTuple):
     """A relation between two entities, given by name.
 
     ``label`` is its name in the system, or "". ``directed`` is False if source and target may be
@@ -66,8 +62,7 @@ class ForeignRelation:
     directed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignClaim:
+class ForeignClaim(NamedTuple):
     """A claim about a subject and an optional object; ``status`` is TRUE, FALSE or SUSPECTED."""
 
     number: int
@@ -79,8 +74,7 @@ class ForeignClaim:
     unit_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignCommunity:
+class ForeignCommunity(NamedTuple):
     """A community; level 0 is the topmost. ``entity_ids`` are ids of entities."""
 
     id: str
@@ -89,22 +83,16 @@ class ForeignCommunity:
     entity_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignFinding:
-    """One finding of a report, with its references still in the text."""
+class ForeignReport(NamedTuple):
+    """The report on a community; ``rank`` is in [0, 10].
 
-    summary: str
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignReport:
-    """The report on a community; ``rank`` is in [0, 10]."""
+    A finding is a summary and an explanation, with references still in the text.
+    """
 
     community_id: str
     title: str
     summary: str
-    findings: tuple[ForeignFinding, ...]
+    findings: tuple[tuple[str, str], ...]
     rank: float
 
 
@@ -118,10 +106,10 @@ class ForeignIndex:
 
     format: str
     name: str
-    documents: list[ForeignDocument]
-    units: list[ForeignUnit]
-    entities: list[ForeignEntity]
-    relations: list[ForeignRelation]
+    documents: list[ForeignDocument] = field(default_factory=list)
+    units: list[ForeignUnit] = field(default_factory=list)
+    entities: list[ForeignEntity] = field(default_factory=list)
+    relations: list[ForeignRelation] = field(default_factory=list)
     claims: list[ForeignClaim] = field(default_factory=list)
     communities: list[ForeignCommunity] = field(default_factory=list)
     reports: list[ForeignReport] = field(default_factory=list)
@@ -129,51 +117,44 @@ class ForeignIndex:
 
     def held(self) -> dict[str, int]:
         """Return the number of rows of each kind in the files, including dropped ones."""
-        rows: dict[str, Sequence[object]] = {
-            "documents": self.documents,
-            "text units": self.units,
-            "entities": self.entities,
-            "relations": self.relations,
-            "claims": self.claims,
-            "communities": self.communities,
-            "reports": self.reports,
+        held = {
+            "documents": len(self.documents),
+            "text units": len(self.units),
+            "entities": len(self.entities),
+            "relations": len(self.relations),
+            "claims": len(self.claims),
+            "communities": len(self.communities),
+            "reports": len(self.reports),
         }
-        lost = self.losses.items()
-        return {
-            kind: len(items) + sum(count for (of, _), count in lost if of == kind)
-            for kind, items in rows.items()
-        }
+        for (kind, _), count in self.losses.items():
+            held[kind] = held.get(kind, 0) + count
+        return held
 
 
 ForeignRow = Mapping[str, Any]
 
 
-def read_parquet_rows(path: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
+def read_parquet_rows(
+    path: Path, columns: Collection[str], needed: Iterable[Sequence[str]]
+) -> list[dict[str, Any]]:
     """Return the rows of a Parquet file with the ``columns`` that exist.
 
-    Raises MissingExtra without the extra `parquet`, IndexingError if the file cannot be read.
+    Raises MissingExtra without the extra `parquet`, IndexingError if the file cannot be read, or
+    lacks a ``needed`` column under all of its names.
     """
     with required("Reading Parquet files", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
     try:
         with pq.ParquetFile(path) as file:
-            there = set(file.schema_arrow.names)
-            rows: list[dict[str, Any]] = file.read([c for c in columns if c in there]).to_pylist()
+            there = file.schema_arrow.names
+            rows: list[dict[str, Any]] = file.read([c for c in there if c in columns]).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise IndexingError(
             f"`{path}` cannot be read as a Parquet file: {error}.",
             fix="Copy the file again, or run the indexing of the other system again.",
         ) from error
-    return rows
-
-
-def check_columns(path: Path, wanted: Iterable[Sequence[str]]) -> None:
-    """Raise IndexingError if a Parquet file lacks a required column under all of its names."""
-    import pyarrow.parquet as pq
-
-    there = pq.read_schema(path).names
-    for names in wanted:
+    for names in needed:
         if not set(names) & set(there):
             others = f" (nor `{'`, `'.join(names[1:])}`)" if len(names) > 1 else ""
             listed = ", ".join(f"`{name}`" for name in there)
@@ -181,6 +162,7 @@ def check_columns(path: Path, wanted: Iterable[Sequence[str]]) -> None:
                 f"`{path}` has no column `{names[0]}`{others}; it has {listed}.",
                 fix="Give the output folder of Microsoft GraphRAG.",
             )
+    return rows
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -206,18 +188,15 @@ def column_text(row: ForeignRow, *names: str) -> str:
         value = row.get(name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if value is not None and str(value).strip():
-            return str(value).strip()
+        if value is not None and (text := str(value).strip()):
+            return text
     return ""
 
 
 def raw_column_text(row: ForeignRow, *names: str) -> str:
     """Return the unchanged text of the first column with text, or ""."""
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str) and value.strip():
-            return value
-    return ""
+    values = (row.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def column_number(row: ForeignRow, name: str, default: float = 0.0) -> float:

@@ -19,14 +19,12 @@ from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignCommunity,
     ForeignDocument,
     ForeignEntity,
-    ForeignFinding,
     ForeignIndex,
     ForeignRelation,
     ForeignReport,
     ForeignRow,
     ForeignUnit,
     Losses,
-    check_columns,
     column_ids,
     column_number,
     column_text,
@@ -39,26 +37,13 @@ FORMAT = "graphrag"
 
 _OLDER = "create_final_"
 _NO_ROW = frozenset({"", "-1", "none", "nan"})
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "documents": ("id", "title", "text", "raw_content", "text_unit_ids", "text_units"),
-    "text_units": (
-        "id", "human_readable_id", "text", "chunk", "document_ids", "document_id", "entity_ids",
-        "relationship_ids",
-    ),
-    "entities": (
-        "id", "human_readable_id", "title", "name", "type", "description", "text_unit_ids",
-    ),
-    "relationships": (
-        "id", "human_readable_id", "source", "target", "description", "weight", "text_unit_ids",
-    ),
-    "covariates": (
-        "human_readable_id", "subject_id", "object_id", "type", "description", "status",
-        "text_unit_id",
-    ),
-    "communities": ("id", "community", "level", "parent", "entity_ids"),
-    "community_reports": ("community", "title", "summary", "findings", "rank", "full_content_json"),
-    "nodes": ("id", "title", "level", "community"),
-}  # fmt: skip
+_COLUMNS = """
+    id human_readable_id title name type description text raw_content chunk text_unit_ids
+    text_units text_unit_id document_ids document_id entity_ids relationship_ids source target
+    weight subject_id object_id status community level parent summary findings rank
+    full_content_json
+"""
+"""The columns that are read; others hold vectors."""
 _NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "documents": (("id",), ("text", "raw_content")),
     "text_units": (("id",), ("text", "chunk")),
@@ -72,65 +57,53 @@ def is_graphrag(folder: Path) -> bool:
     return _find(folder, "entities") is not None and _find(folder, "text_units") is not None
 
 
-def read_graphrag(folder: Path, *, name: str) -> ForeignIndex:
+def read_graphrag(folder: Path, name: str) -> ForeignIndex:
     """Read all tables of a folder.
 
     Raises IndexingError if a table is missing, cannot be read or lacks a required column,
     MissingExtra without the extra `parquet`.
     """
-    losses = Losses()
-    rows = {table: _read_table(folder, table, needed=table in _NEEDED) for table in _COLUMNS}
-    units = _units(rows["text_units"], losses)
-    entities = _entities(rows["entities"], rows["text_units"], losses)
-    return ForeignIndex(
-        FORMAT,
-        name,
-        _documents(rows["documents"]),
-        units,
-        entities,
-        _relations(rows["relationships"], rows["text_units"], losses),
-        _claims(rows["covariates"], losses),
-        _communities(rows["communities"], rows["nodes"], entities),
-        _reports(rows["community_reports"], losses),
-        losses,
-    )
-
-
-def _find(folder: Path, table: str) -> Path | None:
-    for name in (f"{table}.parquet", f"{_OLDER}{table}.parquet"):
-        if (folder / name).is_file():
-            return folder / name
-    return None
-
-
-def _read_table(folder: Path, table: str, *, needed: bool) -> list[dict[str, Any]]:
-    path = _find(folder, table)
-    if path is None:
-        if needed:
-            raise IndexingError(
-                f"`{folder}` has no `{table}.parquet`, nor `{_OLDER}{table}.parquet`.",
-                fix="Give the folder with all tables of Microsoft GraphRAG, such as `output`.",
-            )
-        return []
-    rows = read_parquet_rows(path, _COLUMNS[table])
-    check_columns(path, _NEEDED.get(table, ()))
-    return rows
-
-
-def _number(row: ForeignRow, place: int) -> int:
-    return int(column_number(row, "human_readable_id", place))
-
-
-def _documents(rows: Sequence[ForeignRow]) -> list[ForeignDocument]:
-    return [
+    units = _read_table(folder, "text_units")
+    index = ForeignIndex(FORMAT, name)
+    losses = index.losses
+    index.documents = [
         ForeignDocument(
             column_text(row, "id"),
             column_text(row, "title", "id"),
             raw_column_text(row, "text", "raw_content"),
             column_ids(row, "text_unit_ids", "text_units"),
         )
-        for row in rows
+        for row in _read_table(folder, "documents")
     ]
+    index.units = _units(units, losses)
+    index.entities = _entities(_read_table(folder, "entities"), units, losses)
+    index.relations = _relations(_read_table(folder, "relationships"), units, losses)
+    index.claims = _claims(_read_table(folder, "covariates"), losses)
+    nodes = _read_table(folder, "nodes")
+    index.communities = _communities(_read_table(folder, "communities"), nodes, index.entities)
+    index.reports = _reports(_read_table(folder, "community_reports"), losses)
+    return index
+
+
+def _find(folder: Path, table: str) -> Path | None:
+    paths = (folder / f"{table}.parquet", folder / f"{_OLDER}{table}.parquet")
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _read_table(folder: Path, table: str) -> list[dict[str, Any]]:
+    path, needed = _find(folder, table), _NEEDED.get(table, ())
+    if path is not None:
+        return read_parquet_rows(path, _COLUMNS.split(), needed)
+    if not needed:
+        return []
+    raise IndexingError(
+        f"`{folder}` has no `{table}.parquet`, nor `{_OLDER}{table}.parquet`.",
+        fix="Give the folder with all tables of Microsoft GraphRAG, such as `output`.",
+    )
+
+
+def _number(row: ForeignRow, place: int) -> int:
+    return int(column_number(row, "human_readable_id", place))
 
 
 def _units(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignUnit]:
@@ -143,7 +116,7 @@ def _units(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignUnit]:
         elif key in found:  # equal text of two documents had one id
             losses["text units", "the same text unit listed again"] += 1
             both = dict.fromkeys((*found[key].document_ids, *documents))
-            found[key] = ForeignUnit(key, found[key].number, text, tuple(both))
+            found[key] = found[key]._replace(text=text, document_ids=tuple(both))
         else:
             found[key] = ForeignUnit(key, _number(row, place), text, documents)
     return list(found.values())
@@ -195,20 +168,13 @@ def _claims(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignClaim]:
     found: list[ForeignClaim] = []
     for place, row in checked(enumerate(rows)):
         subject, about = (_unquoted(column_text(row, end)) for end in ("subject_id", "object_id"))
-        if not subject or subject.casefold() in _NO_ROW:
+        if subject.casefold() in _NO_ROW:
             losses["claims", "without a subject"] += 1
             continue
-        found.append(
-            ForeignClaim(
-                _number(row, place),
-                subject,
-                "" if about.casefold() in _NO_ROW else about,
-                column_text(row, "type"),
-                column_text(row, "description"),
-                column_text(row, "status").upper(),
-                column_text(row, "text_unit_id"),
-            )
-        )
+        about = "" if about.casefold() in _NO_ROW else about
+        kind, text = column_text(row, "type"), column_text(row, "description")
+        status, unit = column_text(row, "status").upper(), column_text(row, "text_unit_id")
+        found.append(ForeignClaim(_number(row, place), subject, about, kind, text, status, unit))
     return found
 
 
@@ -245,7 +211,7 @@ def _with_parents(communities: Sequence[ForeignCommunity]) -> list[ForeignCommun
             if (community.level - 1, entity) in place
         )
         parent = max(above, key=lambda key: (above[key], key)) if above else None
-        found.append(ForeignCommunity(community.id, community.level, parent, community.entity_ids))
+        found.append(community._replace(parent_id=parent))
         place.update(((community.level, entity), community.id) for entity in community.entity_ids)
     return found
 
@@ -265,7 +231,7 @@ def _reports(rows: Sequence[ForeignRow], losses: Losses) -> list[ForeignReport]:
     return list(found.values())
 
 
-def _findings(row: ForeignRow) -> tuple[ForeignFinding, ...]:
+def _findings(row: ForeignRow) -> tuple[tuple[str, str], ...]:
     """Return the findings of the column or, if it is empty, of the report's JSON."""
     value = row.get("findings")
     if isinstance(value, str):
@@ -275,15 +241,13 @@ def _findings(row: ForeignRow) -> tuple[ForeignFinding, ...]:
         value = whole.get("findings") if isinstance(whole, dict) else None
     if not isinstance(value, Sequence) or isinstance(value, str):
         return ()
-    found = []
-    for item in value:
-        if isinstance(item, str):
-            found.append(ForeignFinding(item.strip(), ""))
-        elif isinstance(item, Mapping):
-            found.append(
-                ForeignFinding(column_text(item, "summary"), column_text(item, "explanation"))
-            )
-    return tuple(f for f in found if f.summary or f.explanation)
+    found = (
+        (column_text(item, "summary"), column_text(item, "explanation"))
+        if isinstance(item, Mapping)
+        else (item.strip() if isinstance(item, str) else "", "")
+        for item in value
+    )
+    return tuple(finding for finding in found if any(finding))
 
 
 def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the JSON holds

@@ -17,20 +17,19 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.foreign_indexes.imported_communities import write_reference
 from knotwork._indexing.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._stores.base import Store
-from knotwork._stores.export.formats import require_parquet, write_parquet_table
+from knotwork._stores.export import require_parquet, split_batches, write_parquet_table
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import StoreBusy
 from knotwork.records import (
     ENTITY_EDGES,
     Community,
-    CommunityReport,
     EdgeType,
     Entity,
     Finding,
@@ -87,23 +86,6 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
     return TablesReport(rows, tuple(files))
 
 
-def _full_content(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
-    parts = [f"# {report.title}", report.summary]
-    parts += [f"## {found['summary']}\n\n{found['explanation']}" for found in findings]
-    return "\n\n".join(parts)
-
-
-def _full_json(report: CommunityReport, findings: Sequence[Mapping[str, str]]) -> str:
-    whole = {
-        "title": report.title,
-        "summary": report.summary,
-        "findings": findings,
-        "rating": report.rating,
-        "rating_explanation": "",
-    }
-    return json.dumps(whole, ensure_ascii=False, indent=4)
-
-
 def _sha512(*parts: str) -> str:
     text = "\n".join(parts).encode("utf-8", "backslashreplace")
     return hashlib.sha512(text).hexdigest()
@@ -113,8 +95,7 @@ _NAMESPACE = uuid.UUID("8f1c1f3e-6f3e-5c0e-9d0b-6b6e6f742d6b")
 _NO_DATE = "1970-01-01"
 
 
-@dataclass(frozen=True, slots=True)
-class RelationshipRow:
+class RelationshipRow(NamedTuple):
     """A row of the relationships: one aggregated edge."""
 
     id: str
@@ -167,20 +148,16 @@ class _Tables:
     @cached_property
     def entities(self) -> dict[str, Entity]:
         found: dict[str, Entity] = {}
-        keys = list(self.mentions)
-        for start in range(0, len(keys), _BATCH):
-            found.update(self.store.graph.entities(keys[start : start + _BATCH]))
-        return {key: found[key] for key in keys if key in found}
+        for keys in split_batches(self.mentions, _BATCH):
+            entities = self.store.graph.entities(keys)
+            found |= {key: entities[key] for key in keys if key in entities}
+        return found
 
-    @cached_property
-    def titles(self) -> dict[str, str]:
-        """The title of each entity: its name, or its normal form if the name has another one."""
-        return {
-            key: entity.name
-            if normal_form(entity.name) == entity.normal_form
-            else entity.normal_form
-            for key, entity in self.entities.items()
-        }
+    def title(self, key: str) -> str:
+        """Return the name of an entity, or its normal form if the name has another one."""
+        entity = self.entities[key]
+        has_form = normal_form(entity.name) == entity.normal_form
+        return entity.name if has_form else entity.normal_form
 
     @cached_property
     def edges(self) -> list[RelationshipRow]:
@@ -188,15 +165,13 @@ class _Tables:
         kept = (e for e in edges if e.source in self.entities and e.target in self.entities)
         return [
             RelationshipRow(
-                make_uuid("relationship", edge.source, edge.relation, edge.target),
+                _uuid("relationship", edge.source, edge.relation, edge.target),
                 number,
                 edge.source,
                 edge.target,
                 edge.relation,
                 edge.weight,
-                tuple(
-                    sorted((c for c in edge.chunks if c in self.units), key=self.units.__getitem__)
-                ),
+                tuple(sorted(self.units.keys() & set(edge.chunks), key=self.units.__getitem__)),
             )
             for number, edge in enumerate(kept)
         ]
@@ -213,17 +188,15 @@ class _Tables:
     @cached_property
     def communities(self) -> dict[str, tuple[int, Community]]:
         """The communities by id, the topmost first, with their numbers."""
-        communities = self.store.capabilities.communities
-        if communities is None:
-            return {}
-        found = stored_communities(communities)
-        return {community.id: (number, community) for number, community in enumerate(found)}
+        held = self.store.capabilities.communities
+        found = enumerate(stored_communities(held) if held is not None else ())
+        return {community.id: (number, community) for number, community in found}
 
     @cached_property
     def period(self) -> str:
         """The date of the newest source, so that equal indexes give equal tables."""
         newest = max((entry.modified_ns for entry in self.entries.values()), default=0)
-        return time_of(newest).date().isoformat() if newest > 0 else _NO_DATE
+        return _time_of(newest).date().isoformat() if newest > 0 else _NO_DATE
 
     def descriptions(self) -> dict[str, str]:
         """Return the summary of each entity, or else its joined descriptions."""
@@ -231,14 +204,12 @@ class _Tables:
         if readings is None:
             return {}
         found: dict[str, str] = {}
-        keys = list(self.entities)
-        for start in range(0, len(keys), _BATCH):
-            batch = keys[start : start + _BATCH]
+        for batch in split_batches(self.entities, _BATCH):
             for key, given in readings.descriptions(batch).items():
                 ordered = sorted(given, key=lambda item: self.units.get(item.chunk_id, -1))
                 found[key] = join_sentences(item.text for item in ordered)
-            for key, summary in readings.summaries(batch).items():
-                found[key] = summary.text
+            summaries = readings.summaries(batch)
+            found |= {key: summary.text for key, summary in summaries.items()}
         return found
 
     def relation_descriptions(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
@@ -270,7 +241,7 @@ class _Tables:
         for number, key in enumerate(self.document_ids):
             document = self.store.documents.documents([key])[key]
             entry = self.entries.get(key)
-            created = time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
+            created = _time_of(entry.modified_ns) if entry and entry.modified_ns > 0 else None
             yield {
                 "id": _sha512(key, document.text),
                 "human_readable_id": number,
@@ -298,7 +269,7 @@ class _Tables:
                     "text": document.text[slice(*chunks[key].span)],
                     "n_tokens": count_tokens(chunks[key].text),
                     "document_id": _sha512(document_id, document.text),
-                    "entity_ids": [make_uuid("entity", entity) for entity in named],
+                    "entity_ids": [_uuid("entity", entity) for entity in named],
                     "relationship_ids": related.get(key, []),
                     "covariate_ids": [],
                 }
@@ -307,9 +278,9 @@ class _Tables:
         descriptions = self.descriptions()
         for number, (key, entity) in enumerate(self.entities.items()):
             yield {
-                "id": make_uuid("entity", key),
+                "id": _uuid("entity", key),
                 "human_readable_id": number,
-                "title": self.titles[key],
+                "title": self.title(key),
                 "type": entity.type,
                 "description": descriptions.get(key, ""),
                 "text_unit_ids": [self._unit_id(chunk) for chunk in self.mentions[key]],
@@ -318,11 +289,10 @@ class _Tables:
             }
 
     def relationship_rows(self) -> Iterator[ExportRow]:
-        for start in range(0, len(self.edges), _BATCH):
-            batch = self.edges[start : start + _BATCH]
+        for batch in split_batches(self.edges, _BATCH):
             descriptions = self.relation_descriptions(batch)
             for edge in batch:
-                source, target = self.titles[edge.source], self.titles[edge.target]
+                source, target = self.title(edge.source), self.title(edge.target)
                 text = join_sentences(descriptions.get(edge.id, ()))
                 degrees = [self.degrees.get(end, 0) for end in (edge.source, edge.target)]
                 yield {
@@ -344,10 +314,10 @@ class _Tables:
             chunks.update(chunk for chunk in community.chunk_ids if chunk in self.units)
             members = [member.entity_id for member in community.members]
             yield {
-                "id": make_uuid("community", key),
+                "id": _uuid("community", key),
                 **self._place(number, community),
                 "title": f"Community {number}",
-                "entity_ids": [make_uuid("entity", i) for i in members if i in self.entities],
+                "entity_ids": [_uuid("entity", i) for i in members if i in self.entities],
                 "relationship_ids": [edge.id for edge in edges],
                 "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
                 "period": self.period,
@@ -364,16 +334,24 @@ class _Tables:
                 continue
             report = found[key]
             findings = [self._finding(finding) for finding in report.findings]
+            texts = [f"## {one['summary']}\n\n{one['explanation']}" for one in findings]
+            whole = {
+                "title": report.title,
+                "summary": report.summary,
+                "findings": findings,
+                "rating": report.rating,
+                "rating_explanation": "",
+            }
             yield {
-                "id": make_uuid("report", key).replace("-", ""),
+                "id": _uuid("report", key).replace("-", ""),
                 **self._place(number, community),
                 "title": report.title,
                 "summary": report.summary,
-                "full_content": _full_content(report, findings),
+                "full_content": "\n\n".join([f"# {report.title}", report.summary, *texts]),
                 "rank": report.rating,
                 "rating_explanation": "",
                 "findings": findings,
-                "full_content_json": _full_json(report, findings),
+                "full_content_json": json.dumps(whole, ensure_ascii=False, indent=4),
                 "period": self.period,
                 "size": community.size,
             }
@@ -401,13 +379,11 @@ class _Tables:
         return _sha512("text unit", chunk_id)
 
 
-def make_uuid(*parts: str) -> str:
-    """Return a UUID that depends on the parts alone."""
+def _uuid(*parts: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, "\n".join(parts)))
 
 
-def time_of(nanoseconds: int) -> datetime:
-    """Return a time in nanoseconds since 1970 as a UTC datetime."""
+def _time_of(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 

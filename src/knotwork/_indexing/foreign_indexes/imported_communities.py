@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from knotwork._indexing.communities.extractive_reports import (
     group_by_parent,
@@ -15,7 +14,6 @@ from knotwork._indexing.communities.extractive_reports import (
 )
 from knotwork._indexing.foreign_indexes.foreign_index import (
     ForeignCommunity,
-    ForeignFinding,
     ForeignReport,
     Losses,
 )
@@ -40,14 +38,6 @@ _DIGITS = 6
 _Members = dict[str, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Communities, parents before children, and their ids by the ids of the other system."""
-
-    communities: tuple[Community, ...]
-    ids: Mapping[str, str]
-
-
 def build_hierarchy(
     foreign: Sequence[ForeignCommunity],
     forms: Mapping[str, str],
@@ -55,57 +45,52 @@ def build_hierarchy(
     losses: Losses,
     *,
     taken: Collection[str] = (),
-) -> Hierarchy:
-    """Return the communities; entities with ``taken`` ids already belong to others.
+) -> dict[str, Community]:
+    """Return the communities by the ids of the other system, parents before children.
 
-    On each level an entity belongs to one community, within that of the level above; violations are
-    counted in ``losses``. A chunk belongs to the community with most of its entities.
+    Entities with ``taken`` ids already belong to other communities. On each level an entity belongs
+    to one community, within that of the level above; violations are counted in ``losses``. A chunk
+    belongs to the community with most of its entities.
     """
-    ordered = _inside_parents(sorted(foreign, key=lambda c: c.level), losses)
-    members = _members(ordered, forms, losses, frozenset(taken))
-    kept = [community for community in ordered if members.get(community.id)]
+    members: _Members = {}
+    kept = list(
+        _with_members(sorted(foreign, key=lambda c: c.level), forms, losses, taken, members)
+    )
     strengths = _strengths(kept, members, extractions.values())
     chunks = _chunks(kept, members, extractions)
-    found: list[Community] = []
-    ids: dict[str, str] = {}
+    found: dict[str, Community] = {}
     for community in kept:
         held, own = members[community.id], tuple(sorted(chunks[community.id]))
-        ids[community.id] = content_id("community", community.level, *sorted(held), *own)
-        parent = ids[community.parent_id] if community.parent_id is not None else None
+        key = content_id("community", community.level, *sorted(held), *own)
+        parent = None if community.parent_id is None else found[community.parent_id].id
         ranked = _ranked(held, strengths[community.id])
-        found.append(Community(ids[community.id], community.level, parent, ranked, own))
-    return Hierarchy(tuple(found), ids)
+        found[community.id] = Community(key, community.level, parent, ranked, own)
+    return found
 
 
-def _inside_parents(ordered: Sequence[ForeignCommunity], losses: Losses) -> list[ForeignCommunity]:
-    """Return the communities that are topmost or have a known parent."""
-    levels: dict[str, int] = {}
-    kept: list[ForeignCommunity] = []
-    for community in ordered:
-        above = community.parent_id
-        if community.id in levels:
-            losses["communities", "another community has the same number"] += 1
-        elif above is None and community.level == 0:
-            levels[community.id] = 0
-            kept.append(community)
-        elif above is not None and levels.get(above) == community.level - 1:
-            levels[community.id] = community.level
-            kept.append(community)
-        else:
-            losses["communities", "its parent is missing"] += 1
-    return kept
-
-
-def _members(
-    ordered: Sequence[ForeignCommunity],
+def _with_members(
+    ordered: Iterable[ForeignCommunity],
     forms: Mapping[str, str],
     losses: Losses,
-    taken: frozenset[str],
-) -> _Members:
-    found: _Members = {}
+    taken: Collection[str],
+    members: _Members,
+) -> Iterator[ForeignCommunity]:
+    """Yield the communities that have members, and add these to ``members``.
+
+    A community below the topmost level needs a known parent, to which its members belong.
+    """
+    levels: dict[str, int] = {}
     placed: set[tuple[int, str]] = set()
     for community in ordered:
-        above = set(found.get(community.parent_id, ())) if community.parent_id else None
+        level, above = community.level, community.parent_id
+        if community.id in levels:
+            losses["communities", "another community has the same number"] += 1
+            continue
+        if level != (0 if above is None else levels.get(above, level) + 1):
+            losses["communities", "its parent is missing"] += 1
+            continue
+        levels[community.id] = level
+        outer = None if above is None else set(members.get(above, ()))
         held: dict[str, None] = {}
         for key in community.entity_ids:
             member = entity_id(forms[key]) if key in forms else ""
@@ -113,18 +98,16 @@ def _members(
                 losses["members of communities", "the entity was not imported"] += 1
             elif member in taken:
                 losses["members of communities", "already in a community of this index"] += 1
-            elif member not in held and (
-                (community.level, member) in placed or (above is not None and member not in above)
-            ):
+            elif (level, member) in placed or (outer is not None and member not in outer):
                 losses["members of communities", "in another community of that level"] += 1
             else:
                 held[member] = None
-        placed.update((community.level, member) for member in held)
+        placed.update((level, member) for member in held)
         if held:
-            found[community.id] = list(held)
+            members[community.id] = list(held)
+            yield community
         else:
             losses["communities", "none of its entities was imported"] += 1
-    return found
 
 
 def _strengths(
@@ -198,31 +181,25 @@ _KINDS = {
 Cited = Mapping[tuple[str, int], Sequence[str]]
 
 
-@dataclass(slots=True)
-class ImportedReports:
-    """Reports from the lowest level up; ``counts`` are their findings and references by kind."""
-
-    reports: list[CommunityReport] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-
 def import_reports(
     store: Store,
     communities: Sequence[Community],
     foreign: Mapping[str, ForeignReport],
+    counts: Counter[str],
     *,
     cited: Cited,
     source: str,
-) -> ImportedReports:
+) -> list[CommunityReport]:
     """Return a report for each community: the imported one, or else an extractive one.
 
-    ``foreign`` reports are keyed by the ids of ``communities``. An imported report has the content
-    key of its community's material, so that it stays valid until the material changes.
+    Reports are ordered from the lowest level up. ``foreign`` reports are keyed by the ids of
+    ``communities``; findings and references are counted in ``counts``. An imported report has the
+    content key of its community's material, so that it stays valid until the material changes.
     """
-    written = ImportedReports()
+    written: list[CommunityReport] = []
     children = group_by_parent(communities)
     extractive: dict[str, CommunityReport] = {}
-    resolver = _Resolver(store, cited, written.counts)
+    resolver = _Resolver(store, cited, counts)
     for community in sorted(communities, key=lambda c: (-c.level, c.id)):
         # The key depends on the documents alone, so it is based on extractive reports of children.
         below = [extractive[child.id] for child in children.get(community.id, ())]
@@ -232,31 +209,25 @@ def import_reports(
         if theirs is None or community.parent_id is not None:
             extractive[community.id] = write_extractive_report(material)
         if theirs is None:
-            written.reports.append(extractive[community.id])
-            written.counts["reports put together for communities without one"] += 1
-        else:
-            written.reports.append(
-                _translate(theirs, community.id, resolver, source, material.content_key)
+            written.append(extractive[community.id])
+            counts["reports put together for communities without one"] += 1
+            continue
+        title, summary = without_references(theirs.title), without_references(theirs.summary)
+        findings = [resolver.read(*finding) for finding in theirs.findings]
+        written.append(
+            CommunityReport(
+                community.id,
+                title,
+                summary,
+                tuple(finding for finding in findings if finding.text),
+                theirs.rank,
+                detect_language(f"{title}\n{summary}"),
+                source,
+                material.content_key,
             )
-            written.counts["reports"] += 1
+        )
+        counts["reports"] += 1
     return written
-
-
-def _translate(
-    theirs: ForeignReport, community_id: str, resolver: _Resolver, source: str, content_key: str
-) -> CommunityReport:
-    findings = tuple(resolver.read(finding) for finding in theirs.findings)
-    title, summary = without_references(theirs.title), without_references(theirs.summary)
-    return CommunityReport(
-        community_id,
-        title,
-        summary,
-        tuple(finding for finding in findings if finding.text),
-        theirs.rank,
-        detect_language(f"{title}\n{summary}"),
-        source,
-        content_key,
-    )
 
 
 def without_references(text: str) -> str:
@@ -289,12 +260,10 @@ class _Resolver:
         self._chunks: dict[str, Chunk] = {}
         self._sentences: dict[str, list[tuple[str, frozenset[str], float]]] = {}
 
-    def read(self, finding: ForeignFinding) -> Finding:
+    def read(self, summary: str, explanation: str) -> Finding:
         """Return a finding with its references replaced by supports."""
-        rows = dict.fromkeys(references(f"{finding.summary} {finding.explanation}"))
-        summary = without_references(finding.summary)
-        explanation = without_references(finding.explanation)
-        parts = [summary] if explanation == summary else [summary, explanation]
+        rows = dict.fromkeys(references(f"{summary} {explanation}"))
+        parts = dict.fromkeys(map(without_references, (summary, explanation)))
         text = "\n".join(part for part in parts if part)
         wanted = [set(self._cited[row]) for row in rows if self._cited.get(row)]
         self._counts["references"] += len(rows)

@@ -1,17 +1,16 @@
 """Import the index of another system: detect its format, then store documents and communities.
 
-To add a system, write a reader that returns a `ForeignIndex`, and add it to `_DETECTORS`.
+To add a system, write a reader that returns a `ForeignIndex`, and add it to `_READERS`.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from knotwork._indexing.commits import Batch, commit_documents, remove_sources
+from knotwork._indexing.commits import Batch, commit_documents
 from knotwork._indexing.communities.detection import (
     OPTIONS_META,
     CommunityOptions,
@@ -29,7 +28,7 @@ from knotwork._indexing.embedding import (
     check_not_switching,
 )
 from knotwork._indexing.foreign_indexes import graphrag, lightrag
-from knotwork._indexing.foreign_indexes.chunk_contributions import Contributions, contribute
+from knotwork._indexing.foreign_indexes.chunk_contributions import Contributions
 from knotwork._indexing.foreign_indexes.foreign_index import ForeignIndex
 from knotwork._indexing.foreign_indexes.imported_communities import build_hierarchy, import_reports
 from knotwork._indexing.foreign_indexes.unit_placement import (
@@ -37,7 +36,8 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
     import_root,
     place_units,
 )
-from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.imported_documents import embed_batch, imported_source, remove_others
+from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.report import last_report
 from knotwork._indexing.steps import finish_steps
 from knotwork._stores.base import Store, require_communities, require_readings
@@ -47,14 +47,15 @@ from knotwork.records import content_id
 
 AUTO = "auto"
 
-_DETECTORS: Mapping[str, Callable[[Path], bool]] = {
-    graphrag.FORMAT: graphrag.is_graphrag,
-    lightrag.FORMAT: lightrag.is_lightrag,
+_READERS: Mapping[str, tuple[Callable[[Path], bool], Callable[[Path, str], ForeignIndex]]] = {
+    graphrag.FORMAT: (graphrag.is_graphrag, graphrag.read_graphrag),
+    lightrag.FORMAT: (lightrag.is_lightrag, lightrag.read_lightrag),
 }
+"""How to detect and read the index of each system."""
 _FOLDERS = ("", "output", "artifacts", "output/artifacts", "rag_storage")
 _UNNAMED = frozenset({"", "output", "artifacts", "rag_storage"})
 
-IMPORT_FORMATS = (AUTO, *_DETECTORS)
+IMPORT_FORMATS = (AUTO, *_READERS)
 """The valid values of ``format``."""
 
 
@@ -72,22 +73,23 @@ def open_foreign(folder: Path, *, format: str = AUTO, name: str = "") -> Foreign
             f"`{folder}` is not a folder.", fix="Give the output folder of the other system."
         )
     place, found = _locate(folder, format)
-    name = " ".join(name.replace("/", " ").split()) or import_name(place)
-    if found == graphrag.FORMAT:
-        return graphrag.read_graphrag(place, name=name)
-    return lightrag.read_lightrag(place, name=name)
+    _, read = _READERS[found]
+    return read(place, " ".join(name.replace("/", " ").split()) or import_name(place))
 
 
 def import_name(folder: Path) -> str:
     """Return the name of an index: that of its project folder."""
-    named = (part.name for part in (folder.absolute(), *folder.absolute().parents))
-    return next((n for n in named if n not in _UNNAMED and not _is_time(n)), "index")
+    for part in (folder.absolute(), *folder.absolute().parents):
+        is_run = part.name.replace("-", "").isdigit()  # such as 20240708-123456
+        if part.name not in _UNNAMED and not is_run:
+            return part.name
+    return "index"
 
 
 def _locate(folder: Path, wanted: str) -> tuple[Path, str]:
     runs = sorted((run for run in folder.glob("output/*/artifacts")), reverse=True)
     for place in (*(folder / part for part in _FOLDERS), *runs):
-        for name, detect in _DETECTORS.items():
+        for name, (detect, _) in _READERS.items():
             if wanted in {AUTO, name} and detect(place):
                 return place, name
     if wanted != AUTO:  # the reader reports which files are missing
@@ -99,15 +101,15 @@ def _locate(folder: Path, wanted: str) -> tuple[Path, str]:
     )
 
 
-def _is_time(name: str) -> bool:
-    """Return True for the folder of a run, such as 20240708-123456."""
-    return name.replace("-", "").isdigit()
-
-
 IMPORT_BATCH_CHUNKS = 256
 
 _VERSION = "import-1"
 """Version of the import; increase it if the same files would give another index."""
+
+_OTHER_DOCUMENTS = (
+    "The index has other documents too. On first use communities are updated for all documents;"
+    " reports of unchanged communities are kept."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +141,6 @@ class ImportReport:
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class _Outcome:
-    """The result of the last stage of an import."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-    removed: tuple[str, ...] = ()
-    community_ids: tuple[str, ...] = ()
-
-
 def import_steps(
     store: Store,
     folder: Path,
@@ -176,43 +168,48 @@ def import_steps(
         require_communities(store)
     held = index.held()
     placement = place_units(index)
-    found = contribute(index, placement)
+    found = Contributions(index, placement)
     total = sum(len(made.chunks) for made in placement.documents)
     yield ImportStep(0, total)
     done = 0
-    for documents in _batches(placement.documents):
-        batch = Batch()
-        for made in documents:
-            batch.add(_prepare_document(made, found, import_root(index), using))
-        missing = batch.recall(store, using)
-        for embedded in batch.embed(missing, using):
+    for batch in _batches(placement.documents, found, import_root(index), using):
+        for embedded in embed_batch(store, batch, using):
             yield ImportStep(done + embedded, total)
-            batch.keep_vectors(store, using)
         commit_documents(store, batch.prepared, vectors=batch.vectors, embedding=using)
         done += batch.chunks
         yield ImportStep(done, total)
-    outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
-    if using:
-        finish_steps(embed_descriptions(store, using))
-        if outcome.counts["communities"]:
-            put_missing_vectors(store, outcome.community_ids, using)
     brought = {
         "documents": len(placement.documents),
         "text units": len(placement.chunks_of),
         "text units as documents of their own": placement.apart,
         "chunks": total,
-        **found.counts,
-        **outcome.counts,
     }
+    notes: list[str] = []
+    communities: tuple[str, ...] = ()
+    with store.transaction():
+        root = import_root(index)
+        alone = all(entry.root == root for entry in store.ledger.entries() if entry.chunks)
+        removed = remove_others(store, root, {made.document.uri for made in placement.documents})
+        if index.communities:
+            communities = _store_communities(store, index, found, alone=alone)
+            if not alone:
+                notes.append(_OTHER_DOCUMENTS)
+        else:
+            notes.append("The index has no communities; they are detected on first use.")
+    if using:
+        finish_steps(embed_descriptions(store, using))
+        if communities:
+            put_missing_vectors(store, communities, using)
+    brought |= found.counts
     report = ImportReport(
         index.format,
         index.name,
         held,
         {kind: count for kind, count in brought.items() if count or kind in held},
         tuple((kind, why, n) for (kind, why), n in index.losses.most_common()),
-        outcome.removed,
+        removed,
         using.name,
-        tuple(outcome.notes),
+        tuple(notes),
         time.monotonic() - begun,
     )
     yield ImportStep(total, total, report)
@@ -230,56 +227,36 @@ def import_index(
     return last_report(import_steps(store, folder, format=format, name=name, embedding=embedding))
 
 
-def _batches(documents: Sequence[PlacedDocument]) -> Iterator[list[PlacedDocument]]:
-    batch: list[PlacedDocument] = []
+def _batches(
+    documents: Sequence[PlacedDocument], found: Contributions, root: str, embedding: Embedding
+) -> Iterator[Batch]:
+    """Yield the documents with all that their chunks contribute, in batches of one commit."""
+    batch = Batch()
     for made in documents:
-        batch.append(made)
-        if sum(len(one.chunks) for one in batch) >= IMPORT_BATCH_CHUNKS:
+        batch.add(
+            Prepared(
+                imported_source(made.document, root),
+                made.document,
+                (made.section,),
+                tuple(made.chunks),
+                tuple(found.extractions[chunk.id] for chunk in made.chunks),
+                settings=content_id(_VERSION),
+                keys=tuple(map(embedding.chunk_key, made.chunks)) if embedding else (),
+                readings=tuple(found.readings[chunk.id] for chunk in made.chunks),
+                descriptions=tuple(d for c in made.chunks for d in found.descriptions[c.id]),
+            )
+        )
+        if batch.chunks >= IMPORT_BATCH_CHUNKS:
             yield batch
-            batch = []
-    if batch:
+            batch = Batch()
+    if batch.prepared:
         yield batch
 
 
-def _prepare_document(
-    made: PlacedDocument, found: Contributions, root: str, embedding: Embedding
-) -> Prepared:
-    document = made.document
-    return Prepared(
-        Candidate(document.uri, lambda: document, root=root, size=len(document.text)),
-        document,
-        (made.section,),
-        tuple(made.chunks),
-        tuple(found.extractions[chunk.id] for chunk in made.chunks),
-        settings=content_id(_VERSION),
-        keys=tuple(embedding.chunk_key(chunk) for chunk in made.chunks) if embedding else (),
-        readings=tuple(found.readings[chunk.id] for chunk in made.chunks),
-        descriptions=tuple(d for chunk in made.chunks for d in found.descriptions[chunk.id]),
-    )
-
-
-def _finish(store: Store, index: ForeignIndex, found: Contributions, present: set[str]) -> _Outcome:
-    """Remove the leftovers of an earlier import of this index, and store communities."""
-    outcome = _Outcome()
-    root = import_root(index)
-    with store.transaction():
-        entries = list(store.ledger.entries())
-        gone = [e for e in entries if e.root == root and e.uri not in present]
-        if gone:
-            remove_sources(store, gone)
-            outcome.removed = tuple(entry.uri for entry in gone)
-        if not index.communities:
-            outcome.notes.append("The index has no communities; they are detected on first use.")
-        else:
-            alone = all(entry.root == root for entry in entries if entry.chunks)
-            _store_communities(store, index, found, outcome, alone=alone)
-    return outcome
-
-
 def _store_communities(
-    store: Store, index: ForeignIndex, found: Contributions, outcome: _Outcome, *, alone: bool
-) -> None:
-    """Store communities with their reports, in addition to those of other documents.
+    store: Store, index: ForeignIndex, found: Contributions, *, alone: bool
+) -> tuple[str, ...]:
+    """Store communities with their reports beside those of other documents; return their ids.
 
     If the index has no other documents (``alone``), these communities are current. Otherwise the
     next detection starts from them.
@@ -292,30 +269,25 @@ def _store_communities(
         index.communities, found.forms, found.extractions, index.losses, taken=taken
     )
     before = {key for level in held.levels() for key in level}
-    communities = [*kept, *hierarchy.communities]
+    communities = [*kept, *hierarchy.values()]
     held.replace(communities)
     gone = before - {community.id for community in communities}
     store.texts("report").remove(gone)
     remove_vectors(store, "report", gone)
     reports = {}
     for report in index.reports:
-        if report.community_id in hierarchy.ids:
-            reports[hierarchy.ids[report.community_id]] = report
+        if report.community_id in hierarchy:
+            reports[hierarchy[report.community_id].id] = report
         else:
             index.losses["reports", "its community was not imported"] += 1
+    imported = list(hierarchy.values())
+    found.counts["communities"] = len(imported)
     written = import_reports(
-        store, hierarchy.communities, reports, cited=found.cited, source=index.format
+        store, imported, reports, found.counts, cited=found.cited, source=index.format
     )
-    publish_reports(store, written.reports)
+    publish_reports(store, written)
     # `replace` clears stale marks, so "" makes the next detection start from scratch.
     store.set_meta({OPTIONS_META: options})
-    outcome.counts["communities"] = len(hierarchy.communities)
-    outcome.community_ids = tuple(community.id for community in hierarchy.communities)
-    outcome.counts.update(written.counts)
     if alone:
         mark_current(store)
-    else:
-        outcome.notes.append(
-            "The index has other documents too. On first use communities are updated for all "
-            "documents; reports of unchanged communities are kept."
-        )
+    return tuple(community.id for community in imported)

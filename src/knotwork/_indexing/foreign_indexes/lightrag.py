@@ -46,7 +46,7 @@ def is_lightrag(folder: Path) -> bool:
     return (folder / GRAPH).is_file() or (folder / _CHUNKS).is_file()
 
 
-def read_lightrag(folder: Path, *, name: str) -> ForeignIndex:
+def read_lightrag(folder: Path, name: str) -> ForeignIndex:
     """Read documents, chunks and graph. Raises IndexingError if a file is missing or invalid."""
     for needed in (_DOCUMENTS, _CHUNKS, GRAPH):
         if not (folder / needed).is_file():
@@ -59,15 +59,9 @@ def read_lightrag(folder: Path, *, name: str) -> ForeignIndex:
     paths = _objects(folder / _STATUS) if (folder / _STATUS).is_file() else {}
     documents = _documents(_objects(folder / _DOCUMENTS), paths, units)
     nodes, edges = _read_graph(folder / GRAPH)
-    return ForeignIndex(
-        FORMAT,
-        name,
-        documents,
-        units,
-        _entities(nodes, _chunk_lists(folder / _ENTITY_CHUNKS), losses),
-        _relations(edges, _chunk_lists(folder / _RELATION_CHUNKS)),
-        losses=losses,
-    )
+    entities = _entities(nodes, _chunk_lists(folder / _ENTITY_CHUNKS), losses)
+    relations = _relations(edges, _chunk_lists(folder / _RELATION_CHUNKS))
+    return ForeignIndex(FORMAT, name, documents, units, entities, relations, losses=losses)
 
 
 def _objects(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -155,7 +149,7 @@ def _entities(
         if not name:
             losses["entities", "without a name"] += 1
             continue
-        units = _joined(_parts(row.get("source_id", "")), chunks.get(key, ()))
+        units = tuple(dict.fromkeys((*_parts(row.get("source_id", "")), *chunks.get(key, ()))))
         kind, text = plain_name(row.get("entity_type", "")), _description_text(row)
         found.append(ForeignEntity(key, place, name, kind, text, units))
     return found
@@ -167,21 +161,12 @@ def _relations(
     found = []
     for place, (source, target, row) in checked(enumerate(edges)):
         whole = chunks.get(_SEPARATOR.join(sorted((source, target))), ())
-        units = _joined(_parts(row.get("source_id", "")), whole)
+        units = tuple(dict.fromkeys((*_parts(row.get("source_id", "")), *whole)))
         keywords = _parts(row.get("keywords", ""))
         label = keywords[0].split(",")[0].strip(' "') if keywords else ""
-        found.append(
-            ForeignRelation(
-                place,
-                plain_name(source),
-                plain_name(target),
-                _description_text(row),
-                column_number(row, "weight", 1.0),
-                units,
-                label,
-                directed=False,
-            )
-        )
+        one, other = plain_name(source), plain_name(target)
+        text, weight = _description_text(row), column_number(row, "weight", 1.0)
+        found.append(ForeignRelation(place, one, other, text, weight, units, label, directed=False))
     return found
 
 
@@ -192,10 +177,6 @@ def _description_text(row: Mapping[str, str]) -> str:
 
 def _parts(joined: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in joined.split(_SEPARATOR) if part.strip())
-
-
-def _joined(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
 
 
 def plain_name(name: str) -> str:

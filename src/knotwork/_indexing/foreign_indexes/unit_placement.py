@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, count
 
 from knotwork._cancellation import checked
 from knotwork._indexing.foreign_indexes.foreign_index import ForeignIndex, ForeignUnit
@@ -97,19 +98,12 @@ def _start_document(title: str, text: str, index: ForeignIndex, names: set[str])
     """Return a document without chunks under a unique uri: `graphrag:PROJECT/TITLE`."""
     root = import_root(index)
     base = f"{root}/{' '.join(title.split()).strip('/') or 'untitled'}"
-    uri = base
-    number = 1
-    while uri in names:
-        number += 1
-        uri = f"{base} ({number})"
+    uris = chain([base], (f"{base} ({number})" for number in count(2)))
+    uri = next(uri for uri in uris if uri not in names)
     names.add(uri)
-    document = Document(
-        uri,
-        text,
-        title=title,
-        language=detect_language(text),
-        metadata={SOURCE_METADATA: index.format},
-    )
+    metadata = {SOURCE_METADATA: index.format}
+    language = detect_language(text)
+    document = Document(uri, text, title=title, language=language, metadata=metadata)
     return PlacedDocument(document, SectionTree(document).sections[0])
 
 
@@ -122,12 +116,21 @@ def _spans_in(
     text: str, units: Sequence[ForeignUnit]
 ) -> tuple[list[tuple[str, Span]], list[ForeignUnit]]:
     """Return the spans of units in reading order, and the units that were not found."""
-    searched = _SearchedText(text)
+    flat = _FlatText(text)
     found: list[tuple[str, Span]] = []
     missing: list[ForeignUnit] = []
     behind = 0
     for unit in units:
-        span = searched.find(unit.text, behind)
+        variants = list(_variants(unit.text))
+        exact = (
+            Span(place, place + len(variant))
+            for variant in variants
+            for start in (behind, 0)
+            if (place := text.find(variant, start)) >= 0
+        )
+        span = next(exact, None) or next(
+            filter(None, (flat.find(v, behind) for v in variants)), None
+        )
         if span is None:
             missing.append(unit)
         else:
@@ -136,41 +139,28 @@ def _spans_in(
     return found, missing
 
 
-class _SearchedText:
-    """The text of a document in which units are searched."""
+class _FlatText:
+    """A text without white space, and the offset of each remaining character."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self._text = text
+
+    @cached_property
+    def _flat(self) -> tuple[str, list[int]]:
+        offsets = [place for place, sign in enumerate(self._text) if not sign.isspace()]
+        return "".join(self._text[place] for place in offsets), offsets
 
     def find(self, wanted: str, behind: int) -> Span | None:
-        """Return the span of a text, exact or up to white space, preferably after a position."""
-        for variant in _variants(wanted):
-            for start in (behind, 0):
-                place = self.text.find(variant, start)
-                if place >= 0:
-                    return Span(place, place + len(variant))
-        for variant in _variants(wanted):
-            span = self._find_flat(variant, behind)
-            if span:
-                return span
-        return None
-
-    def _find_flat(self, wanted: str, behind: int) -> Span | None:
-        flat, offsets = self._flat
+        """Return the span of a text up to white space, preferably after a position."""
         needle = _SPACE.sub("", wanted)
         if not needle:
             return None
+        flat, offsets = self._flat
         for start in dict.fromkeys((bisect_left(offsets, behind), 0)):
             place = flat.find(needle, start)
             if place >= 0:
                 return Span(offsets[place], offsets[place + len(needle) - 1] + 1)
         return None
-
-    @cached_property
-    def _flat(self) -> tuple[str, list[int]]:
-        """The text without white space, and the offset of each remaining character."""
-        offsets = [place for place, sign in enumerate(self.text) if not sign.isspace()]
-        return "".join(self.text[place] for place in offsets), offsets
 
 
 def _variants(text: str) -> Iterator[str]:

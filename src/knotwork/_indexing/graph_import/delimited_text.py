@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from knotwork._indexing.loaders.decoding import decode
 from knotwork._indexing.loaders.loader import Source
-from knotwork._stores.export.formats import is_neutralized_export
+from knotwork._stores.export import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.errors import IndexingError, LoadError
 
@@ -122,14 +122,10 @@ def _encoding(path: Path, data: bytes) -> str:
     try:
         return decode(Source(path.name, data))[1]
     except LoadError as error:
-        raise _binary_file(path) from error
-
-
-def _binary_file(path: Path) -> IndexingError:
-    return IndexingError(
-        f"`{path}` is a binary file, not text.",
-        fix="Unpack or convert it, or set its --format.",
-    )
+        raise IndexingError(
+            f"`{path}` is a binary file, not text.",
+            fix="Unpack or convert it, or set its --format.",
+        ) from error
 
 
 SAMPLE_LINES = 400
@@ -266,9 +262,7 @@ def _find_delimiter(texts: Sequence[str], path: Path) -> str:
 def _evenness(texts: Sequence[str], sign: str) -> float:
     """Return the share of lines with the usual number of columns, or 0 if that is one."""
     counts = Counter(_count_outside(text, sign) for text in texts)
-    if not counts:
-        return 0.0
-    usual = max(counts, key=lambda count: (counts[count], count))
+    usual = max(counts, key=lambda count: (counts[count], count), default=0)
     return counts[usual] / len(texts) if usual else 0.0
 
 
@@ -281,15 +275,10 @@ def _count_outside(text: str, sign: str) -> int:
 
 def _has_quotes(texts: Sequence[str], delimiter: str) -> bool:
     """Return True if quotation marks enclose fields rather than being part of them."""
-    fields = [field.strip() for text in texts for field in text.split(delimiter)]
-    opened = sum(field.startswith('"') for field in fields)
-    if not opened:
-        return delimiter != "\t"
-    whole = sum(_is_enclosed(field) for field in fields)
-    if delimiter == "\t":
-        return whole == opened
-    return True
-
-
-def _is_enclosed(field: str) -> bool:
-    return len(field) > 1 and field[0] == field[-1] == '"' and field.count('"') % 2 == 0
+    if delimiter != "\t":
+        return True
+    fields = (field.strip() for text in texts for field in text.split(delimiter))
+    opened = [field for field in fields if field.startswith('"')]
+    return bool(opened) and all(
+        len(field) > 1 and field[-1] == '"' and field.count('"') % 2 == 0 for field in opened
+    )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from knotwork._indexing.foreign_indexes.labels import one_line
@@ -35,8 +36,7 @@ _SHARED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """An entity whose name has the same normal form as others."""
 
     number: int
@@ -84,17 +84,12 @@ def _relation_names(raw: str, label: str) -> Iterator[str]:
 
 
 def _name_entities(spool: Spool, finder: NameFinder, graph: str) -> None:
-    remaining = spool.statements()
-    number, statements = next(remaining, (-1, None))
     named: list[tuple[object, ...]] = []
-    for entity, space, ident, is_name in _in_batches(spool):
-        own = statements if number == entity else None
-        if own is not None:
-            number, statements = next(remaining, (-1, None))
+    for (entity, space, ident, is_name), own in spool.with_statements(_in_batches(spool)):
         label = own.labels[0] if own and own.labels else ""
         name, by_key = _choose_name(own, finder, ident, label, graph, is_name=bool(is_name))
-        if not label and space:
-            label = space[:1].upper() + space[1:] if not own else ""
+        if not label and space and not own:
+            label = space[:1].upper() + space[1:]
         named.append((entity, name, normal_form(name) or name, label, int(by_key)))
         if len(named) >= _BATCH:
             spool.write(_NAME, named)

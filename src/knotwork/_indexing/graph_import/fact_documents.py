@@ -6,14 +6,17 @@ mentions of both ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain, islice, pairwise
+from typing import NamedTuple
 
 from knotwork._indexing.foreign_indexes.labels import one_line, plain_type
 from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, identifier_words
 from knotwork._indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
+from knotwork._indexing.imported_documents import imported_source
+from knotwork._indexing.prepared import Prepared
 from knotwork._indexing.section_tree import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
@@ -22,14 +25,12 @@ from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT
 from knotwork.records import (
     ALIAS_RELATION,
-    GRAPH_URI,
     Chunk,
     Document,
     Extraction,
     Mention,
     PropertyValue,
     Relation,
-    Section,
     Span,
     content_id,
     entity_id,
@@ -47,8 +48,7 @@ _LONGEST_LINE = 600
 """Most characters of a value on one line; a longer one is split into sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class NameInLine:
+class NameInLine(NamedTuple):
     """A name in a line; ``start`` is its offset in the line, ``shown`` its best spelling."""
 
     form: str
@@ -58,8 +58,7 @@ class NameInLine:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class FactLine:
+class FactLine(NamedTuple):
     """A line of text with its names, and the relation that it states, if any.
 
     A relation is (normal form of the source, name, normal form of the target).
@@ -68,16 +67,6 @@ class FactLine:
     text: str
     names: tuple[NameInLine, ...]
     relation: tuple[str, str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GraphPart:
-    """A document with its section, its chunks and their extractions."""
-
-    document: Document
-    section: Section
-    chunks: tuple[Chunk, ...]
-    extractions: tuple[Extraction, ...]
 
 
 @dataclass(slots=True)
@@ -106,29 +95,23 @@ def lines_about(
         _property_lines(entity, statements.properties, hidden),
         chain.from_iterable(_fact_lines(entity, end) for end in facts),
     )
-    is_empty = True
-    for line in lines:
-        is_empty = False
-        yield line
-    if is_empty:
-        yield FactLine(_ended(entity.name), (_subject(entity),))
+    yield next(lines, FactLine(_ended(entity.name), (_subject(entity),)))
+    yield from lines
 
 
 def compose_parts(
-    spool: Spool, finder: NameFinder, *, name: str, metadata: Mapping[str, str]
-) -> Iterator[GraphPart]:
+    spool: Spool, finder: NameFinder, *, name: str, root: str, metadata: Mapping[str, str]
+) -> Iterator[Prepared]:
     """Yield the documents of a graph in order; a single one has the uri of the graph."""
-    passages: list[_Passage] = []
+    passages = _passages(spool, finder)
+    first = next(passages, None)
     number = 0
-    for passage in _passages(spool, finder):
-        if len(passages) == PART_CHUNKS:
-            number += 1
-            yield _part(passages, name, f"{GRAPH_URI}{name}/{number}", metadata)
-            passages = []
-        passages.append(passage)
-    if passages:
-        uri = f"{GRAPH_URI}{name}/{number + 1}" if number else f"{GRAPH_URI}{name}"
-        yield _part(passages, name, uri, metadata)
+    while first is not None:
+        number += 1
+        held = [first, *islice(passages, PART_CHUNKS - 1)]
+        first = next(passages, None)
+        uri = root if number == 1 and first is None else f"{root}/{number}"
+        yield _part(held, name, uri, root, metadata)
 
 
 def _passages(spool: Spool, finder: NameFinder) -> Iterator[_Passage]:
@@ -219,50 +202,42 @@ def _ended(text: str) -> str:
     return f"{text}。" if has_han(text) else f"{text}."
 
 
-def _part(passages: list[_Passage], name: str, uri: str, metadata: Mapping[str, str]) -> GraphPart:
+def _part(
+    passages: Sequence[_Passage], title: str, uri: str, root: str, metadata: Mapping[str, str]
+) -> Prepared:
     texts = ["\n".join(line.text for line in passage.lines) for passage in passages]
     text = "\n\n".join(texts)
-    document = Document(
-        uri, text, title=name, language=detect_language(text), metadata=dict(metadata)
-    )
+    language = detect_language(text)
+    document = Document(uri, text, title=title, language=language, metadata=dict(metadata))
     section = SectionTree(document).sections[0]
     chunks, extractions = [], []
     start = 0
     for number, (passage, body) in enumerate(zip(passages, texts, strict=True)):
         span = Span(start, start + len(body))
-        chunk_id = content_id("chunk", document.id, *span, body)
-        places = _places(passage.lines, start)
-        chunks.append(
-            Chunk(
-                id=chunk_id,
-                document_id=document.id,
-                section_id=section.id,
-                ordinal=number,
-                span=span,
-                text=body,
-                sentences=tuple(places),
-                document_title=document.title,
-            )
+        ends = accumulate((len(line.text) + 1 for line in passage.lines), initial=start)
+        places = [Span(begin, end - 1) for begin, end in pairwise(ends)]
+        chunk = Chunk(
+            id=content_id("chunk", document.id, *span, body),
+            document_id=document.id,
+            section_id=section.id,
+            ordinal=number,
+            span=span,
+            text=body,
+            sentences=tuple(places),
+            document_title=document.title,
         )
-        extractions.append(_extract(passage, chunk_id, places))
+        chunks.append(chunk)
+        extractions.append(_extract(passage, chunk.id, places))
         start = span.end + 2
-    return GraphPart(document, section, tuple(chunks), tuple(extractions))
-
-
-def _places(lines: Iterable[FactLine], start: int) -> list[Span]:
-    found = []
-    for line in lines:
-        found.append(Span(start, start + len(line.text)))
-        start += len(line.text) + 1
-    return found
+    source = imported_source(document, root)
+    return Prepared(source, document, (section,), tuple(chunks), tuple(extractions), settings="")
 
 
 def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extraction:
-    spans: dict[str, list[Span]] = {passage.subject.form: []}
-    names: dict[str, tuple[str, str]] = {}
-    relations: dict[tuple[str, str, str], Relation] = {}
     subject = _subject(passage.subject)
-    names[subject.form] = subject.shown, subject.type
+    spans: dict[str, list[Span]] = {subject.form: []}
+    names: dict[str, tuple[str, str]] = {subject.form: (subject.shown, subject.type)}
+    relations: dict[tuple[str, str, str], Relation] = {}
     for line, place in zip(passage.lines, places, strict=True):
         for named in line.names:
             start = place.start + named.start
@@ -277,16 +252,9 @@ def _extract(passage: _Passage, chunk_id: str, places: Iterable[Span]) -> Extrac
             span = known.span if known else place
             relations[key] = Relation(chunk_id, *key, weight, span)
     total = sum(map(len, spans.values())) or 1
-    mentions = tuple(
-        Mention(
-            chunk_id,
-            form,
-            *names[form],
-            tuple(sorted(set(found))),
-            1.0
-            if form == passage.subject.form
-            else round(min(MOST_ABOUT, SALIENCE_ABOUT * len(found) / total), 4),
-        )
-        for form, found in spans.items()
-    )
-    return Extraction(chunk_id, mentions, tuple(relations.values()))
+    mentions = []
+    for form, found in spans.items():
+        share = round(min(MOST_ABOUT, SALIENCE_ABOUT * len(found) / total), 4)
+        about = 1.0 if form == subject.form else share
+        mentions.append(Mention(chunk_id, form, *names[form], tuple(sorted(set(found))), about))
+    return Extraction(chunk_id, tuple(mentions), tuple(relations.values()))

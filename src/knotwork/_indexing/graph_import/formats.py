@@ -1,4 +1,4 @@
-"""Define the formats of graph files, the elements that readers yield, and typed values.
+"""Define the formats of graph files, the elements that readers yield, typed values, and sources.
 
 To add a format, write a reader in its own module and add an entry to `FORMATS`. Readers are
 imported on first use.
@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 
+from knotwork._graph.editable_graph import Graph
 from knotwork.errors import IndexingError, UnknownName
-from knotwork.records import PropertyValue
+from knotwork.records import Node, PropertyValue
 
 Properties = Mapping[str, PropertyValue]
 
-SPACE = "\x1f"
+_SPACE = "\x1f"
 """Separates the namespace of an id, such as a node type, from the id."""
 
 
@@ -26,7 +30,7 @@ SPACE = "\x1f"
 class EntityRow:
     """One statement about an entity; a file may have several.
 
-    ``key`` identifies the entity in its graph: its id, after a namespace and `SPACE` if ids are
+    ``key`` identifies the entity in its graph: its id, after a namespace (`spaced_key`) if ids are
     unique per namespace only. ``names`` are stated names, the best first, and ``aliases`` others;
     without names, one is chosen from the properties or derived from the key. ``is_name`` is True if
     the key itself is a name.
@@ -42,7 +46,13 @@ class EntityRow:
 
 def spaced_key(space: str, identifier: str) -> str:
     """Return the key of an id in a namespace, or the id itself if ``space`` is ""."""
-    return f"{space}{SPACE}{identifier}" if space else identifier
+    return f"{space}{_SPACE}{identifier}" if space else identifier
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Return the namespace of a key, or "", and its id."""
+    space, parted, identifier = key.partition(_SPACE)
+    return (space, identifier) if parted else ("", key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +159,8 @@ def choose_format(path: Path, *, format: str = "") -> str:  # noqa: A002
         if format not in FORMATS:
             raise UnknownName("graph format", format, FORMATS)
         return format
-    suffix = path.suffix.lower()
     for name, known in FORMATS.items():
-        if suffix in known.suffixes:
+        if path.suffix.lower() in known.suffixes:
             return name
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
@@ -170,11 +179,14 @@ def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, s
     Files in a folder that have an unknown suffix are skipped. Raises IndexingError for a path that
     does not exist, and if no graph file is found.
     """
+    suffixes = [ending for known in FORMATS.values() for ending in known.suffixes]
     found: dict[Path, str] = {}
     for path in paths:
         if path.is_dir():
             for file in sorted(item for item in path.rglob("*") if item.is_file()):
-                if _is_known(file):
+                is_hidden = any(part.startswith(".") for part in file.parts[-2:])
+                suffix = file.suffix.lower()
+                if suffix in suffixes and suffix != ".txt" and not is_hidden:
                     found[file] = choose_format(file, format=format)
         elif path.is_file():
             found[path] = choose_format(path, format=format)
@@ -183,18 +195,11 @@ def list_files(paths: Sequence[Path], *, format: str = "") -> list[tuple[Path, s
                 f"`{path}` does not exist.", fix="Give the path of a graph file or a folder."
             )
     if not found:
-        listed = ", ".join(ending for known in FORMATS.values() for ending in known.suffixes)
         raise IndexingError(
             f"`{paths[0]}` has no graph files." if paths else "No graph file was given.",
-            fix=f"Graph files end with {listed}.",
+            fix=f"Graph files end with {', '.join(suffixes)}.",
         )
     return list(found.items())
-
-
-def _is_known(file: Path) -> bool:
-    hidden = any(part.startswith(".") for part in file.parts[-2:])
-    suffixes = {ending for known in FORMATS.values() for ending in known.suffixes}
-    return not hidden and file.suffix.lower() in suffixes - {".txt"}
 
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -264,3 +269,116 @@ def _fits(text: str, kind: str) -> bool:
     if kind == "int":
         return _INTEGER.fullmatch(text) is not None
     return _DECIMAL.fullmatch(text) is not None
+
+
+_BLOCK_BYTES = 1 << 20
+_SHOWN_FILES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """What an import reads.
+
+    ``name`` is the name of the graph if none is given; "" if it has none. ``shown`` is the source
+    in errors, ``origin`` the metadata ``imported_from`` of the documents. ``formats`` maps file
+    names to formats, ``size`` are the bytes of the files. ``read`` yields the elements of the
+    graph, each with the name of its file; ``digests`` returns texts that change with the graph.
+    """
+
+    name: str
+    shown: str
+    origin: str
+    formats: Mapping[str, str]
+    size: int
+    read: Callable[[ImportOptions], Iterator[tuple[str, GraphElement]]]
+    digests: Callable[[], list[str]]
+
+
+def open_source(source: Graph | Sequence[Path], *, format: str = "") -> GraphSource:  # noqa: A002
+    """Return the source of a graph, or of files and folders.
+
+    Raises IndexingError for a graph without entities, and as `list_files`.
+    """
+    if isinstance(source, Graph):
+        if not source.entities:
+            raise IndexingError(
+                "The graph has no entities.", fix="Add some with `add_entity` or `add_triples`."
+            )
+        return GraphSource(
+            "",
+            "",
+            "memory",
+            {},
+            0,
+            lambda _: (("", row) for row in _graph_rows(source)),
+            lambda: [
+                _digest(repr(row).encode("utf-8", "surrogatepass") for row in _graph_rows(source))
+            ],
+        )
+    files = list_files(source, format=format)
+    first = source[0].absolute()
+    name = first.name if first.is_dir() else first.stem
+    return GraphSource(
+        " ".join(name.split()) or "graph",
+        ", ".join(f"`{path}`" for path, _ in files[:_SHOWN_FILES]),
+        ", ".join(sorted({found for _, found in files})),
+        {path.name: found for path, found in files},
+        sum(path.stat().st_size for path, _ in files),
+        partial(_read_files, files),
+        lambda: [part for path, kind in files for part in (path.name, kind, _file_digest(path))],
+    )
+
+
+def _read_files(
+    files: Sequence[tuple[Path, str]], options: ImportOptions
+) -> Iterator[tuple[str, GraphElement]]:
+    before = 0
+    for path, found in files:
+        for element in FORMATS[found].open()(path, options):
+            if isinstance(element, ReadBytes):
+                yield path.name, ReadBytes(before + element.count)
+            else:
+                yield path.name, element
+        before += path.stat().st_size
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return _digest(iter(lambda: file.read(_BLOCK_BYTES), b""))
+
+
+def _digest(blocks: Iterator[bytes]) -> str:
+    digest = blake2b(digest_size=16)
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _graph_rows(graph: Graph) -> Iterator[EntityRow | RelationRow]:
+    """Yield the rows of a graph in memory.
+
+    An entity is identified by its name, so that spellings of a name are merged as in triples, but
+    by its id if the graph has several entities of that name.
+    """
+    entities, relations = graph.entities, graph.relations
+    named = Counter(node.name for node in entities)
+    keys = {node.id: node.name if named[node.name] == 1 else node.id for node in entities}
+    related = {end for edge in relations for end in (edge.source, edge.target)}
+    for node in entities:
+        row = _entity_row(node, keys[node.id])
+        # An entity of which only the name is known has no text but that of its relations.
+        is_shared = not row.is_name
+        if is_shared or row.labels or row.aliases or row.properties or node.id not in related:
+            yield row
+    for edge in relations:
+        weight = {} if edge.weight == 1 else {"weight": edge.weight}
+        properties = {**weight, **edge.properties}
+        source, target = keys[edge.source], keys[edge.target]
+        yield RelationRow(source, edge.name, target, properties, are_names=True)
+
+
+def _entity_row(node: Node, key: str) -> EntityRow:
+    properties = node.own_properties
+    aliases = tuple(properties.pop("aliases", ()))
+    labels = tuple(filter(None, [node.properties.get("type")]))
+    return EntityRow(key, (node.name,), aliases, labels, properties, is_name=key == node.name)

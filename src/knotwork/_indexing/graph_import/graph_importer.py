@@ -15,17 +15,26 @@ from typing import Any
 
 from knotwork._cancellation import checked
 from knotwork._graph.editable_graph import Graph
-from knotwork._indexing.commits import Batch, commit_documents, remove_sources
+from knotwork._indexing.commits import Batch, commit_documents
 from knotwork._indexing.embedding import NO_VECTORS, Embedding, check_embedder, check_not_switching
 from knotwork._indexing.graph_import.entity_names import is_iri, name_all, short_name
-from knotwork._indexing.graph_import.fact_documents import GraphPart, compose_parts
-from knotwork._indexing.graph_import.formats import ImportOptions, ReadBytes, ReadFault
-from knotwork._indexing.graph_import.graph_sources import GraphSource, open_source
+from knotwork._indexing.graph_import.fact_documents import compose_parts
+from knotwork._indexing.graph_import.formats import (
+    GraphSource,
+    ImportOptions,
+    ReadBytes,
+    ReadFault,
+    open_source,
+)
 from knotwork._indexing.graph_import.spool import Spool
-from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.imported_documents import (
+    embed_batch,
+    import_entries,
+    remove_others,
+)
 from knotwork._stores.base import LedgerEntry, Store, require_property_graphs
-from knotwork.errors import IndexingError
-from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
+from knotwork.errors import ConfigError, IndexingError
+from knotwork.records import GRAPH_URI, PropertyNode, Relationship, content_id
 
 MOST_EXAMPLES = 20
 MOST_EMBEDDED_THINGS = 2_000
@@ -115,9 +124,10 @@ def import_graph_steps(
     check_not_switching(store)
     check_embedder(store, embedding.name)
     opened = open_source(source, format=format)
-    named = " ".join(name.replace("/", " ").split()) or opened.name()
-    run = _Import(store, opened, named, options or ImportOptions(), embedding)
-    yield from run.steps()
+    named = " ".join(name.replace("/", " ").split()) or opened.name
+    if not named:
+        raise ConfigError("A graph in memory has no name.", fix="Pass its `name`.")
+    yield from _Import(store, opened, named, options or ImportOptions(), embedding).steps()
 
 
 class _Import:
@@ -141,19 +151,27 @@ class _Import:
         self.bad: dict[str, int] = {}
         self.examples: list[BadLine] = []
         self.seconds: dict[str, float] = {}
-        self.has_property_graph = False
-        self.has_vectors = True
         self.notes: list[str] = []
         self.begun = time.monotonic()
 
     def steps(self) -> Iterator[GraphImportStep]:
-        settings = self._fingerprint()
+        shaping = [_VERSION, self.embedding.identity, repr(self.options)]
+        settings = content_id(*shaping, *self.source.digests())
         if self._is_current(settings) and self.name in self.graphs.names():
             yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
             return
         with Spool() as spool:
             yield from self._read(spool)
             yield from self._write(spool, settings)
+
+    def _is_current(self, settings: str) -> bool:
+        """Return True if the index has exactly the documents of this graph.
+
+        The settings of the last document include their number.
+        """
+        marks = [entry.settings for entry in import_entries(self.store, self.root)]
+        last = f"{settings} {len(marks)}"
+        return marks.count(last) == 1 and marks.count(settings) == len(marks) - 1
 
     def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
         total = self.source.size
@@ -174,95 +192,52 @@ class _Import:
         finder = name_all(spool, self.name)
         self.seconds["name"] = self._lap()
         total = spool.count("SELECT count(*) FROM entity")
-        self._decide_vectors(total)
+        wanted = self.options.vectors
+        has_vectors = total <= MOST_EMBEDDED_THINGS if wanted is None else wanted
+        if self.embedding and wanted is None and not has_vectors:
+            self.notes.append(UNEMBEDDED_NOTE)
+        key = self.embedding.chunk_key if has_vectors else lambda _: NO_VECTORS
         metadata = {"imported_from": self.source.origin}
-        parts = compose_parts(spool, finder, name=self.name, metadata=metadata)
+        parts = compose_parts(spool, finder, name=self.name, root=self.root, metadata=metadata)
         uris: list[str] = []
         chunks = 0
         for part, following in pairwise(chain(parts, [None])):
             assert part is not None, "only the last item is None"
             uris.append(part.document.uri)
             is_last = following is None
-            batch = self._prepare(part, f"{settings} {len(uris)}" if is_last else settings)
-            missing = batch.recall(self.store, self.embedding)
-            for done in batch.embed(missing, self.embedding):
+            mark = f"{settings} {len(uris)}" if is_last else settings
+            keys = tuple(map(key, part.chunks)) if self.embedding else ()
+            batch = Batch()
+            batch.add(replace(part, settings=mark, keys=keys))
+            for done in embed_batch(self.store, batch, self.embedding):
                 yield GraphImportStep("write", min(chunks + done, total), total)
-                batch.keep_vectors(self.store, self.embedding)
             with self.store.transaction():
                 self._commit(batch)
                 if is_last:
-                    removed = self._remove_others(uris)
+                    removed = remove_others(self.store, self.root, uris)
                     self.graphs.put(self.name, _nodes(spool), _relationships(spool))
-                    self.has_property_graph = True
             chunks += batch.chunks
             yield GraphImportStep("write", min(chunks, total), total)
         self.seconds["write"] = self._lap()
-        report = self._report(spool, documents=len(uris), chunks=chunks, removed=removed)
-        yield GraphImportStep("write", total, total, report)
-
-    def _prepare(self, part: GraphPart, settings: str) -> Batch:
-        document = part.document
-        embedding = self.embedding
-        prepared = Prepared(
-            Candidate(document.uri, lambda: document, root=self.root, size=len(document.text)),
-            document,
-            (part.section,),
-            part.chunks,
-            part.extractions,
-            settings=settings,
-            keys=tuple(map(self._key, part.chunks)) if embedding else (),
+        found = {question: spool.count(sql) for question, sql in _COUNTS.items()}
+        report = self._report(
+            documents=len(uris), chunks=chunks, removed=removed, property_graph=True, **found
         )
-        batch = Batch()
-        batch.add(prepared)
-        return batch
-
-    def _key(self, chunk: Chunk) -> str:
-        return self.embedding.chunk_key(chunk) if self.has_vectors else NO_VECTORS
-
-    def _decide_vectors(self, entities: int) -> None:
-        """Decide whether passages are embedded."""
-        wanted = self.options.vectors
-        self.has_vectors = entities <= MOST_EMBEDDED_THINGS if wanted is None else wanted
-        if self.embedding and wanted is None and not self.has_vectors:
-            self.notes.append(UNEMBEDDED_NOTE)
+        yield GraphImportStep("write", total, total, report)
 
     def _commit(self, batch: Batch) -> None:
         """Write a document, unless an interrupted run has already written it."""
         (prepared,) = batch.prepared
         entry = self.store.ledger.get([prepared.source.uri]).get(prepared.source.uri)
-        if entry is not None and (entry.revision, entry.settings, entry.error) == (
+        is_written = entry is not None and (entry.revision, entry.settings, entry.error) == (
             prepared.document.revision,
             prepared.settings,
             "",
-        ):
-            return
-        commit_documents(self.store, [prepared], vectors=batch.vectors, embedding=self.embedding)
-
-    def _remove_others(self, uris: Sequence[str]) -> tuple[str, ...]:
-        """Remove the other documents of an earlier import of this name; return their uris."""
-        kept = set(uris)
-        gone = [entry for entry in self._entries() if entry.uri not in kept]
-        if gone:
-            remove_sources(self.store, gone)
-        return tuple(entry.uri for entry in gone)
-
-    def _entries(self) -> list[LedgerEntry]:
-        return [entry for entry in self.store.ledger.entries() if entry.root == self.root]
-
-    def _is_current(self, settings: str) -> bool:
-        """Return True if the index has exactly the documents of this graph.
-
-        The settings of the last document include their number.
-        """
-        entries = self._entries()
-        last = f"{settings} {len(entries)}"
-        marks = [entry.settings for entry in entries]
-        return marks.count(last) == 1 and marks.count(settings) == len(entries) - 1
-
-    def _fingerprint(self) -> str:
-        """Return a hash of the graph and of all options that shape the index."""
-        options = [_VERSION, self.embedding.identity, repr(self.options)]
-        return content_id(*options, *self.source.digests())
+        )
+        if not is_written:
+            commit_documents(
+                self.store, [prepared], vectors=batch.vectors, embedding=self.embedding
+            )
 
     def _record_fault(self, file: str, fault: ReadFault) -> None:
         self.bad[fault.reason] = self.bad.get(fault.reason, 0) + 1
@@ -276,53 +251,37 @@ class _Import:
             first = self.examples[0]
             why = f" Line {first.line} of `{first.file}`: {first.reason}."
         return IndexingError(
-            f"No entity or relation could be read from {self.source}.{why}",
+            f"No entity or relation could be read from {self.source.shown}.{why}",
             fix="Set the --format, or the --columns of a table.",
         )
 
-    def _report(
-        self,
-        spool: Spool | None = None,
-        *,
-        unchanged: bool = False,
-        documents: int = 0,
-        chunks: int = 0,
-        removed: tuple[str, ...] = (),
-    ) -> GraphImportReport:
+    def _report(self, **found: Any) -> GraphImportReport:  # noqa: ANN401 - fields of the report
         self.seconds["total"] = time.monotonic() - self.begun
-        report = GraphImportReport(
+        return GraphImportReport(
             self.name,
             self.root,
             self.source.formats,
-            unchanged,
-            documents=documents,
-            chunks=chunks,
             bad_lines=dict(sorted(self.bad.items(), key=lambda item: (-item[1], item[0]))),
             examples=tuple(self.examples),
-            removed=removed,
-            property_graph=self.has_property_graph,
             embedder=self.embedding.name,
             notes=tuple(self.notes),
             seconds=self.seconds,
+            **found,
         )
-        return replace(report, **_counts(spool)) if spool else report
 
     def _lap(self) -> float:
         """Return the seconds since the last stage ended."""
         return time.monotonic() - self.begun - sum(self.seconds.values())
 
 
-def _counts(spool: Spool) -> dict[str, Any]:
-    return {
-        "things": spool.count("SELECT count(*) FROM entity"),
-        "facts": spool.count("SELECT count(*) FROM fact"),
-        "relations": spool.count("SELECT count(*) FROM relation"),
-        "shared_names": spool.count("SELECT count(*) FROM entity WHERE plain != ''"),
-        "loops": spool.count(
-            "SELECT count(*) FROM fact f JOIN entity s ON s.id = f.source"
-            " JOIN entity t ON t.id = f.target WHERE s.form = t.form"
-        ),
-    }
+_COUNTS = {
+    "things": "SELECT count(*) FROM entity",
+    "facts": "SELECT count(*) FROM fact",
+    "relations": "SELECT count(*) FROM relation",
+    "shared_names": "SELECT count(*) FROM entity WHERE plain != ''",
+    "loops": "SELECT count(*) FROM fact f JOIN entity s ON s.id = f.source"
+    " JOIN entity t ON t.id = f.target WHERE s.form = t.form",
+}
 
 
 def describe_graph_import(report: GraphImportReport) -> dict[str, Any]:
@@ -353,21 +312,14 @@ def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None
 
 
 def _nodes(spool: Spool) -> Iterator[PropertyNode]:
-    remaining = spool.statements()
-    number, statements = next(remaining, (-1, None))
-    for entity, key, name in spool.rows("SELECT id, key, name FROM entity ORDER BY id"):
-        labels: tuple[str, ...] = ()
-        properties: dict[str, PropertyValue] = {}
-        has_name = True
-        if statements is not None and number == entity:
-            labels, properties = tuple(statements.labels), statements.properties
-            has_name = bool(statements.names) or not properties
-            number, statements = next(remaining, (-1, None))
-        if has_name:  # a name derived from an id is not added to other properties
-            properties.setdefault("name", name)
+    rows = spool.rows("SELECT id, key, name FROM entity ORDER BY id")
+    for (entity, key, name), stated in spool.with_statements(rows):
+        properties = stated.properties if stated else {}
+        if stated is None or stated.names or not properties:
+            properties.setdefault("name", name)  # one derived from an id is not added to others
         if is_iri(key):
             properties.setdefault("iri", key)
-        yield PropertyNode(str(entity), labels, properties)
+        yield PropertyNode(str(entity), tuple(stated.labels) if stated else (), properties)
 
 
 def _relationships(spool: Spool) -> Iterator[Relationship]:

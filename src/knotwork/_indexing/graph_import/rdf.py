@@ -23,7 +23,6 @@ from knotwork._indexing.graph_import.formats import (
     parse_value,
 )
 from knotwork.errors import required
-from knotwork.records import PropertyValue
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -63,7 +62,7 @@ def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[GraphE
     kind = getattr(pyoxigraph.RdfFormat, format)
     with path.open("rb") as file:
         quads = pyoxigraph.parse(input=file, format=kind, base_iri=_BASE)
-        names = _BlankNames()
+        names: dict[str, str] = {}
         number = faults = 0
         while faults < _MOST_FAULTS:
             try:
@@ -72,7 +71,9 @@ def _read(path: Path, options: ImportOptions, *, format: str) -> Iterator[GraphE
                 return
             except SyntaxError as error:
                 faults += 1
-                yield ReadFault(error.lineno or 0, _reason(error))
+                message = str(error.args[0] if error.args else error)
+                reason = message.partition(": ")[2] or message  # without the position
+                yield ReadFault(error.lineno or 0, reason)
                 continue
             number += 1
             if number % _PROGRESS_STATEMENTS == 0:
@@ -87,17 +88,7 @@ read_nquads = partial(_read, format="N_QUADS")
 read_trig = partial(_read, format="TRIG")
 
 
-class _BlankNames:
-    """Numbers blank nodes in the order of the file, as the parser names them at random."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def key(self, value: str) -> str:
-        return self._known.setdefault(value, f"_:{len(self._known) + 1}")
-
-
-def _elements(quad: Any, names: _BlankNames) -> Iterator[GraphElement]:  # noqa: ANN401
+def _elements(quad: Any, names: dict[str, str]) -> Iterator[GraphElement]:  # noqa: ANN401
     import pyoxigraph
 
     subject, predicate, target = quad.subject, quad.predicate.value, quad.object
@@ -124,22 +115,14 @@ def _literal(key: str, predicate: str, literal: pyoxigraph.Literal) -> Iterator[
     elif predicate in _ALIASES:
         yield EntityRow(key, aliases=(text,))
     else:
-        yield EntityRow(key, properties={short_name(predicate): _value(literal)})
+        kind = literal.datatype.value.rpartition("#")[2]
+        value = parse_value(text, "float" if kind == "decimal" else kind_named(kind))
+        yield EntityRow(key, properties={short_name(predicate): value})
 
 
-def _value(literal: pyoxigraph.Literal) -> PropertyValue:
-    """Return a literal as a value of its datatype: a number, a truth value or text."""
-    kind = literal.datatype.value.rpartition("#")[2]
-    return parse_value(literal.value, "float" if kind == "decimal" else kind_named(kind))
-
-
-def _key(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode, names: _BlankNames) -> str:
+def _key(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode, names: dict[str, str]) -> str:
+    """Return an IRI, or the number of a blank node in the file: the parser names it at random."""
     import pyoxigraph
 
-    return names.key(term.value) if isinstance(term, pyoxigraph.BlankNode) else term.value
-
-
-def _reason(error: SyntaxError) -> str:
-    """Return a parser's message without the position, which is reported separately."""
-    message = str(error.args[0] if error.args else error)
-    return message.partition(": ")[2] or message
+    is_blank = isinstance(term, pyoxigraph.BlankNode)
+    return names.setdefault(term.value, f"_:{len(names) + 1}") if is_blank else term.value

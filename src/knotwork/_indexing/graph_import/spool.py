@@ -12,12 +12,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import apsw
 
 from knotwork._cancellation import checked
-from knotwork._indexing.graph_import.formats import SPACE, EntityRow, Properties, RelationRow, pack
+from knotwork._indexing.graph_import.formats import (
+    EntityRow,
+    Properties,
+    RelationRow,
+    pack,
+    split_key,
+)
 from knotwork.records import PropertyValue
 
 _BATCH = 5_000
@@ -94,8 +100,7 @@ class EntityStatements:
     properties: dict[str, PropertyValue]
 
 
-@dataclass(frozen=True, slots=True)
-class SpooledEntity:
+class SpooledEntity(NamedTuple):
     """An entity with a name that is unique in its graph.
 
     ``form`` is the normal form of the name, ``label`` its type. ``plain`` is a stated name that was
@@ -111,8 +116,7 @@ class SpooledEntity:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """The target of a fact with its names, and the relation and properties of the fact."""
 
     relation: str
@@ -124,7 +128,7 @@ class End:
 
 
 class Spool:
-    """A graph in a temporary file, which `close` removes."""
+    """A graph in a temporary file, which the end of the block removes."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="knotwork-graph-")
@@ -140,10 +144,6 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the file."""
         self._database.close(force=True)
         self._folder.cleanup()
 
@@ -191,6 +191,19 @@ class Spool:
         for number, group in groupby(rows, key=lambda row: row[0]):
             yield number, _merge(content for _, content in group)
 
+    def with_statements(
+        self, rows: Iterable[tuple[Any, ...]]
+    ) -> Iterator[tuple[tuple[Any, ...], EntityStatements | None]]:
+        """Yield rows that begin with ascending numbers of entities, with their statements."""
+        stated = self.statements()
+        number, statements = next(stated, (-1, None))
+        for row in rows:
+            if row[0] == number:
+                yield row, statements
+                number, statements = next(stated, (-1, None))
+            else:
+                yield row, None
+
     def statements_of(self, number: int) -> EntityStatements:
         """Return the statements about an entity."""
         sql = "SELECT content FROM statement WHERE entity = ? ORDER BY rowid"
@@ -224,7 +237,7 @@ class Spool:
 
     def _write(self) -> None:
         self.write(
-            _PUT_ENTITY, ((key, *_parts(key), *flags) for key, flags in self._entities.items())
+            _PUT_ENTITY, ((key, *split_key(key), *flags) for key, flags in self._entities.items())
         )
         self.write(_PUT_RELATION, ((raw,) for raw in self._relations))
         self.write(_PUT_STATEMENT, self._statements)
@@ -233,27 +246,17 @@ class Spool:
             buffer.clear()
 
 
-def _parts(key: str) -> tuple[str, str]:
-    space, parted, identifier = key.partition(SPACE)
-    return (space, identifier) if parted else ("", key)
-
-
 def _merge(texts: Iterable[str]) -> EntityStatements:
     merged = EntityStatements([], [], [], {})
+    lists = (merged.names, merged.aliases, merged.labels)
     for text in texts:
-        names, aliases, labels, properties = json.loads(text)
-        for known, more in (
-            (merged.names, names),
-            (merged.aliases, aliases),
-            (merged.labels, labels),
-        ):
-            known.extend(item for item in more if item and item not in known)
+        *more, properties = json.loads(text)
+        for known, items in zip(lists, more, strict=True):
+            known.extend(item for item in items if item and item not in known)
         for name, value in properties.items():
-            if name not in merged.properties:
-                merged.properties[name] = value
-            elif merged.properties[name] != value:
-                held = merged.properties[name]
-                held = held if isinstance(held, list) else [held]
+            held = merged.properties.setdefault(name, value)
+            if held is not value and held != value:
+                found = held if isinstance(held, list) else [held]
                 values = value if isinstance(value, list) else [value]
-                merged.properties[name] = [*held, *(item for item in values if item not in held)]
+                merged.properties[name] = [*found, *(item for item in values if item not in found)]
     return merged

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
 from knotwork._indexing.graph_import.delimited_text import (
     TextDialect,
-    TextRow,
     find_dialect,
     read_rows,
 )
@@ -53,27 +52,30 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The positions of the columns of a table; -1 for a missing column.
+    """The meaning of the columns of a table.
 
-    ``source``, ``relation`` and ``target`` belong to triples and edges, ``id`` and ``labels`` to
-    nodes. Ids are unique within a namespace, such as the type of the nodes. ``relation_name`` and
-    ``label`` are the defaults of rows. The first ``skipped`` rows are not data.
+    ``places`` are the positions of columns by role: "source", "relation" and "target" of triples
+    and edges, "id" and "label" of nodes. Ids are unique within a namespace, such as the type of the
+    nodes: ``spaces`` are those of the roles with ids. ``relation`` and ``label`` are the defaults
+    of rows. The first ``skipped`` rows are not data.
     """
 
     kind: TableKind
-    source: int = -1
-    relation: int = -1
-    target: int = -1
-    id: int = -1
-    labels: int = -1
-    aliases: tuple[int, ...] = ()
+    places: Mapping[str, int]
     properties: tuple[TableColumn, ...] = ()
-    source_space: str = ""
-    target_space: str = ""
-    relation_name: str = ""
+    aliases: tuple[int, ...] = ()
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    relation: str = ""
     label: str = ""
     skipped: int = 0
-    is_typed: bool = False
+
+    def field(self, fields: Sequence[str], role: str) -> str:
+        """Return the field of a row with a role, or ""."""
+        return _field(fields, self.places.get(role, -1))
+
+    def key(self, fields: Sequence[str], role: str) -> str:
+        """Return the key that a field of a row has in the graph."""
+        return spaced_key(self.spaces.get(role, ""), fields[self.places[role]])
 
 
 _ROLE_WORDS = {
@@ -100,6 +102,13 @@ _NEO4J = re.compile(
     r"(?:\{.*\})?",
     re.IGNORECASE,
 )
+_NEO4J_ROLES = {
+    "ID": "id",
+    "START_ID": "source",
+    "END_ID": "target",
+    "TYPE": "relation",
+    "LABEL": "label",
+}
 _DECLARED = re.compile(r"(?P<name>[^:]+):(?P<kind>[A-Za-z0-9]+)(?P<list>\[\])?(?:\{.*\})?(?::.*)?")
 _OWNED_ID = re.compile(r"(?P<space>[^.]+)\.id", re.IGNORECASE)
 
@@ -120,12 +129,10 @@ def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> Tab
     if len(owned) == 2:
         return TableLayout(
             TableKind.EDGES,
-            source=0,
-            target=1,
-            source_space=owned[0].lower(),
-            target_space=owned[1].lower(),
-            relation_name=_between(stem, owned[0], owned[1]),
-            properties=_properties(header, {0, 1}),
+            {"source": 0, "target": 1},
+            _properties(header, {0, 1}),
+            spaces={"source": owned[0].lower(), "target": owned[1].lower()},
+            relation=_between(stem, *owned),
         )
     folded = [fold_header(cell) for cell in header]
     source, target = _first(folded, "source"), _first(folded, "target")
@@ -139,60 +146,50 @@ def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> Tab
 def layout_of_values(width: int, *, stem: str, kind: str = "", skipped: int = 0) -> TableLayout:
     """Return the layout of a table without a header: triples of three columns, edges of two."""
     if width >= 3 and kind in {"", TableKind.TRIPLES}:
-        used, layout = 3, TableLayout(TableKind.TRIPLES, source=0, relation=1, target=2)
+        found, roles = TableKind.TRIPLES, ["source", "relation", "target"]
     elif width >= 2 and kind != TableKind.NODES:
-        used, layout = 2, TableLayout(TableKind.EDGES, source=0, target=1, relation_name=stem)
+        found, roles = TableKind.EDGES, ["source", "target"]
     else:
-        used, layout = 1, TableLayout(TableKind.NODES, id=0)
-    extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(used, width))
-    return replace(layout, properties=extra, skipped=skipped)
+        found, roles = TableKind.NODES, ["id"]
+    extra = tuple(TableColumn(place, f"column {place + 1}") for place in range(len(roles), width))
+    places = {role: place for place, role in enumerate(roles)}
+    relation = stem if found is TableKind.EDGES else ""
+    return TableLayout(found, places, extra, relation=relation, skipped=skipped)
 
 
 def _edge_layout(
     header: Sequence[str], folded: Sequence[str], source: int, target: int, stem: str
 ) -> TableLayout:
-    used = {source, target}
-    relation = next(
-        (p for p, name in enumerate(folded) if name in _WORDS["relation"] and p not in used), -1
-    )
+    places = {"source": source, "target": target}
+    relation = _first(folded, "relation", besides=(source, target))
     if relation >= 0:
-        used.add(relation)
+        places["relation"] = relation
     # A relation between two names makes triples; ids refer to rows of a table of nodes.
     by_id = folded[source].endswith("id") or folded[target].endswith("id")
     kind = TableKind.TRIPLES if relation >= 0 and not by_id else TableKind.EDGES
-    return TableLayout(
-        kind,
-        source=source,
-        relation=relation,
-        target=target,
-        relation_name=stem,
-        properties=_properties(header, used),
-    )
+    return TableLayout(kind, places, _properties(header, set(places.values())), relation=stem)
 
 
 def _node_layout(header: Sequence[str], folded: Sequence[str], stem: str) -> TableLayout:
     place = _first(folded, "id")
     if place < 0:
         place = max(_first(folded, "name"), 0)
-    labels = next(
-        (p for p, name in enumerate(folded) if name in _WORDS["label"] and p != place), -1
-    )
+    label = _first(folded, "label", besides=(place,))
     aliases = tuple(p for p, name in enumerate(folded) if name in _WORDS["alias"])
     space = _stem_space(stem)
     return TableLayout(
         TableKind.NODES,
-        id=place,
-        labels=labels,
-        aliases=aliases,
-        properties=_properties(header, {labels, *aliases}),
-        source_space=space.lower(),
+        {"id": place, "label": label},
+        _properties(header, {label, *aliases}),
+        aliases,
+        spaces={"id": space.lower()},
         label=space[:1].upper() + space[1:],
     )
 
 
 def _neo4j_layout(header: Sequence[str], stem: str) -> TableLayout:
     """Return the layout of a header of Neo4j's importer: `:ID`, `:START_ID`, `:TYPE`."""
-    roles: dict[str, int] = {}
+    places: dict[str, int] = {}
     spaces: dict[str, str] = {}
     properties: list[TableColumn] = []
     for place, cell in enumerate(header):
@@ -200,32 +197,17 @@ def _neo4j_layout(header: Sequence[str], stem: str) -> TableLayout:
         if match is None:
             properties.append(_column(place, cell, fallback="str"))
             continue
-        role = match["role"].upper()
-        roles.setdefault(role, place)
+        role = _NEO4J_ROLES.get(match["role"].upper(), "")
+        places.setdefault(role, place)
         spaces[role] = (match["space"] or "").lower()
-        if match["name"] and role in {"ID", "TYPE"}:
+        if match["name"] and role in {"id", "relation"}:
             properties.append(TableColumn(place, match["name"], "str"))
-    if "START_ID" in roles and "END_ID" in roles:
-        return TableLayout(
-            TableKind.EDGES,
-            source=roles["START_ID"],
-            relation=roles.get("TYPE", -1),
-            target=roles["END_ID"],
-            properties=tuple(properties),
-            source_space=spaces["START_ID"],
-            target_space=spaces["END_ID"],
-            relation_name=stem,
-            is_typed=True,
-        )
-    return TableLayout(
-        TableKind.NODES,
-        id=roles.get("ID", 0),
-        labels=roles.get("LABEL", -1),
-        properties=tuple(properties),
-        source_space=spaces.get("ID", ""),
-        label="" if "LABEL" in roles else stem,
-        is_typed=True,
-    )
+    if "source" in places and "target" in places:
+        kind, label = TableKind.EDGES, ""
+    else:
+        kind, label = TableKind.NODES, "" if "label" in places else stem
+        places.setdefault("id", 0)
+    return TableLayout(kind, places, tuple(properties), spaces=spaces, relation=stem, label=label)
 
 
 def _properties(header: Sequence[str], used: set[int]) -> tuple[TableColumn, ...]:
@@ -241,8 +223,9 @@ def _column(place: int, cell: str, *, fallback: str = "") -> TableColumn:
     return TableColumn(place, match["name"].strip(), match["kind"].lower(), bool(match["list"]))
 
 
-def _first(folded: Sequence[str], role: str) -> int:
-    return next((place for place, name in enumerate(folded) if name in _WORDS[role]), -1)
+def _first(folded: Sequence[str], role: str, *, besides: Sequence[int] = ()) -> int:
+    words = _WORDS[role]
+    return next((p for p, name in enumerate(folded) if name in words and p not in besides), -1)
 
 
 def _stem_space(stem: str) -> str:
@@ -263,6 +246,13 @@ _DIRECTIONS = frozenset({"Directed", "Undirected", "directed", "undirected"})
 _FEWEST_ROWS = 8
 _PROGRESS_ROWS = 2_000
 _TUGRAPH = "LABEL="
+_TUGRAPH_ROLES = {"SRC_ID": "source", "DST_ID": "target", "ID": "id"}
+_NEEDED = {
+    TableKind.TRIPLES: {"source": "subject", "target": "object", "relation": "relation"},
+    TableKind.EDGES: {"source": "source", "target": "target"},
+    TableKind.NODES: {"id": "id"},
+}
+"""The roles whose fields must not be empty, and their names in errors."""
 _FILE_WORDS = re.compile(r"^(?:edges?|e|rels?|relationships?)[_.\-](?=\w)", re.IGNORECASE)
 
 
@@ -273,9 +263,9 @@ def read_table(path: Path, options: ImportOptions) -> Iterator[GraphElement]:
     """
     dialect = find_dialect(path, delimiter=options.delimiter)
     layout = find_layout(path, dialect, options)
-    if not layout.is_typed and layout.kind is not TableKind.TRIPLES:
+    if layout.kind is not TableKind.TRIPLES:
         layout = _with_kinds(layout, path, dialect)
-    needed = _needed(layout)
+    needed = {layout.places[role]: name for role, name in _NEEDED[layout.kind].items()}
     for number, row in enumerate(read_rows(path, dialect)):
         if number < layout.skipped:
             continue
@@ -288,7 +278,7 @@ def read_table(path: Path, options: ImportOptions) -> Iterator[GraphElement]:
         if row.is_damaged:
             reason = f"bytes that are not valid {dialect.encoding.removesuffix('-sig')}"
             yield ReadFault(row.line, reason, row.text, kept=True)
-        yield _entity(row, layout) if layout.kind is TableKind.NODES else _relation(row, layout)
+        yield _element(row.fields, layout)
 
 
 def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> TableLayout:
@@ -337,15 +327,19 @@ def _check_types(layout: TableLayout, rows: Sequence[Sequence[str]]) -> TableLay
 
     A label that differs from node to node is a name, and "Undirected" is not a relation.
     """
-    values = [_field(row, max(layout.labels, layout.relation)) for row in rows[1:]]
+    is_nodes = layout.kind is TableKind.NODES
+    place = layout.places.get("label" if is_nodes else "relation", -1)
+    values = [_field(row, place) for row in rows[1:]]
     distinct = set(values) - {""}
-    if layout.kind is TableKind.NODES and layout.labels >= 0:
-        named = rows[0][layout.labels]
-        if named.lower() == "label" and len(distinct) > max(2, len(values) // 2):
-            column = TableColumn(layout.labels, named.lower())
-            return replace(layout, labels=-1, properties=(*layout.properties, column))
-    if layout.kind is not TableKind.NODES and distinct and distinct <= _DIRECTIONS:
-        return replace(layout, kind=TableKind.EDGES, relation=-1)
+    places = {role: place for role, place in layout.places.items() if role != "label"}
+    if is_nodes and place >= 0:
+        named = rows[0][place].lower()
+        if named == "label" and len(distinct) > max(2, len(values) // 2):
+            column = TableColumn(place, named)
+            return replace(layout, places=places, properties=(*layout.properties, column))
+    if not is_nodes and distinct and distinct <= _DIRECTIONS:
+        places.pop("relation")
+        return replace(layout, kind=TableKind.EDGES, places=places)
     return layout
 
 
@@ -378,33 +372,31 @@ def _has_strange_header(rows: Sequence[Sequence[str]]) -> bool:
 def _tugraph_layout(rows: Sequence[Sequence[str]]) -> TableLayout:
     """Return the layout of a table of TuGraph, with the types in the first row."""
     facts = dict(cell.split("=", 1) for cell in rows[0] if "=" in cell)
-    cells = [cell.split(":") for cell in rows[1]] if len(rows) > 1 else []
-    places = {parts[2]: place for place, parts in enumerate(cells) if len(parts) > 2}
-    properties = tuple(
-        TableColumn(place, parts[0], parts[1].lower())
-        for place, parts in enumerate(cells)
-        if len(parts) > 1 and not {"SRC_ID", "DST_ID", "ID"} & set(parts[2:])
-    )
-    if "SRC_LABEL" in facts:
-        return TableLayout(
-            TableKind.EDGES,
-            source=places.get("SRC_ID", 0),
-            target=places.get("DST_ID", 1),
-            properties=properties,
-            source_space=facts["SRC_LABEL"].lower(),
-            target_space=facts.get("DST_LABEL", "").lower(),
-            relation_name=facts["LABEL"],
-            skipped=2,
-            is_typed=True,
-        )
+    is_edges = "SRC_LABEL" in facts
+    places = {"source": 0, "target": 1} if is_edges else {"id": 0}
+    properties = []
+    for place, cell in enumerate(rows[1] if len(rows) > 1 else ()):
+        name, kind, *marks = (*cell.split(":"), "")
+        roles = [_TUGRAPH_ROLES[mark] for mark in marks if mark in _TUGRAPH_ROLES]
+        if roles:
+            places[roles[0]] = place
+        elif ":" in cell:
+            properties.append(TableColumn(place, name, kind.lower()))
+    if is_edges:
+        spaces = {
+            "source": facts["SRC_LABEL"].lower(),
+            "target": facts.get("DST_LABEL", "").lower(),
+        }
+    else:
+        spaces = {"id": facts["LABEL"].lower()}
     return TableLayout(
-        TableKind.NODES,
-        id=places.get("ID", 0),
-        properties=properties,
-        source_space=facts["LABEL"].lower(),
+        TableKind.EDGES if is_edges else TableKind.NODES,
+        places,
+        tuple(properties),
+        spaces=spaces,
+        relation=facts["LABEL"],
         label=facts["LABEL"],
         skipped=2,
-        is_typed=True,
     )
 
 
@@ -424,51 +416,30 @@ def _with_kinds(layout: TableLayout, path: Path, dialect: TextDialect) -> TableL
     return replace(layout, properties=columns)
 
 
-def _needed(layout: TableLayout) -> tuple[tuple[int, str], ...]:
-    """Return the positions and names of the columns that must not be empty."""
-    if layout.kind is TableKind.NODES:
-        return ((layout.id, "id"),)
-    ends = ((layout.source, "source"), (layout.target, "target"))
-    if layout.kind is TableKind.TRIPLES:
-        ends = ((layout.source, "subject"), (layout.target, "object"))
-        return (*ends, (layout.relation, "relation"))
-    return ends
-
-
 def _fault(
-    fields: Sequence[str], layout: TableLayout, needed: Sequence[tuple[int, str]], width: int
+    fields: Sequence[str], layout: TableLayout, needed: Mapping[int, str], width: int
 ) -> str:
     """Return why a row is invalid, or ""."""
-    is_short = len(fields) <= max(place for place, _ in needed)
+    is_short = len(fields) <= max(needed)
     is_triple = layout.kind is TableKind.TRIPLES
     if is_short or len(fields) > width or (is_triple and len(fields) != width):
         return f"expected {width} columns, found {len(fields)}"
-    return next((f"the {name} is empty" for place, name in needed if not fields[place]), "")
+    return next((f"the {name} is empty" for place, name in needed.items() if not fields[place]), "")
 
 
-def _entity(row: TextRow, layout: TableLayout) -> EntityRow:
-    fields = row.fields
-    labels = _parts(_field(fields, layout.labels), ";|:")
-    aliases = (part for place in layout.aliases for part in _parts(_field(fields, place), ";|、\n"))
-    return EntityRow(
-        spaced_key(layout.source_space, fields[layout.id]),
-        (),
-        tuple(aliases),
-        labels or ((layout.label,) if layout.label else ()),
-        _values(fields, layout.properties),
+def _element(fields: Sequence[str], layout: TableLayout) -> EntityRow | RelationRow:
+    values = _values(fields, layout.properties)
+    if layout.kind is TableKind.NODES:
+        labels = _parts(layout.field(fields, "label"), ";|:") or tuple(filter(None, [layout.label]))
+        aliases = [_parts(_field(fields, place), ";|、\n") for place in layout.aliases]
+        return EntityRow(layout.key(fields, "id"), (), sum(aliases, ()), labels, values)
+    return RelationRow(
+        layout.key(fields, "source"),
+        layout.field(fields, "relation") or layout.relation,
+        layout.key(fields, "target"),
+        values,
+        are_names=layout.kind is TableKind.TRIPLES,
     )
-
-
-def _relation(row: TextRow, layout: TableLayout) -> RelationRow:
-    fields = row.fields
-    relation = _field(fields, layout.relation) or layout.relation_name
-    properties = _values(fields, layout.properties)
-    if layout.kind is TableKind.TRIPLES:
-        source, target = fields[layout.source], fields[layout.target]
-        return RelationRow(source, relation, target, properties, are_names=True)
-    source = spaced_key(layout.source_space, fields[layout.source])
-    target = spaced_key(layout.target_space, fields[layout.target])
-    return RelationRow(source, relation, target, properties)
 
 
 def _values(fields: Sequence[str], columns: Sequence[TableColumn]) -> dict[str, PropertyValue]:

@@ -34,7 +34,7 @@ from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
 from knotwork._indexing.loaders.unread import unread_parts
-from knotwork._stores.export.formats import is_neutralized_export
+from knotwork._stores.export import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.records import Cell, Column, Span, Table
 

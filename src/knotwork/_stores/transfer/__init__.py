@@ -1,1 +1,0 @@
-"""Copy a store to another one, of any kind, and compare their contents by a hash."""
