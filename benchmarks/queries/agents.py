@@ -23,8 +23,7 @@ from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.agents._agent import Agent, make_tools
-from knotwork.agents._planners import CorrectivePlanner, IterativePlanner
+from knotwork.agents._agent import Agent, CorrectivePlanner, IterativePlanner, make_tools
 from knotwork.evaluation._datasets import Dataset, load_dataset
 from knotwork.evaluation._metrics import all_gold, compare_paired, recall
 from knotwork.evaluation._retriever_runs import index_dataset, index_path

@@ -19,8 +19,7 @@ from knotwork._config import AnswerSettings
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence
-from knotwork._synthesis.pieces import rank_pieces
-from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork.evaluation._datasets import EvaluationCase
 from knotwork.evaluation._metrics import (
     contains_answer,

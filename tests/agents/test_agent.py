@@ -5,20 +5,18 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
 from knotwork.agents._agent import (
-    EvidenceVerdict,
-    StepFinding,
-    judge_evidence,
-    make_tools,
-    merge_findings,
-)
-from knotwork.agents._ask import AGENTS, build_agent
-from knotwork.agents._planners import (
     MOST_UNUSABLE,
     NO_LONGER_ASKED,
+    EvidenceVerdict,
+    StepFinding,
     follow_up,
+    judge_evidence,
     keep_names,
+    make_tools,
+    merge_findings,
     split_comparison,
 )
+from knotwork.agents._ask import AGENTS, build_agent
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
 from knotwork.testing._brains.rule_brain import RuleBrain

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.agents._chat import Conversation
+from knotwork.agents._chat import MOST_OFFERS, Conversation, MemoryOffer, OpenOffers
 from knotwork.agents._fact_memory import FactMemory
-from knotwork.agents._fact_rules import SPEAKER
-from knotwork.agents._offers import MOST_OFFERS, MemoryOffer, OpenOffers
-from knotwork.agents._statements import is_asserted, read_offered, split_message
+from knotwork.agents._fact_rules import SPEAKER, is_asserted, read_offered, split_message
 from knotwork.errors import NotFound
 from knotwork.testing._chat_models import ScriptedChatModel
 

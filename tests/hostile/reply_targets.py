@@ -26,18 +26,16 @@ from knotwork._retrieval.queries.model_translators import parse_plan, parse_stat
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.steps import step_prompts
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.mode_answers import parse_questions
+from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._synthesis.questions import keywords
 from knotwork._synthesis.questions.follow_ups import parse_rewritten
 from knotwork._synthesis.reply_reader import parse_answer_reply
-from knotwork._synthesis.report_points import parse_points
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal
-from knotwork.agents._agent import AgentBudget, AgentState
-from knotwork.agents._fact_model import parse_facts
+from knotwork.agents._agent import AgentBudget, AgentState, parse_move
+from knotwork.agents._fact_rules import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans
-from knotwork.agents._planners import parse_move
 from knotwork.errors import KnotworkError
 from knotwork.evaluation import _judge_requests
 from knotwork.records import Entity

@@ -10,7 +10,7 @@ from knotwork._config import AnswerSettings
 from knotwork._knowledge_base.searcher import ScopedSearcher
 from knotwork._questions.languages import SubQuestion
 from knotwork._synthesis.ask_request import AskEventKind
-from knotwork._synthesis.compound_answers import AnsweredPart, join_answers, join_evidence
+from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 from knotwork.testing._chat_models import ScriptedChatModel
 

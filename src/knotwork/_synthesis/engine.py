@@ -6,16 +6,17 @@ of the documents; with one, the model writes it and cites them.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatModel
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.model_registry import (
     NO_CHAT_MODEL,
     ModelRole,
@@ -23,9 +24,10 @@ from knotwork._inference.model_registry import (
     chat_model_spec,
     price_table,
 )
-from knotwork._questions.reading import Extent, QuestionReading, reading_of
-from knotwork._questions.scopes import ScopeKind
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
+from knotwork._retrieval.steps.step_prompts import ask_words
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -34,17 +36,86 @@ from knotwork._synthesis.ask_request import (
     AskRequest,
     read_mode,
 )
-from knotwork._synthesis.compound_answers import answer_divided, join_evidence
-from knotwork._synthesis.extractive_answers import compose_answer, read_hits
+from knotwork._synthesis.extractive_answers import (
+    answer_divided,
+    compose_answer,
+    join_evidence,
+    read_hits,
+)
 from knotwork._synthesis.inquiry import AnswerSources, Inquiry
+from knotwork._synthesis.mode_answers import says_nothing
+from knotwork._synthesis.prompt_context import make_request
 from knotwork._synthesis.structured_answers import find_leading_result
+from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ModelError, StoreError
-from knotwork.records import Answer, Evidence, MemoryCitation
+from knotwork.errors import ModelError, StoreError, Unparsable
+from knotwork.records import Answer, Evidence, Hit, MemoryCitation
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
+
+
+EXPANDED_SHARE = 0.5
+"""The factor on scores of hits that only the expanded search finds."""
+
+_MODE = re.compile(
+    r"\W*(?:(?:the )?(?:mode|answer|category|type|kind|模式|答案|类型)(?:\s+is\b|\s*是)?\W*)?"
+    r"(?P<mode>global|local|basic)\W*(?:$|[\s*`\"'”]*[-–—:：;,，.。(（|\n].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
+
+
+def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
+    """Ask a model for words that answering passages may have. Raises ModelError."""
+    return tuple(word for word in ask_words(question, model) if not says_nothing(word))
+
+
+def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
+    """Return the forms whose terms all occur in the index: others only dilute the search."""
+    terms = {form: set(content_terms(form)) for form in forms}
+    asked = {term for found in terms.values() for term in found}
+    known = store.texts("chunk").document_frequencies(asked).keys()
+    return tuple(form for form in forms if terms[form] <= known)
+
+
+def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) -> Evidence:
+    """Return evidence with the additional hits of a search by keywords.
+
+    Hits of the question itself keep their scores. The additional ones are scaled to half of its
+    best score.
+    """
+    own = {hit.chunk.id for hit in evidence.hits}
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    other = max((hit.score for hit in more.hits), default=0.0)
+    scale = EXPANDED_SHARE * (top / other if top > 0 and other > 0 else 1.0)
+    extra: list[Hit] = [
+        replace(hit, score=hit.score * scale, scores={"keywords": hit.score * scale})
+        for hit in more.hits
+        if hit.chunk.id not in own
+    ]
+    return replace(
+        evidence.with_found([*evidence.hits, *extra]),
+        confidence=max(evidence.confidence, more.confidence),
+        notes=(*evidence.notes, f"Also searched by: {', '.join(keywords)}."),
+    )
+
+
+def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
+    """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
+    request = make_request("route", question, prompts_of(model), output_tokens=8)
+    return complete_checked(model, request, parse_mode)
+
+
+def parse_mode(reply: ChatReply) -> AskMode:
+    """Parse the mode that a reply names, alone or at its start. Raises Unparsable."""
+    found = _MODE.match(reply.text)
+    named = {word.lower() for word in _MODE_NAME.findall(reply.text)}
+    if found is None or len(named) != 1:
+        raise Unparsable("The reply names no mode, or more than one.")
+    return AskMode(found["mode"].lower())
 
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
@@ -421,8 +492,6 @@ def _choose_mode(
         return AskMode(request.mode), ()
     notes: tuple[str, ...] = ()
     if request.classify and models is not None:
-        from knotwork._synthesis.questions.keywords import choose_mode_with_model
-
         try:
             return choose_mode_with_model(question.text, models.keyword), ()
         except (ModelError, StoreError) as error:
@@ -442,8 +511,6 @@ def _expand_evidence(
     notes: list[str],
 ) -> Evidence:
     """Add what a search by the model's keywords finds; a failure becomes a note."""
-    from knotwork._synthesis.questions.keywords import add_found, find_keywords, known_forms
-
     try:
         keywords = find_keywords(plan.question.text, model)
     except (ModelError, StoreError) as error:

@@ -16,12 +16,17 @@ from dataclasses import dataclass, field
 
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.prompt_material import comparable, restore
-from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import gap_before_mark, gap_between
-from knotwork._synthesis.grounding.faults import Fault, Finding
-from knotwork._synthesis.grounding.statement_check import FENCE, StatementCheck, is_code, is_row
+from knotwork._synthesis.grounding.statement_check import (
+    FENCE,
+    Fault,
+    Finding,
+    StatementCheck,
+    is_code,
+    is_row,
+)
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.prompt_context import PromptPassage, clip
+from knotwork._synthesis.prompt_context import PromptPassage, clip, sentences_of
 from knotwork._text.plain_text import split_row
 from knotwork._text.sentences import split_sentences
 from knotwork._text.statements import SelectedSentence

@@ -5,25 +5,31 @@ The findings of all steps are merged into one ranking, and every step is recorde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 
-from knotwork._inference.chat import ChatModel
+from knotwork._inference.call_costs import count_request
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._retrieval.question import read_question
+from knotwork._retrieval.question import Question, rarity, read_question
+from knotwork._retrieval.question_prompts import request_about
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
-from knotwork._text.terms import terms
-from knotwork.errors import RetrievalError
-from knotwork.records import Answer, Evidence, GraphPath, Hit, Query, QueryResult
+from knotwork._text.terms import content_terms, terms
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import ModelError, RetrievalError, Unparsable
+from knotwork.records import Answer, Entity, Evidence, GraphPath, Hit, Mention, Query, QueryResult
 
 DEFAULT_STEPS = 6
 DEFAULT_TOKENS = 8_000
@@ -355,3 +361,370 @@ def merge_findings(
         scored = ((hit, hit.score * scale) for hit in finding.evidence.hits)
         raise_scores(best, scored, part=f"step {number}")
     return tuple(sorted(best.values(), key=lambda hit: (-hit.score, hit.chunk.id))[:k])
+
+
+FOLLOWED = 4
+FOLLOW_WEIGHT = 0.7
+"""Weight of what a follow-up question finds, chosen on MuSiQue.
+
+See benchmarks/results/agents-and-follow-ups.md.
+"""
+
+PART_WEIGHT = 0.7
+WIDENED = 3
+"""How many times as many passages are searched for if evidence is poor."""
+
+REWRITE_WEIGHT = 0.3
+OTHER_TOOL = "hybrid"
+"""What a corrective agent searches with next, if it is among its tools."""
+
+
+class IterativePlanner:
+    """Asks the question, then its uncovered part about each of the likeliest entities found.
+
+    A comparison is first asked about each of its two sides. The main tool searches.
+    """
+
+    def __init__(self, store: Store, *, followed: int = FOLLOWED) -> None:
+        self._store = store
+        self._followed = followed
+
+    def next_move(self, state: AgentState) -> AgentMove | None:
+        """Return the question, then the sides of a comparison, then follow-ups on findings."""
+        tool = state.tools[0]
+        if state.main is None:
+            return AgentMove(tool, state.question, "the question itself")
+        asked = {finding.text for finding in state.findings}
+        for part in split_comparison(state.question):
+            if part not in asked:
+                return AgentMove(tool, part, "one side of the comparison", PART_WEIGHT)
+        found = (hit.chunk for finding in state.findings for hit in finding.evidence.hits)
+        titles = {chunk.id: chunk.document_title for chunk in found}
+        for follow in follow_up(state.main, self._store, most=self._followed):
+            if follow.text not in asked:
+                source = titles.get(follow.chunk_id) or follow.chunk_id
+                reason = f"follows from {source}: worth {follow.worth:.2f}"
+                return AgentMove(tool, follow.text, reason, FOLLOW_WEIGHT)
+        return None
+
+
+class CorrectivePlanner:
+    """Judges the evidence; widens and rewrites the search if it is unsure or poor, and may abstain.
+
+    After Yan et al., "Corrective Retrieval Augmented Generation" (2024), with the judge replaced
+    by confidence and coverage, so that it costs no tokens. It abstains if the last judgement is
+    still poor: the evidence keeps the confidence of the question itself, and has a note. Rewriting
+    only adds passages: it never raises the confidence of a poor question.
+    """
+
+    def next_move(self, state: AgentState) -> AgentMove | None:
+        """Return the question, then a wider search, then a rewritten one, while still needed."""
+        tool = state.tools[0]
+        if state.main is None:
+            return AgentMove(tool, state.question, "the question itself")
+        judged = state.judgement
+        if judged is None or judged.verdict is EvidenceVerdict.GOOD:
+            return None
+        done = len(state.findings)
+        other = OTHER_TOOL if OTHER_TOOL in state.tools else state.tools[-1]
+        if done == 1 and other != tool:
+            reason = f"{judged.verdict}: another retriever, more passages"
+            return AgentMove(other, state.question, reason, REWRITE_WEIGHT, k=WIDENED * state.k)
+        rewritten = keep_names(state.question, judged.missing)
+        asked = {finding.text for finding in state.findings}
+        if rewritten and rewritten not in asked and done <= 2:
+            reason = f"{judged.verdict}: only names and rare words"
+            return AgentMove(tool, rewritten, reason, REWRITE_WEIGHT)
+        if judged.verdict is EvidenceVerdict.POOR:
+            state.abstains = True
+            state.notes.append("The evidence is still poor after searching in other ways.")
+        return None
+
+
+STEP_WEIGHT = 0.8
+MOST_UNUSABLE = 2
+"""Unusable replies in a row, after which rules choose all further steps for a question."""
+NO_LONGER_ASKED = "The model was not asked again, since its replies were unusable."
+MOST_STEPS = 4
+_LONGEST_STEP = 400
+SHOWN_HITS = 4
+SHOWN_CHARACTERS = 240
+_SEARCH_LINE = re.compile(
+    r"^[^\w\n]*+search\s*[|｜]\s*([\w+-]+)\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE
+)
+_STEP_LINE = re.compile(r"^[^\w\n]*+step\s*\d*\s*[|｜:：]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_DONE = re.compile(
+    r"^[^\w\n]*+(?:finish|done|none|完成|结束)[^\w\n]*+$", re.IGNORECASE | re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTask:
+    """What a model is asked before each further search; ``name`` is that of its prompt and stage.
+
+    ``read`` returns the search of a reply, None if the model is done, or raises Unparsable.
+    """
+
+    name: str
+    output_tokens: int
+    read: Callable[[ChatReply, AgentState], AgentMove | None]
+
+
+class ModelPlanner:
+    """Lets a model choose each search from what was found so far, as its task says.
+
+    The first search is for the question itself, so that nothing depends on the model's memory. If
+    the model fails, its reply is unusable or the token budget is used up, ``rules`` choose the next
+    search, and a note explains why.
+    """
+
+    def __init__(
+        self, model: ChatModel, rules: Planner, summaries: Mapping[str, str], task: ModelTask
+    ) -> None:
+        self._model = model
+        self._rules = rules
+        self._summaries = dict(summaries)
+        self._task = task
+
+    def next_move(self, state: AgentState) -> AgentMove | None:
+        """Return the question first, then the search that the model asks for."""
+        if state.main is None:
+            return AgentMove(state.tools[0], state.question, "the question itself")
+        request = request_about(
+            state.question,
+            "knotwork.agents",
+            self._task.name,
+            self._model,
+            stage=self._task.name,
+            output_tokens=self._task.output_tokens,
+            question=escape_tags(state.question.strip()),
+            tools="\n".join(f"{name} - {self._summaries.get(name, '')}" for name in state.tools),
+            draft=escape_tags("\n".join(state.draft)),
+            found=escape_tags(show_findings(state)),
+            left=str(state.budget.steps - state.budget.spent_steps),
+        )
+        asked = count_request(request, count_tokens)
+        if not state.budget.can_ask(asked + self._task.output_tokens):
+            return self._fall_back(state, "The token budget is used up: rules chose the next step.")
+        if state.unusable >= MOST_UNUSABLE:
+            return self._rules.next_move(state)
+        try:
+            text, move = complete_checked(
+                self._model, request, lambda reply: (reply.text, self._task.read(reply, state))
+            )
+        except ModelError as error:
+            state.unusable += 1
+            if state.unusable >= MOST_UNUSABLE:
+                state.notes.append(NO_LONGER_ASKED)
+            return self._fall_back(state, f"The model chose no step: {error}")
+        state.unusable = 0
+        state.budget.spent_tokens += asked + count_tokens(text)
+        return move
+
+    def _fall_back(self, state: AgentState, note: str) -> AgentMove | None:
+        if note not in state.notes:
+            state.notes.append(note)
+        return self._rules.next_move(state)
+
+
+def parse_move(reply: ChatReply, state: AgentState) -> AgentMove | None:
+    """Parse the next search of a reply; None if the model is done. Raises Unparsable."""
+    found = _SEARCH_LINE.search(reply.text)
+    if found is None:
+        if says_finish(reply.text):
+            return None
+        raise Unparsable("The reply names neither a search nor the end.")
+    tool = found[1].lower()
+    if tool not in state.tools:
+        raise Unparsable(f"Unknown tool `{found[1]}`. The tools are {', '.join(state.tools)}.")
+    text = found[2].strip().strip("\"'“”")
+    if state.has_searched(tool, text):
+        raise Unparsable("The reply asks for a search that was made before.")
+    return AgentMove(tool, text, "chosen by the model", STEP_WEIGHT)
+
+
+def read_draft(reply: ChatReply, state: AgentState) -> AgentMove | None:
+    """Return a search for the first step of a draft that is not checked yet; None if it is done.
+
+    After Wang et al., "RAT: Retrieval Augmented Thoughts" (2024): a draft of the reasoning is a
+    better query than the question, and each search corrects what is still to be checked. Here the
+    draft is nothing but queries: answers cite passages, so no statement of a draft gets into one by
+    itself.
+    """
+    steps = read_steps(reply.text)
+    if not steps:
+        if says_finish(reply.text):
+            return None
+        raise Unparsable("The reply has neither a step nor the end.")
+    tool = state.tools[0]
+    following = next((step for step in steps if not state.has_searched(tool, step)), "")
+    if not following:
+        raise Unparsable("The reply has only steps that were checked before.")
+    state.draft = steps
+    reason = f"step 1 of {len(steps)} of the draft" if len(steps) > 1 else "the drafted step"
+    return AgentMove(tool, following, reason, STEP_WEIGHT)
+
+
+def read_steps(text: str) -> tuple[str, ...]:
+    """Return the steps of a draft, at most `MOST_STEPS`."""
+    found = (match[1].strip().strip("\"'“”")[:_LONGEST_STEP] for match in _STEP_LINE.finditer(text))
+    return tuple(dict.fromkeys(filter(None, found)))[:MOST_STEPS]
+
+
+MODEL_TASKS = {
+    "iterative": ModelTask("plan", 120, parse_move),
+    "revising": ModelTask("draft", 240, read_draft),
+}
+"""The tasks of the model by the kind of agent."""
+
+
+def says_finish(text: str) -> bool:
+    """Return True if a line of a reply says that no further search is needed."""
+    return _DONE.search(text) is not None
+
+
+def show_findings(state: AgentState) -> str:
+    """Return what each search found, for a prompt; a passage is shown once."""
+    shown: set[str] = set()
+    return "\n".join(
+        f"# {finding.text}\n{_show_evidence(finding.evidence, shown)}" for finding in state.findings
+    )
+
+
+def _show_evidence(evidence: Evidence, shown: set[str]) -> str:
+    """Return the best passages that were not ``shown`` yet, and add them to those."""
+    new = [hit for hit in evidence.hits if hit.chunk.id not in shown][:SHOWN_HITS]
+    shown.update(hit.chunk.id for hit in new)
+    lines = []
+    for hit in new:
+        chunk = hit.chunk
+        best = " ".join(chunk.text_at(span) for span, _ in hit.sentences[:2])
+        text = " ".join((best or chunk.text).split())[:SHOWN_CHARACTERS]
+        lines.append(f"{chunk.document_title}: {text}")
+    lines += [f"rows: {[list(row) for row in result.rows[:5]]}" for result in evidence.results]
+    return "\n".join(lines) or ("nothing new" if evidence.hits else "nothing")
+
+
+FOLLOWED_HITS = 3
+_LEAST_REST = 1
+_WORD_OR_SIGN = re.compile(r"\w+(?:['’]\w+)?|\S", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A follow-up: the part of a question not yet covered, about an entity that a passage names.
+
+    ``worth`` in [0, 1] is how relevant the passage and its sentence are to the question.
+    """
+
+    text: str
+    entity: str
+    chunk_id: str
+    worth: float
+
+
+def follow_up(evidence: Evidence, store: Store, *, most: int = 2) -> list[FollowUp]:
+    """Return the likeliest follow-ups, one for each of the ``most`` likeliest entities.
+
+    An entity is ranked by the score of the passage that names it, the relevance of the sentence
+    that does so, and its rarity. Entities named in the question or in the title of a passage are
+    left out.
+    """
+    question = read_question(evidence.query.text, store=store)
+    hits = evidence.hits[:FOLLOWED_HITS]
+    mentions = store.graph.mentions([hit.chunk.id for hit in hits])
+    ids = {m.entity_id for found in mentions.values() for m in found}
+    entities = store.graph.entities(ids)
+    best: dict[str, FollowUp] = {}
+    for entity_id, hit, sentence, worth in _follow_up_candidates(
+        hits, mentions, entities, question
+    ):
+        is_name = any(character.isalpha() for character in entities[entity_id].name)
+        if entity_id in question.named or not is_name:
+            continue
+        if entity_id in best and best[entity_id].worth >= worth:
+            continue
+        text = _rest_about(question, entities[entity_id].name, sentence)
+        if text:
+            best[entity_id] = FollowUp(text, entity_id, hit.chunk.id, worth)
+    ranked = sorted(best.values(), key=lambda f: (-f.worth, f.entity))
+    kept: list[FollowUp] = []
+    for candidate in ranked:
+        form = entities[candidate.entity].normal_form
+        if len(kept) < most and not any(
+            form in entities[k.entity].normal_form or entities[k.entity].normal_form in form
+            for k in kept
+        ):
+            kept.append(candidate)
+    return kept
+
+
+def _follow_up_candidates(
+    hits: Sequence[Hit],
+    mentions: Mapping[str, Sequence[Mention]],
+    entities: Mapping[str, Entity],
+    question: Question,
+) -> Iterator[tuple[str, Hit, str, float]]:
+    top = max((hit.score for hit in hits), default=0.0)
+    for hit in hits:
+        share = hit.score / top if top > 0 else 0.0
+        for span, relevance in hit.sentences[:SHOWN_SENTENCES]:
+            sentence = hit.chunk.text_at(span)
+            for mention in mentions.get(hit.chunk.id, ()):
+                inside = any(span.contains(m) for m in mention.spans)
+                entity = entities.get(mention.entity_id)
+                if inside and entity is not None and mention.about < 1.0:
+                    rare = rarity(entity.chunk_count, question.chunk_count) ** (1 / 3)
+                    yield entity.id, hit, sentence, max(share * relevance * rare, 0.0)
+
+
+def _rest_about(question: Question, name: str, sentence: str) -> str:
+    """Return the words of a question that a sentence does not contain, followed by a name.
+
+    Empty if nothing of the question is left to ask.
+    """
+    known = set(terms(sentence))
+    kept, left = [], 0
+    for match in _WORD_OR_SIGN.finditer(question.text):
+        found = content_terms(match[0])
+        if found and all(term in known for term in found):
+            continue
+        left += bool(found) and any(term in question.terms for term in found)
+        kept.append(match[0])
+    return f"{' '.join(kept)} {name}" if left >= _LEAST_REST else ""
+
+
+_NAME = r"(?:[A-Z0-9][\w'’.&-]*(?:\s+(?:(?:of|the|and|de|van|von|for|in)\s+)*[A-Z0-9][\w'’.&-]*)*)"
+_SIDES = re.compile(
+    rf"(?P<first>{_NAME})\s*,?\s+(?:or|and|than|vs\.?|versus)\s+(?P<second>{_NAME})"
+)
+_COMPARES = re.compile(
+    r"\b(?:both|same|different|more|less|older|younger|earlier|later|first|longer|larger|bigger"
+    r"|taller|higher|compare[sd]?|difference|which (?:of|one)|between|who (?:was|is|died)|or)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_FEWEST_WORDS = 2
+
+
+def split_comparison(question: str) -> tuple[str, ...]:
+    """Return the question about each of the two names it compares; empty if it compares none."""
+    match = _SIDES.search(question[1:])
+    if match is None or not _COMPARES.search(question):
+        return ()
+    start, end = match.start() + 1, match.end() + 1
+    sides = (match["first"], match["second"])
+    return tuple(" ".join(f"{question[:start]}{side}{question[end:]}".split()) for side in sides)
+
+
+def keep_names(question: str, missing: Collection[str]) -> str:
+    """Return the content words of a question that are not ``missing`` from the evidence.
+
+    Empty if fewer than two words are left.
+    """
+    kept = []
+    for match in _WORD.finditer(question):
+        found = content_terms(match[0])
+        if found and not all(term in missing for term in found):
+            kept.append(match[0])
+    return " ".join(kept) if len(kept) >= _FEWEST_WORDS else ""

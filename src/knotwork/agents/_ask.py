@@ -23,20 +23,18 @@ from knotwork.agents._agent import (
     DEFAULT_STEPS,
     DEFAULT_TOKENS,
     DEFAULT_TOOLS,
+    FOLLOWED,
+    MODEL_TASKS,
     Agent,
     AgentReply,
     AgentTool,
+    CorrectivePlanner,
+    IterativePlanner,
+    ModelPlanner,
     Planner,
     make_tools,
 )
 from knotwork.agents._graph_reasoner import GraphReasoner
-from knotwork.agents._planners import (
-    FOLLOWED,
-    MODEL_TASKS,
-    CorrectivePlanner,
-    IterativePlanner,
-    ModelPlanner,
-)
 from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, Query
 

@@ -32,7 +32,7 @@ from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
-from knotwork.agents._fact_sentences import is_chinese, state_fact, state_times
+from knotwork.agents._fact_rules import is_chinese, state_fact, state_times
 from knotwork.records import MemoryCitation, content_id
 
 MANY_VALUED = frozenset(

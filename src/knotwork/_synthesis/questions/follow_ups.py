@@ -26,7 +26,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.grounding.polarity import denials_of
+from knotwork._synthesis.grounding.places import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.prompt_context import make_request
 from knotwork._text.chinese import HAN_CHARACTER, segment, simplify
