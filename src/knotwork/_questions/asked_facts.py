@@ -216,7 +216,8 @@ _BEHIND_AUXILIARY = re.compile(r"\b(?:(is|are|was|were)|did|do(?:es)?|ha[sd]|hav
 _OF_NAME = re.compile(rf"\b(?:of|in|at|for|from|by) (?:the )?{_CAPITALIZED}(?: {_CAPITALIZED})*")
 _SUBJECT = re.compile(
     r"(?!(?:He|She|It|They|We|I|You|The|This|That|These|Those|Both|All|Each|In|On|At|Since|By) )"
-    rf"\b((?:{_CAPITALIZED} )+)((?:is|are|was|were) )?(?:(?:ha[sd]|have|been|also|first) )*([a-z]{{3,}})\b"
+    rf"\b((?:{_CAPITALIZED} )+)((?:is|are|was|were) )?(?:(?:ha[sd]|have|been|also|first) )*"
+    r"([a-z]{3,})\b"
 )
 
 

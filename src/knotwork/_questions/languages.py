@@ -1,4 +1,4 @@
-"""The words of a language that questions are read by, and the parts of a question.
+"""The words of a language that questions are read by.
 
 The words of a language are in a file of its own. A list in place of a text has its lines.
 """
@@ -77,11 +77,13 @@ class Language:
     ``yes_no`` to ``where`` are questions for a value of that kind, ``relations`` for a thing and
     its relations, ``general`` for what many say, without a name. ``pronoun`` is what a sentence
     begins with that stands for a name, in a group named after its kind. ``claims`` are the words by
-    which sentences state values, by the names that `english.toml` explains.
+    which sentences state values, and ``division`` those by which a question is divided, by the
+    names that `english.toml` explains.
     """
 
     scopes: ScopeWords
     claims: Mapping[str, Words]
+    division: Mapping[str, Words]
     general: Words
     relations: Words
     yes_no: Words
@@ -123,8 +125,11 @@ def _read_language(name: str) -> Language:
         else Words(fill(value))
         for key, value in held["scopes"].items()
     }
-    claims = {key: Words(fill(form)) for key, form in held["claims"].items()}
-    return Language(scopes=ScopeWords(**scopes), claims=claims, **words)
+    claims, division = (
+        {key: Words(fill(form)) for key, form in held[table].items()}
+        for table in ("claims", "division")
+    )
+    return Language(scopes=ScopeWords(**scopes), claims=claims, division=division, **words)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
@@ -174,25 +179,3 @@ def unit_at(text: str, place: int) -> tuple[Unit | None, int]:
 _HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"
 DIMENSIONS = _read_dimensions()
 """The kinds of quantities that questions ask for, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubQuestion:
-    """One of the questions in a compound question.
-
-    ``asked`` is its own wording, ``text`` can be understood without the other parts.
-    """
-
-    asked: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DividedQuestion:
-    """The parts of a compound question, in order.
-
-    ``compared`` are the two names of a comparison; empty for any other question.
-    """
-
-    parts: tuple[SubQuestion, ...]
-    compared: tuple[str, ...] = ()

@@ -17,11 +17,11 @@ from knotwork._questions.languages import (
     CHINESE,
     DIMENSIONS,
     ENGLISH,
-    DividedQuestion,
     Language,
     ScopeWords,
     Words,
 )
+from knotwork._questions.parts import DividedQuestion, divide_question
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -455,17 +455,10 @@ class QuestionReading:
         text = self.plain
         if len(text) > _LONGEST_DIVIDED:
             return None
-        # Compiling the forms of a language is slow, so only those that may match are imported.
-        if self._own_language is CHINESE:
-            from knotwork._questions.parts_chinese import compare, divide
-        elif _MAY_ASK_MORE.search(text):
-            from knotwork._questions.parts_english import compare, divide
-        else:
-            return None
-        if compared := compare(text):
-            return compared
-        parts = divide(text)
-        return DividedQuestion(parts) if 1 < len(parts) <= MOST_PARTS else None
+        language = self._own_language
+        if language is ENGLISH and not _MAY_ASK_MORE.search(text):
+            return None  # compiling the forms of a language is slow
+        return divide_question(text, language, most=MOST_PARTS)
 
 
 @lru_cache(maxsize=_KEPT_READINGS)

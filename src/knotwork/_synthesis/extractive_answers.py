@@ -18,7 +18,7 @@ from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
 from knotwork._questions.kinds import QuestionKind
-from knotwork._questions.languages import DividedQuestion, SubQuestion
+from knotwork._questions.parts import DividedQuestion, SubQuestion
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.fusion import raise_scores
