@@ -104,7 +104,7 @@ def test_an_offer_is_stored_only_when_it_is_accepted():
     conversation, memory = converse()
     offer = conversation.offer("Ina works in Bergen.")
     assert memory.facts() == []
-    assert conversation.offers.open() == (offer,)
+    assert conversation.offers == (offer,)
     update = conversation.accept(offer.id)
     assert update.learned == offer.facts == tuple(memory.facts())
     with pytest.raises(NotFound):
@@ -115,7 +115,7 @@ def test_an_offer_is_stored_only_when_it_is_accepted():
 def test_a_refused_offer_is_gone():
     conversation, memory = converse()
     offer = conversation.offer("Ina works in Bergen.")
-    conversation.offers.take(offer.id)
+    conversation.refuse(offer.id)
     with pytest.raises(NotFound, match="No offer is open"):
         conversation.accept()
     assert memory.facts() == []
