@@ -5,10 +5,12 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
 from knotwork.agents._agent import (
+    AGENTS,
     MOST_UNUSABLE,
     NO_LONGER_ASKED,
     EvidenceVerdict,
     StepFinding,
+    build_agent,
     follow_up,
     judge_evidence,
     keep_names,
@@ -16,7 +18,6 @@ from knotwork.agents._agent import (
     merge_findings,
     split_comparison,
 )
-from knotwork.agents._ask import AGENTS, build_agent
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
 from knotwork.testing._brains.rule_brain import RuleBrain

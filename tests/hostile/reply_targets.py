@@ -25,11 +25,11 @@ from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
 from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.steps import step_prompts
+from knotwork._synthesis import engine
+from knotwork._synthesis.answer_writer import parse_answer_reply
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
-from knotwork._synthesis.questions import keywords
 from knotwork._synthesis.questions.follow_ups import parse_rewritten
-from knotwork._synthesis.reply_reader import parse_answer_reply
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal
@@ -158,7 +158,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "points": lambda reply: parse_points(reply, {1, 2, 3}),
     "ratings": lambda reply: step_prompts.parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
-    "mode": keywords.parse_mode,
+    "mode": engine.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
         reply, "Where did she grow up?", ["Ann Lee is tall."]
     ),

@@ -15,7 +15,7 @@ import knotwork
 from knotwork._service.keys import KeyFile, KeyRole
 from knotwork._service.rights import read_rights, readable_part
 from knotwork._service.server import ServerConfig
-from knotwork.agents._ask import ask_agent_events
+from knotwork.agents._agent import ask_agent_events
 from knotwork.errors import ConfigError, FilterError
 from knotwork.testing import ScriptedChatModel
 

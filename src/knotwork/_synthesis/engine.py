@@ -27,7 +27,6 @@ from knotwork._inference.model_registry import (
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
-from knotwork._retrieval.steps.step_prompts import ask_words
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskEvent,
@@ -39,13 +38,11 @@ from knotwork._synthesis.ask_request import (
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
     compose_answer,
+    find_leading_result,
     join_evidence,
     read_hits,
 )
 from knotwork._synthesis.inquiry import AnswerSources, Inquiry
-from knotwork._synthesis.mode_answers import says_nothing
-from knotwork._synthesis.prompt_context import make_request
-from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
@@ -70,6 +67,9 @@ _MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
     """Ask a model for words that answering passages may have. Raises ModelError."""
+    from knotwork._retrieval.steps.step_prompts import ask_words
+    from knotwork._synthesis.prompt_context import says_nothing
+
     return tuple(word for word in ask_words(question, model) if not says_nothing(word))
 
 
@@ -105,6 +105,8 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
+    from knotwork._synthesis.prompt_context import make_request
+
     request = make_request("route", question, prompts_of(model), output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
@@ -176,21 +178,17 @@ class AnswerEngine:
         started_s = time.perf_counter()
         models = self._open(request) if request.use_llm else None
         notes: list[str] = []
-        as_asked: tuple[str, tuple[str, ...]] = (request.question, ())
-        text, more = attempt(
+        text = attempt(
             "Rewriting the follow-up",
-            lambda: _rewrite_follow_up(request, store, models),
-            as_asked,
+            lambda: _rewrite_follow_up(request, store, models, notes),
+            request.question,
             notes,
         )
         question = reading_of(text)
-        notes += more
-        mode, more = _choose_mode(request, question, store, models)
-        notes += more
-        recall, nothing = request.recall, tuple[MemoryCitation, ...]()
-        memory = nothing
+        mode = _choose_mode(request, question, store, models, notes)
+        recall, memory = request.recall, tuple[MemoryCitation, ...]()
         if recall is not None:
-            memory = attempt("The memory", lambda: tuple(recall(text)), nothing, notes)
+            memory = attempt("The memory", lambda: tuple(recall(text)), memory, notes)
         return AskPlan(request, question, mode, models, tuple(notes), started_s, memory)
 
     def answer(
@@ -457,12 +455,12 @@ def needs_reports(question: str, mode: str) -> bool:
 
 
 def _rewrite_follow_up(
-    request: AskRequest, store: Store, models: _Models | None
-) -> tuple[str, tuple[str, ...]]:
-    """Return a question that stands alone, with notes on how it was rewritten."""
+    request: AskRequest, store: Store, models: _Models | None, notes: list[str]
+) -> str:
+    """Return a question that stands alone; a note says how it was rewritten."""
     question = request.question
     if not request.turns:
-        return question, ()
+        return question
     from knotwork._synthesis.questions.follow_ups import (
         index_names,
         is_follow_up,
@@ -472,35 +470,37 @@ def _rewrite_follow_up(
 
     names = index_names(store)
     if not is_follow_up(question, names):
-        return question, ()
+        return question
     turns = read_turns(request.turns, names)
-    rewritten = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
-    notes = [rewritten.note] if rewritten.note else []
-    if rewritten.text != question:
-        notes.append(f"Understood as: {rewritten.text}")
-    return rewritten.text, tuple(notes)
+    text, note = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
+    notes += [note] if note else []
+    notes += [f"Understood as: {text}"] if text != question else []
+    return text
 
 
 def _choose_mode(
-    request: AskRequest, question: QuestionReading, store: Store, models: _Models | None
-) -> tuple[AskMode, tuple[str, ...]]:
-    """Return the mode to answer in, chosen by rules or by the model if it is "auto", with notes.
+    request: AskRequest,
+    question: QuestionReading,
+    store: Store,
+    models: _Models | None,
+    notes: list[str],
+) -> AskMode:
+    """Return the mode to answer in, chosen by rules or by the model if it is "auto".
 
     Rules choose local only if descriptions by a model add to what the passages say.
     """
     if request.mode is not AskMode.AUTO:
-        return AskMode(request.mode), ()
-    notes: tuple[str, ...] = ()
+        return AskMode(request.mode)
     if request.classify and models is not None:
         try:
-            return choose_mode_with_model(question.text, models.keyword), ()
+            return choose_mode_with_model(question.text, models.keyword)
         except (ModelError, StoreError) as error:
             if not request.fallback:
                 raise
-            notes = (f"The mode was chosen by rules: {error}",)
+            notes.append(f"The mode was chosen by rules: {error}")
     mode = _MODES[question.extent]
     is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
-    return (AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode), notes
+    return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 
 
 def _expand_evidence(

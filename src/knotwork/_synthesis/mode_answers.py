@@ -28,7 +28,12 @@ from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis import messages
-from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
+from knotwork._synthesis.answer_writer import (
+    ANSWER_OUTPUT_TOKENS,
+    ANSWER_STAGE,
+    NOT_ASKED,
+    bare_text,
+)
 from knotwork._synthesis.ask_request import (
     FIRST_REPORTS_TOKENS,
     FURTHER_REPORTS_TOKENS,
@@ -42,7 +47,7 @@ from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
 from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import count_units
-from knotwork._synthesis.overviews.lines import SummaryLine, SummaryText, answer_with, write_lines
+from knotwork._synthesis.overviews.answers import SummaryLine, SummaryText, answer_with, write_lines
 from knotwork._synthesis.prompt_context import (
     GLOBAL_SHARES,
     HYBRID_SHARES,
@@ -56,9 +61,9 @@ from knotwork._synthesis.prompt_context import (
     make_sections,
     pack_context,
     pack_reports,
+    says_nothing,
     sentences_of,
 )
-from knotwork._synthesis.reply_reader import bare_text
 from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
@@ -453,7 +458,6 @@ MOST_POINTS = 12
 _LEAD = re.compile(r"^[\s\-–*•>|｜`#(]*(?:\d{1,2}[.)]\s+(?=\d))?")
 _POINT = re.compile(r"^\W{0,3}(\d{1,3})(?:\s*/\s*100)?\W{0,3}\s*[|｜\t:：]\s*(\S.*)$")
 _MARK = re.compile(r"[ \t]*[\[【［]\s*(\d[\d\s,，、;；]*)[\]】］]")
-_NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re.IGNORECASE)
 _LONGEST_POINT = 600
 
 
@@ -503,11 +507,6 @@ def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
         raise Unparsable("The reply has no point that cites a source.")
     kept = tuple(points[:MOST_POINTS])
     return ParsedPoints(kept, len(lines) - len(kept) - silent)
-
-
-def says_nothing(line: str) -> bool:
-    """Return True for a line by which a model says that it has nothing to name."""
-    return _NOTHING.fullmatch(line) is not None
 
 
 def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[ReportPoint]:

@@ -24,9 +24,9 @@ from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.extractive_answers import find_leading_result
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.pieces import is_title
-from knotwork._synthesis.structured_answers import find_leading_result
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
@@ -639,6 +639,14 @@ class PassageNumbering:
 def make_line(mark: str, text: str) -> str:
     """Return a line of a prompt: the marks of its passages, then its escaped text."""
     return f"{mark} {escape_passage(show_sentence(text))}"
+
+
+_NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re.IGNORECASE)
+
+
+def says_nothing(line: str) -> bool:
+    """Return True for a text by which a model says that it has nothing to name."""
+    return _NOTHING.fullmatch(line) is not None
 
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")

@@ -18,6 +18,7 @@ from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._synthesis.memory_evidence import SPEAKER
+from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.languages import detect_language
 from knotwork._text.moments import keep_precision, read_moment
@@ -372,7 +373,6 @@ REMEMBER_OUTPUT_TOKENS = 300
 MOST_FACTS = 12
 LONGEST_FIELD = 120
 _BAR = re.compile(r"\s*[|｜]\s*")
-_NOTHING = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 _FIELDS = 6
 _KINDS = {"fact": False, "ended": True}
 
@@ -398,7 +398,7 @@ def parse_facts(reply: ChatReply, statement: str) -> list[StatedFact]:
     """
     said = frozenset(content_terms(statement))
     text = restore(require_whole(reply).text).strip()
-    if _NOTHING.fullmatch(text):
+    if says_nothing(text):
         return []
     facts, read = [], 0
     for line in text.splitlines():

@@ -81,7 +81,11 @@ class SourcePlaces:
                 shown = self._plain[number][mention.start : mention.end]
                 self.mentions.append(self._place(mention, shown, number, mention.start))
             base += max(len(starts), 1)
-        self._similar = _SimilarTerms(self._places)
+        self._alike: defaultdict[str | int, list[str]] = defaultdict(list)
+        """Terms by what similar ones share: their beginning, a character, a group of relations."""
+        for term in self._places:
+            for key in (*_keys(term), *groups_of(term)):
+                self._alike[key].append(term)
 
     def position(self, sentence: int, offset: int) -> int:
         """Return the number of the word at or behind an offset in a sentence."""
@@ -149,31 +153,13 @@ class SourcePlaces:
     def _word_item(self, place: int, word: Word) -> Item:
         matches, strength = self._places.get(word.term, []), 1.0
         if not matches:
-            terms, strength = self._similar.find(word.term)
-            matches = [p for term in terms for p in self._places[term]]
+            near = {other for key in _keys(word.term) for other in self._alike[key]}
+            terms, strength = {other for other in near if _is_alike(word.term, other)}, ALIKE
+            if not terms:
+                groups, strength = groups_of(word.term), SAME_GROUP
+                terms = {other for group in groups for other in self._alike[group]}
+            matches = [p for term in sorted(terms) for p in self._places[term]]
         return Item(place, word.start, tuple(matches[:_MOST_PLACES]), strength)
-
-
-class _SimilarTerms:
-    """The terms of sources by how they begin, by their characters and by groups of relations."""
-
-    def __init__(self, terms: Sequence[str] | dict[str, list[int]]) -> None:
-        self._by_key: defaultdict[str, list[str]] = defaultdict(list)
-        self._by_group: defaultdict[int, list[str]] = defaultdict(list)
-        for term in terms:
-            for key in _keys(term):
-                self._by_key[key].append(term)
-            for group in groups_of(term):
-                self._by_group[group].append(term)
-
-    def find(self, term: str) -> tuple[list[str], float]:
-        """Return the terms that are like another one, and how alike they are."""
-        near = {other for key in _keys(term) for other in self._by_key[key]}
-        alike = sorted(other for other in near if _is_alike(term, other))
-        if alike:
-            return alike, ALIKE
-        grouped = {other for group in groups_of(term) for other in self._by_group[group]}
-        return sorted(grouped), SAME_GROUP
 
 
 def _keys(term: str) -> str | tuple[str, ...]:
@@ -289,12 +275,6 @@ LONGEST_ADDITION = 4
 """A sentence of so few words speaks about what the one before it is about."""
 
 
-def addition_to(sentence: ReadText, sentences: Sequence[ReadText]) -> list[ReadText]:
-    """Return the next sentence if it is as short as "The default is 128."."""
-    after = sentences[sentences.index(sentence) + 1 :][:1]
-    return [s for s in after if len(s.words) <= LONGEST_ADDITION]
-
-
 def place_in_order(
     mention: Mention, said: ReadText, sentences: Sequence[ReadText]
 ) -> tuple[float, bool]:
@@ -309,15 +289,17 @@ def place_in_order(
     best = 0.0, False
     if len(rest) < FEWEST_PLACED or not plain:
         return best
-    for sentence in sentences:
+    for number, sentence in enumerate(sentences):
         if sum(w.term in sentence.terms for w in rest) < FEWEST_PLACED:
             continue
         aligned = align(rest, sentence.words)
         share = sum(rest[i].start in plain for i in aligned) / len(plain)
         if share > best[0] and share >= LEAST_PLACED and len(aligned) >= FEWEST_PLACED:
-            is_wrong = _stands_elsewhere(mention, rest, aligned, sentence) and not any(
-                mention.terms <= held.terms for held in addition_to(sentence, sentences)
+            is_added = any(
+                len(after.words) <= LONGEST_ADDITION and mention.terms <= after.terms
+                for after in sentences[number + 1 :][:1]
             )
+            is_wrong = not is_added and _stands_elsewhere(mention, rest, aligned, sentence)
             best = share, is_wrong
     return best
 
@@ -602,26 +584,17 @@ class Compared:
         near = self._near @ one.local / max(one.local.sum(), 1e-9)
         broad = self._broad @ one.weights / one.total
         best = int(own[(near + 0.5 * broad)[own].argmax()])
+        shown = simplify(self._said.text[mention.start : mention.end]).casefold()
+        cover = self._held @ one.weights / one.total
+        aligned, is_displaced = place_in_order(mention, self._said, self._sources.sentences)
+        asked = place_in_order(mention, self._said, [self._question])[0] if self._asked else -1.0
+        before, after = self._neighbours(one, best)
         return {
-            **self._describe(mention, best),
             **self._rivalry(number, one, near, broad, best),
-            **self._coverage(one, own, best),
-            **self._order(one, best),
             **self._other_agent(number, best),
             **self._as_asked(mention),
-            **self._by_rules(mention),
             **self.roles.features(mention),
             **self._beside(mention, own),
-            "items": (~one.inside).sum(),
-            "near_others": max(
-                (near[o].max() for i, o in enumerate(self.own) if i != number and len(o)),
-                default=-1.0,
-            ),
-        }
-
-    def _describe(self, mention: Mention, best: int) -> dict[str, float]:
-        shown = simplify(self._said.text[mention.start : mention.end]).casefold()
-        return {
             "is_chinese": self._said.is_chinese,
             "is_name": mention.kind == NAME,
             "terms": len(mention.terms),
@@ -631,6 +604,20 @@ class Compared:
             "position": mention.start / max(len(self._said.text), 1),
             "said_by": is_agent(self._said.text[: mention.start]),
             "held_by": is_agent(self._text_before(self._places[best])),
+            "held": cover[self._sentence[best]],
+            "held_most": cover.max(),
+            "held_gain": cover.max() - cover[self._sentence[own]].max(),
+            "order": self._order(one, best),
+            "before": before,
+            "after": after,
+            "aligned": aligned,
+            "is_displaced": is_displaced,
+            "aligned_asked": asked,
+            "items": (~one.inside).sum(),
+            "near_others": max(
+                (near[o].max() for i, o in enumerate(self.own) if i != number and len(o)),
+                default=-1.0,
+            ),
         }
 
     def _rivalry(
@@ -669,27 +656,13 @@ class Compared:
                 found[place.mention.kind == NAME].append(number)
         return np.array(found[0], dtype=np.intp), np.array(found[1], dtype=np.intp)
 
-    def _coverage(self, one: _Mention, own: Numbers, best: int) -> dict[str, float]:
-        """Compare the words that the sentence of a place has with those of other sentences."""
-        cover = self._held @ one.weights / one.total
-        return {
-            "held": cover[self._sentence[best]],
-            "held_most": cover.max(),
-            "held_gain": cover.max() - cover[self._sentence[own]].max(),
-        }
-
-    def _order(self, one: _Mention, best: int) -> dict[str, float]:
-        """Compare the sides of a mention that the words of its sentence are on."""
+    def _order(self, one: _Mention, best: int) -> float:
+        """Return the share of the words of a sentence that are on the same side of a mention."""
         known = ~one.inside & self._nearness.same_sentence[best]
         agrees = (self._nearness.offsets[best] < 0) == (self._positions < one.start)
         weights = self._weights[known]
         total = weights.sum()
-        before, after = self._neighbours(one, best)
-        return {
-            "order": float(weights @ agrees[known] / total) if total else -1.0,
-            "before": before,
-            "after": after,
-        }
+        return float(weights @ agrees[known] / total) if total else -1.0
 
     def _neighbours(self, one: _Mention, place: int) -> list[float]:
         """Return how far the words before and after a mention are from a place."""
@@ -772,12 +745,6 @@ class Compared:
             if sum(found) > sum(best):
                 best = found
         return dict(zip(("shown_share", "same_before", "same_after"), best, strict=True))
-
-    def _by_rules(self, mention: Mention) -> dict[str, float]:
-        """Return what the comparison with sentences in nearly the same words finds."""
-        aligned, is_displaced = place_in_order(mention, self._said, self._sources.sentences)
-        asked = place_in_order(mention, self._said, [self._question])[0] if self._asked else -1.0
-        return {"aligned": aligned, "is_displaced": is_displaced, "aligned_asked": asked}
 
 
 class _Mention:
@@ -887,11 +854,6 @@ def _words_beside(mark: re.Match[str], text: ReadText) -> set[str]:
     return {word.term for word in text.words[max(place - 1, 0) : place + 2]}
 
 
-def _position(said: ReadText, start: int) -> float:
-    """Return a place between words, such as 1.5 behind two of them."""
-    return bisect_left([word.start for word in said.words], start) - 0.5
-
-
 def _place_denials(
     said: ReadText,
     denials: Sequence[re.Match[str]],
@@ -906,7 +868,8 @@ def _place_denials(
     grids = [Nearness(sources, items, marks).kernel(_SHARP_POLARITY) for marks in (held, places)]
     worst = -1.0, -1.0, -1.0
     for denial in denials:
-        center = _position(said, denial.start())
+        # A place between words, such as 1.5 behind two of them.
+        center = bisect_left([word.start for word in said.words], denial.start()) - 0.5
         weights = np.array(
             [np.exp(-abs(item.position - center) / _SHARP_POLARITY) for item in items]
         )

@@ -123,14 +123,11 @@ class CitedSources:
             return not thing or not all(_counts_other(thing, number, s) for s in holders)
         if states_number(self.question, number.values):
             return not _ASKS_YES_NO.search(self.question.text) or bool(_NOT_THIS.search(before))
+        near = (b for s in self._sentences for other in s.numbers for b in other.values)
         return states_number(self.titles, number.values) or (
-            bool(_ABOUT.search(before)) and self._rounds(number)
+            bool(_ABOUT.search(before))
+            and any(abs(a - b) <= _ROUNDING * abs(b) for b in near for a in number.values)
         )
-
-    def _rounds(self, number: Number) -> bool:
-        """Return True if the passages have a number near this one."""
-        held = [b for s in self._sentences for other in s.numbers for b in other.values]
-        return any(abs(a - b) <= _ROUNDING * abs(b) for a in number.values for b in held)
 
     def _may_count(self, number: Number, said: ReadText) -> bool:
         """Return False if the passage counts the same things, and never to this number."""
@@ -161,16 +158,14 @@ class CitedSources:
             # Names are translated; what has digits or signs is not.
             return not is_chinese or bool(HAN_CHARACTER.match(shown))
         if HAN_CHARACTER.match(shown):
-            return self._has_parts(shown.lstrip(_BEFORE_NAMES_ZH))
+            name = shown.lstrip(_BEFORE_NAMES_ZH)
+            pairs = [a + b for a, b in pairwise(name)]
+            held = sum(pair in self._plain or pair in self._asked for pair in pairs)
+            return held * 2 >= len(pairs)
         if shown in MONTHS:
             month = frozenset([Decimal(MONTHS.index(shown) + 1)])
             return any(states_number(s, month) for s in self._sentences)
         return self._is_spelled_otherwise(shown) or self._is_shortened(said, word)
-
-    def _has_parts(self, name: str) -> bool:
-        """Return True if the passage has most pairs of characters of a Chinese word."""
-        pairs = [a + b for a, b in pairwise(name)]
-        return sum(pair in self._plain or pair in self._asked for pair in pairs) * 2 >= len(pairs)
 
     def _is_spelled_otherwise(self, name: str) -> bool:
         return any(
@@ -204,26 +199,20 @@ class CitedSources:
             return None
         if judge_polarity(said, self.places, self.question, denials) <= LEAST_ODDS_OF_DENIAL:
             return None
-        return Finding(Fault.NEGATION, denials[0][0] if denials else self._first_denial(said))
+        if not denials:  # that of the sentence with most of its words
+            denied = [s for s in self._sentences if denials_of(s)]
+            denials = denials_of(max(denied, key=lambda s: covered_share(said, s)))
+        return Finding(Fault.NEGATION, denials[0][0])
 
     def denials_in(self, said: ReadText) -> list[re.Match[str]]:
         """Return the denials of a statement, without those in words that the sources have too."""
-        return [d for d in denials_of(said) if not self._is_part_of_word(d, said.text)]
-
-    def _first_denial(self, said: ReadText) -> str:
-        """Return the denial of the sentence that has most of a statement's words."""
-        denied = [s for s in self._sentences if denials_of(s)]
-        return denials_of(max(denied, key=lambda s: covered_share(said, s)))[0][0]
-
-    def _is_part_of_word(self, mark: re.Match[str], text: str) -> bool:
-        """Return True if the passage too has the Chinese word that a mark begins.
-
-        A mark before a verb such as 是 and 能 denies, whatever the passage has elsewhere.
-        """
-        word = simplify(text[mark.start() : mark.start() + 2])
-        return (
-            bool(HAN_CHARACTER.match(word)) and word[1:] not in _DENIED_ZH and word in self._plain
-        )
+        found = [(d, simplify(said.text[d.start() : d.start() + 2])) for d in denials_of(said)]
+        # A mark before a verb such as 是 and 能 denies, whatever the passage has elsewhere.
+        return [
+            denial
+            for denial, word in found
+            if not HAN_CHARACTER.match(word) or word[1:] in _DENIED_ZH or word not in self._plain
+        ]
 
     def find_misplacement(self, said: ReadText) -> Finding | None:
         """Find a name or number that stands where the sources have another one."""
@@ -482,24 +471,22 @@ def find_cell_fault(row: Row, known: Sequence[Row]) -> Finding | None:
     The first cell names the subject of the row; a cell that no table has is not judged. ``known``
     are the rows of the tables.
     """
-    tables = [_fold(other) for other in known]
-    (_, subject), *others = _fold(row)
+
+    def fold(row: Row) -> Row:
+        return [(column.casefold(), cell.casefold()) for column, cell in row]
+
+    def gives(row: Row, column: str, cell: str) -> bool:
+        named = [value for name, value in row if name == column]
+        return cell in (named or [value for _, value in row])
+
+    tables = [fold(other) for other in known]
+    (_, subject), *others = fold(row)
     about = [other for other in tables if any(cell == subject for _, cell in other)]
     for place, (column, cell) in enumerate(others, start=1):
         is_known = about and any(cell == value for other in tables for _, value in other)
-        if is_known and not any(_gives(other, column, cell) for other in about):
+        if is_known and not any(gives(other, column, cell) for other in about):
             return Finding(Fault.NUMBER, row[place][1])
     return None
-
-
-def _fold(row: Row) -> Row:
-    return [(column.casefold(), cell.casefold()) for column, cell in row]
-
-
-def _gives(row: Row, column: str, cell: str) -> bool:
-    """Return True if a row has a cell, and below the column of that name if it has one."""
-    named = [value for name, value in row if name == column]
-    return cell in named or (not named and any(cell == value for _, value in row))
 
 
 def pair_cells(columns: Sequence[str], cells: Sequence[str]) -> Row:
