@@ -33,7 +33,7 @@ from knotwork._synthesis.questions.follow_ups import parse_rewritten
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal
-from knotwork.agents._agent import AgentBudget, AgentState, parse_move
+from knotwork.agents._agent import AgentState, parse_move
 from knotwork.agents._fact_rules import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans
 from knotwork.errors import KnotworkError
@@ -126,7 +126,7 @@ def _asked() -> LinkedQuestion:
 
 
 def _state() -> AgentState:
-    return AgentState("Who?", 5, ("bm25", "graph"), AgentBudget(3))
+    return AgentState("Who?", 5, ("bm25", "graph"), steps=3)
 
 
 def _strip(reply: ChatReply) -> None:
