@@ -64,9 +64,8 @@ def test_a_bridge_is_followed_by_words_alone(index):
 
 
 def test_what_follows_asks_the_rest_about_a_thing_found(index, embedder):
-    evidence = make_tools(["graph"], store=index, embedder=embedder)["graph"].retrieve(
-        Query(QUESTION, 5)
-    )
+    graph = make_tools(["graph"], store=index, embedder=embedder)["graph"]
+    evidence = graph.retrieve(Query(QUESTION, 5))
     follows = follow_up(evidence, index, most=4)
     assert any(f.text.endswith("Marta Ilves") and "grow" in f.text for f in follows)
     assert all(0.0 <= f.worth <= 1.0 for f in follows)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from knotwork._inference.call_limits import work_ordered
@@ -75,7 +75,6 @@ from knotwork.records import (
     CommunityReport,
     Entity,
     Evidence,
-    Finding,
     Hit,
     Query,
     Span,
@@ -134,21 +133,16 @@ _LEAST_COVERED = 0.3
 """The least share of the question's terms, those for the whole left out, that reports contain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(NamedTuple):
     """A community in an overview: its report and its number of passages."""
 
     report: CommunityReport
     passages: int
 
 
-def _asked_terms(question: str) -> set[str]:
-    return set(content_terms(find_topic(question)))
-
-
 def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
     """Return the share of a question's terms, those for the whole left out, in the reports."""
-    asked = _asked_terms(question)
+    asked = set(content_terms(find_topic(question)))
     if not asked:
         return 1.0 if reports else 0.0
     held = {term for report in reports for term in content_terms(report.text)}
@@ -184,7 +178,10 @@ def answer_from_themes(
         or inquiry.settings.abstain_below == 0
     )
     if answered:
-        share = _share_on_topic(question, written.sources)
+        asked = set(content_terms(find_topic(question)))
+        held = (asked & set(content_terms(s.chunk.searched_text)) for s in written.sources)
+        most = len(asked) * len(written.sources)
+        share = sum(map(len, held)) / most if most else 1.0
         confidence = evidence.confidence * share if has_focus else None
     answer = answer_with(evidence, written, store, answered=answered, confidence=confidence)
     return inquiry.label(answer), evidence
@@ -203,13 +200,6 @@ def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
                 cited = tuple((span, 1.0) for span in spans)
                 hits[chunk.id] = Hit(chunk, score, {"report": score}, (title,), (), cited)
     return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id)))
-
-
-def _share_on_topic(question: str, sources: Sequence[SelectedSentence]) -> float:
-    """Return the mean share of a question's terms in the passages of the statements."""
-    asked = _asked_terms(question)
-    held = [asked & set(content_terms(source.chunk.searched_text)) for source in sources]
-    return sum(map(len, held)) / (len(asked) * len(sources)) if asked else 1.0
 
 
 def theme_lines(
@@ -266,26 +256,20 @@ def _rank_sources(
 ) -> list[SelectedSentence]:
     """Return the findings of a report that have a source, the clearest and most relevant first."""
     titled = set(content_terms(report.title))
-    held = (_finding_source(f, chunks, asked, titled) for f in report.findings if f.text.strip())
-    return sorted((item for item in held if item), key=lambda item: -item.worth)
-
-
-def _finding_source(
-    finding: Finding, chunks: Mapping[str, Chunk], asked: set[str], titled: set[str]
-) -> SelectedSentence | None:
-    for support in finding.supports:
-        chunk = chunks.get(support.chunk_id)
-        if chunk is not None:
-            span = support.span
-            inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
-            text = chunk.text_at(inside)
-            worth = weigh_alone(text) * weigh_prose(show_sentence(finding.text))
-            worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
-            terms = set(content_terms(finding.text))
-            worth *= 1 + len(titled & terms) / max(len(titled), 1)
-            worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
-            return SelectedSentence(chunk, span, finding.text, round(worth, 2), 0)
-    return None
+    found = []
+    for finding in report.findings:
+        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
+        if support is None or not finding.text.strip():
+            continue
+        chunk, span = chunks[support.chunk_id], support.span
+        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
+        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
+        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
+        terms = set(content_terms(finding.text))
+        worth *= 1 + len(titled & terms) / max(len(titled), 1)
+        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
+        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
+    return sorted(found, key=lambda item: -item.worth)
 
 
 def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
@@ -330,8 +314,7 @@ def work_through(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class MaterialPart:
+class MaterialPart(NamedTuple):
     """A part of the material: the question for it, its text, and the passages that it numbers."""
 
     question: str
@@ -339,117 +322,96 @@ class MaterialPart:
     passages: Sequence[PromptPassage]
 
 
-@dataclass(slots=True)
-class CollectedPoints:
-    """What became of all ``parts``: their points, unusable lines, and the errors of those lost.
+class PointCollector:
+    """Collects the points of parts of the material, each read on its own, and reduces them.
 
     ``label`` is what steps call the reading of parts, ``noun`` what notes call the parts.
     """
 
-    label: str
-    noun: str
-    points: list[ReportPoint] = field(default_factory=list)
-    dropped: int = 0
-    errors: list[KnotworkError] = field(default_factory=list)
-    parts: int = 0
+    def __init__(self, inquiry: Inquiry, label: str, noun: str) -> None:
+        self._inquiry = inquiry
+        self._label = label
+        self._noun = noun
+        self._numbering = PassageNumbering(inquiry.store)
+        self._errors: list[KnotworkError] = []
+        self._parts = 0
+        self._dropped = 0
+        self.points: list[ReportPoint] = []
+
+    def collect(self, parts: Sequence[MaterialPart]) -> Generator[AskEvent]:
+        """Ask for the points of all parts concurrently; yield how many are finished.
+
+        A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
+        ModelError as `complete_checked`, or StoreError.
+        """
+
+        def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
+            return ask_model(
+                replace(self._inquiry, question=part.question),
+                "map",
+                lambda reply: parse_points(reply, {passage.number for passage in part.passages}),
+                output_tokens=MAP_OUTPUT_TOKENS,
+                material=part.material,
+            )
+
+        outcomes = yield from work_through(self._inquiry, self._label, ask, parts)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, KnotworkError)]
+        self._parts += len(parts)
+        self._errors += errors
+        if 0 < len(errors) == len(parts) and not self._inquiry.fallback:
+            raise self._most_telling_error
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if isinstance(outcome, KnotworkError):
+                continue
+            held = {passage.number: passage for passage in part.passages}
+            for point in outcome.points:
+                numbers = tuple(self._numbering.adopt(held[number]) for number in point.numbers)
+                self.points.append(replace(point, numbers=numbers))
+            self._dropped += outcome.dropped
 
     @property
-    def is_lost(self) -> bool:
-        """Whether all parts failed."""
-        return 0 < len(self.errors) == self.parts
+    def _most_telling_error(self) -> KnotworkError:
+        """The error of a failed call rather than of an unusable reply."""
+        return min(self._errors, key=lambda error: isinstance(error, Unparsable))
 
+    def reduce(
+        self, quoted: Answer, *, budget_tokens: int, notes: Sequence[str] = ()
+    ) -> Iterator[AskEvent]:
+        """Yield the steps to an answer from the points.
 
-def most_telling(errors: Sequence[KnotworkError]) -> KnotworkError:
-    """Return the error of a failed call rather than of an unusable reply."""
-    return min(errors, key=lambda error: isinstance(error, Unparsable))
-
-
-def collect_points(
-    inquiry: Inquiry,
-    parts: Sequence[MaterialPart],
-    numbering: PassageNumbering,
-    collected: CollectedPoints,
-) -> Generator[AskEvent]:
-    """Ask for the points of all parts concurrently, and add them to those ``collected``.
-
-    Yields how many are finished. The points cite numbers of ``numbering``. A part that fails has no
-    points. If all parts fail and the inquiry has no fallback, raises ModelError as
-    `complete_checked`, or StoreError.
-    """
-
-    def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
-        return ask_model(
-            replace(inquiry, question=part.question),
-            "map",
-            lambda reply: parse_points(reply, {passage.number for passage in part.passages}),
-            output_tokens=MAP_OUTPUT_TOKENS,
-            material=part.material,
+        ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
+        point in what it read, the documents do not answer.
+        """
+        inquiry, writer, model = self._inquiry, self._inquiry.writer, self._inquiry.model
+        assert writer is not None
+        assert model is not None
+        is_lost = 0 < len(self._errors) == self._parts
+        notes = list(notes)
+        if self._errors and not is_lost:
+            notes.append(
+                f"{len(self._errors)} of {self._parts} {self._noun} could not be read and are "
+                f"missing from the answer: {self._most_telling_error}"
+            )
+        if self._dropped:
+            lines = "line" if self._dropped == 1 else "lines"
+            notes.append(f"Left out {self._dropped} {lines} of the model without a valid citation.")
+        if not self.points:
+            quoted = replace(quoted, notes=(*quoted.notes, *notes))
+            if is_lost:
+                lost = f"Sentences are quoted, because {model.name} gave no answer: "
+                yield writer.finish(quoted, f"{lost}{self._most_telling_error}")
+            else:  # without parts the model was not asked
+                yield writer.finish(writer.decline(quoted) if self._parts else quoted)
+            return
+        kept = pack_points(self.points, budget_tokens=budget_tokens)
+        passages = self._numbering.passages({number for point in kept for number in point.numbers})
+        yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
+        request = inquiry.make_request(
+            "reduce",
+            output_tokens=REDUCE_OUTPUT_TOKENS,
+            points="\n".join(point.line for point in kept),
         )
-
-    outcomes = yield from work_through(inquiry, collected.label, ask, parts)
-    errors = [outcome for outcome in outcomes if isinstance(outcome, KnotworkError)]
-    collected.parts += len(parts)
-    collected.errors += errors
-    if 0 < len(errors) == len(parts) and not inquiry.fallback:
-        raise most_telling(errors)
-    for part, outcome in zip(parts, outcomes, strict=True):
-        if isinstance(outcome, KnotworkError):
-            continue
-        held = {passage.number: passage for passage in part.passages}
-        for point in outcome.points:
-            numbers = tuple(numbering.adopt(held[number]) for number in point.numbers)
-            collected.points.append(replace(point, numbers=numbers))
-        collected.dropped += outcome.dropped
-
-
-def reduce_points(
-    inquiry: Inquiry,
-    collected: CollectedPoints,
-    numbering: PassageNumbering,
-    quoted: Answer,
-    *,
-    budget_tokens: int,
-    notes: Sequence[str] = (),
-) -> Iterator[AskEvent]:
-    """Yield the steps to an answer from points, which cite numbers of ``numbering``.
-
-    ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
-    point in what it read, the documents do not answer.
-    """
-    writer, model = inquiry.writer, inquiry.model
-    assert writer is not None
-    assert model is not None
-    notes = [*notes, *_describe_failures(collected)]
-    points = collected.points
-    if not points:
-        quoted = replace(quoted, notes=(*quoted.notes, *notes))
-        if collected.is_lost:
-            lost = f"Sentences are quoted, because {model.name} gave no answer: "
-            yield writer.finish(quoted, f"{lost}{most_telling(collected.errors)}")
-        else:  # without parts the model was not asked
-            yield writer.finish(writer.decline(quoted) if collected.parts else quoted)
-        return
-    kept = pack_points(points, budget_tokens=budget_tokens)
-    passages = numbering.passages({number for point in kept for number in point.numbers})
-    yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
-    request = inquiry.make_request(
-        "reduce",
-        output_tokens=REDUCE_OUTPUT_TOKENS,
-        points="\n".join(point.line for point in kept),
-    )
-    yield from writer.write_from(request, passages, quoted, notes=notes)
-
-
-def _describe_failures(collected: CollectedPoints) -> Iterator[str]:
-    """Yield notes on parts and lines that are missing from an answer."""
-    if collected.errors and not collected.is_lost:
-        yield (
-            f"{len(collected.errors)} of {collected.parts} {collected.noun} could not be read and "
-            f"are missing from the answer: {most_telling(collected.errors)}"
-        )
-    if collected.dropped:
-        lines = "line" if collected.dropped == 1 else "lines"
-        yield f"Left out {collected.dropped} {lines} of the model without a valid citation."
+        yield from writer.write_from(request, passages, quoted, notes=notes)
 
 
 MOST_POINTS = 12
@@ -693,17 +655,9 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         if lines:
             text = make_sections([("reports", lines)])
             parts.append(MaterialPart(inquiry.question, text, own.passages()))
-    numbering = PassageNumbering(inquiry.store)
-    collected = CollectedPoints("map", "parts of the reports")
-    yield from collect_points(inquiry, parts, numbering, collected)
-    yield from reduce_points(
-        inquiry,
-        collected,
-        numbering,
-        material.quoted,
-        budget_tokens=_REDUCE_REPORTS_TOKENS,
-        notes=notes,
-    )
+    collector = PointCollector(inquiry, "map", "parts of the reports")
+    yield from collector.collect(parts)
+    yield from collector.reduce(material.quoted, budget_tokens=_REDUCE_REPORTS_TOKENS, notes=notes)
 
 
 def _select_reports(
@@ -787,7 +741,6 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
 
     Without reports, only the passages found for the question are read.
     """
-    numbering = PassageNumbering(inquiry.store)
     lines = pack_reports(
         [theme.report for theme in material.themes],
         PassageNumbering(inquiry.store),
@@ -797,20 +750,16 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
     questions, failed = _ask_further(inquiry, "reports", lines, MOST_FURTHER[0])
     parts = [_search_locally(inquiry, inquiry.question, material.evidence)]
     parts += [_search_locally(inquiry, question) for question in questions]
-    collected = CollectedPoints("follow up", "questions on the way")
-    yield from collect_points(inquiry, parts, numbering, collected)
+    collector = PointCollector(inquiry, "follow up", "questions on the way")
+    yield from collector.collect(parts)
     more: list[str] = []
-    if collected.points and not failed:
-        known = pack_points(collected.points, budget_tokens=_KNOWN_TOKENS)
+    if collector.points and not failed:
+        known = pack_points(collector.points, budget_tokens=_KNOWN_TOKENS)
         lines = [point.line for point in known]
         more, failed = _ask_further(inquiry, "points", lines, MOST_FURTHER[1], questions)
     if more:
-        parts = [_search_locally(inquiry, question) for question in more]
-        yield from collect_points(inquiry, parts, numbering, collected)
-    yield from reduce_points(
-        inquiry,
-        collected,
-        numbering,
+        yield from collector.collect([_search_locally(inquiry, question) for question in more])
+    yield from collector.reduce(
         material.quoted,
         budget_tokens=_REDUCE_QUESTIONS_TOKENS,
         notes=[f"No further questions were asked: {failed}"] if failed else [],

@@ -729,11 +729,11 @@ def _shorten(piece: Piece) -> Piece:
 def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
     """Yield the best piece about each compared thing, apart from the first piece."""
     likely = [piece for piece in others if piece.share >= LEAST_OF_SIDES * first.share]
-    for terms in _compared_terms(evidence):
+    for wanted in _compared_terms(evidence):
         about = (
             piece
             for piece in (first, *likely)
-            if terms <= {*content_terms(piece.text), *content_terms(piece.names)}
+            if wanted <= {*content_terms(piece.text), *content_terms(piece.names)}
         )
         if (best := next(about, first)) is not first:
             yield best

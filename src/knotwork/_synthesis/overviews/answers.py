@@ -214,8 +214,7 @@ _CASED = re.compile(r"[a-z]", re.IGNORECASE)
 _NAMED_TYPES = frozenset().union(*(types for _, types in _TYPES[:3]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(NamedTuple):
     name: str
     entity_ids: tuple[str, ...]
     chunk_ids: frozenset[str]
@@ -271,7 +270,11 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
     Case is ignored. Each line is a document, those with most mentions first.
     """
     total = store.documents.document_count()
-    form = _word_form(subject)
+    # Words with any white space between them, and word bounds unless in Chinese.
+    words = r"\s+".join(re.escape(word) for word in subject.split())
+    left = "" if re.match(f"[{HAN}]|\\W", subject) else r"(?<!\w)"
+    right = "" if re.search(f"(?:[{HAN}]|\\W)$", subject) else r"(?!\w)"
+    form = re.compile(left + words + right, re.IGNORECASE)
     found = store.texts("chunk").search(subject, k=_MOST_CHUNKS)
     held: dict[str, list[tuple[Chunk, list[re.Match[str]]]]] = defaultdict(list)
     ids = [item.id for item in found]
@@ -375,14 +378,6 @@ def _sentence_at(chunk: Chunk, offsets: Sequence[int]) -> SelectedSentence:
         return SelectedSentence(chunk, chunk.span, chunk.text, 1.0, 0)
     text, span = max(holding, key=lambda s: (weigh_prose(s[0]) * weigh_alone(s[0]), -s[1].start))
     return SelectedSentence(chunk, Span(*span), text, 1.0, 0)
-
-
-def _word_form(subject: str) -> re.Pattern[str]:
-    """Return a pattern of the words with any white space, and word bounds unless in Chinese."""
-    words = r"\s+".join(re.escape(word) for word in subject.split())
-    left = "" if re.match(f"[{HAN}]|\\W", subject) else r"(?<!\w)"
-    right = "" if re.search(f"(?:[{HAN}]|\\W)$", subject) else r"(?!\w)"
-    return re.compile(left + words + right, re.IGNORECASE)
 
 
 MOST_SENTENCES = 8
@@ -542,7 +537,13 @@ def summarize_part(
     for child in children:
         if child in quoted:
             line = SummaryLine.of(bare_title(child), quoted[child])
-            lines.append(replace(line, note=_note_titles(outline.subsections(child), language)))
+            below = ("；" if language == "zh" else "; ").join(
+                map(bare_title, outline.subsections(child))
+            )
+            if 0 < len(below) <= _LONGEST_NOTE:
+                note = messages.with_extent(language, title="", extent=below)
+                line = replace(line, note=note)
+            lines.append(line)
     left = [child for child in children if child not in quoted]
     summary = SummaryText(intro, lines)
     return summary if about else _list_titles(store, summary, left, "section", language)
@@ -569,18 +570,19 @@ def summarize_topic(
     A sentence is worth more in a section with more of the passages ``found``, and with terms of its
     heading. Documents are in the order of their best sentence.
     """
-    shares = _section_shares(found)
-    weighed = [
-        replace(
-            item,
-            worth=item.worth
-            * weigh_alone(item.text) ** 0.5
-            * shares.get(item.chunk.section_id, 1.0) ** _SECTION_POWER
-            * (1 + _TITLE_GAIN * _title_share(item)),
-        )
-        for item in candidates
-        if is_statement(item.chunk, item.span, item.text)
-    ]
+    sums: defaultdict[str, float] = defaultdict(float)
+    for hit in found.hits:
+        relevance = max((value for _, value in hit.sentences), default=0.0)
+        sums[hit.chunk.section_id] += max(hit.score, 0.0) * relevance
+    top = max(sums.values(), default=0.0) or 1.0
+    weighed = []
+    for item in candidates:
+        if is_statement(item.chunk, item.span, item.text):
+            title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
+            held = len(title & set(content_terms(item.text))) / max(len(title), 1)
+            share = sums.get(item.chunk.section_id, top) / top
+            worth = item.worth * weigh_alone(item.text) ** 0.5 * share**_SECTION_POWER
+            weighed.append(replace(item, worth=worth * (1 + _TITLE_GAIN * held)))
     best = max((item.worth for item in weighed), default=0.0)
     kept = [item for item in weighed if item.worth >= _LEAST_SHARE * best]
     chosen = choose_statements(kept, count=MOST_SENTENCES)
@@ -651,17 +653,13 @@ def _lead_of(
     chunks = read_chunks(store, part, most=_OPENING_CHUNKS)
     for chosen in (*(read_chunks(store, section) for section in named), chunks):
         paragraphs = read_statements(chosen, about=part.title, title=part.title)
-        opening = sum(_opens(outline, part, paragraph[0]) for paragraph in paragraphs)
+        # Above all sections but one with the title of the document.
+        first = min((s.span.start for s in outline.subsections(part)[:1]), default=0)
+        opening = sum(paragraph[0].span.start < first for paragraph in paragraphs)
         lead = choose_lead(paragraphs, most=most, opening=opening)
         if lead is not None:
             return lead
     return choose_lead(read_statements(read_chunks(store, part)), most=most)
-
-
-def _opens(outline: DocumentOutline, part: OutlinePart, item: SelectedSentence) -> bool:
-    """Return True if a sentence is above all sections of a document but one with its title."""
-    children = outline.subsections(part)
-    return bool(children) and item.span.start < children[0].span.start
 
 
 def _summarize_paragraphs(
@@ -684,14 +682,6 @@ def _summarize_paragraphs(
         inside = filter(part.holds, lines)
         chosen = list(islice(inside, MOST_SENTENCES if is_item else _FIRST_LINES))
     return SummaryText(intro, [SummaryLine.of("", [item]) for item in chosen])
-
-
-def _note_titles(parts: Sequence[OutlinePart], language: str) -> str:
-    """Return the titles of the subsections of a section as a remark, unless they are long."""
-    titles = ("；" if language == "zh" else "; ").join(map(bare_title, parts))
-    if not titles or len(titles) > _LONGEST_NOTE:
-        return ""
-    return messages.with_extent(language, title="", extent=titles)
 
 
 def _introduce(part: OutlinePart, sections: int, language: str) -> str:
@@ -734,22 +724,6 @@ def _list_titles(
     label = messages.also_sections(language) if summary.lines else ""
     line = SummaryLine(label, tuple(pieces), unit, is_list=True)
     return SummaryText(summary.intro, [*summary.lines, line], list(filter(None, headings)))
-
-
-def _section_shares(found: Evidence) -> dict[str, float]:
-    """Return the share of each section in the evidence, relative to the largest."""
-    sums: defaultdict[str, float] = defaultdict(float)
-    for hit in found.hits:
-        best = max((relevance for _, relevance in hit.sentences), default=0.0)
-        sums[hit.chunk.section_id] += max(hit.score, 0.0) * best
-    top = max(sums.values(), default=0.0) or 1.0
-    return {section: total / top for section, total in sums.items()}
-
-
-def _title_share(item: SelectedSentence) -> float:
-    """Return the share of the terms of its heading that a sentence contains."""
-    title = set(content_terms(item.chunk.headings[-1] if item.chunk.headings else ""))
-    return len(title & set(content_terms(item.text))) / max(len(title), 1)
 
 
 def _label(chunk: Chunk) -> str:
