@@ -133,7 +133,8 @@ class Deed:
         if HAN_CHARACTER.match(text, verb.start):
             if not is_ahead:
                 return thing if is_object and "给" not in between else other
-            return _side_ahead(before, between, verb.side)
+            is_other = (_WITH_ZH.search(before) or "被" in between) and not _BY_ZH.search(before)
+            return None if _OF_ZH.search(before) else other if is_other else verb.side
         if _BREAK.search(between):
             return None
         mark = _MARK.search(before if is_ahead else between)
@@ -144,14 +145,6 @@ class Deed:
             is_sold = verb.is_passive and self.kind.is_of_things
             return None if is_sold else other if verb.is_passive else verb.side
         return None if verb.is_passive else thing if is_object else other
-
-
-def _side_ahead(before: str, between: str, side: int) -> int | None:
-    """Return the side of words ahead of a Chinese verb."""
-    if _OF_ZH.search(before):
-        return None
-    is_other = _WITH_ZH.search(before) or "被" in between
-    return 1 - side if is_other and not _BY_ZH.search(before) else side
 
 
 @lru_cache(maxsize=64)
@@ -181,14 +174,11 @@ def read_deed(question: str) -> Deed | None:
     plain = text
     for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
         plain = form.sub(lambda match: " " * len(match[0]), plain)
-    found = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
-    named = {name: side for name, sides in found if (side := _only(sides)) is not None}
-    asked = deed.sides(text, text.find(_WHO)) if _WHO in text else set()
-    return Deed(deed.kind, deed.stem, _only(asked), named)
-
-
-def _only(sides: set[int | None]) -> int | None:
-    return next(iter(sides)) if len(sides) == 1 else None
+    names = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
+    found = ((name, sides) for name, sides in names if sides)
+    named = {name: side for name, (side, *more) in found if side is not None and not more}
+    asked = list(deed.sides(text, text.find(_WHO))) if _WHO in text else []
+    return Deed(deed.kind, deed.stem, asked[0] if len(asked) == 1 else None, named)
 
 
 def _as_statement(asks: re.Match[str]) -> str:
@@ -254,8 +244,7 @@ def is_about_another(question: str, sentence: str, text: str) -> bool:
 
 
 def _root(term: str) -> str:
-    """Return the beginning of a term, which other spellings of a name share."""
-    return term[:4]
+    return term[:4]  # which other spellings of a name share
 
 
 _HELD = read_words("asked_facts")
@@ -463,8 +452,12 @@ class AskedFact:
             or (self.role != "" and _has_others(_ROLES, [self.role], text))
             or (self.is_simple and self._has_other_measure(sentence, text))
             or (self.counted != "" and not self._has_counted(text))
-            or (self.asks_place and not self._has_place(text))
+            or (self.asks_place and not _PLACE_ZH.search(text) and not self._names_place(text))
         )
+
+    def _names_place(self, text: str) -> bool:
+        known = _NO_PLACE.union(self.reading.terms)
+        return any(not known.issuperset(terms(m[1])[:1]) for m in _PLACE.finditer(text))
 
     def _misses_event(self, sentence: str, text: str) -> bool:
         fit = self.fit_of(sentence)
@@ -508,12 +501,6 @@ class AskedFact:
         else:
             counted, people, held = content_terms(self.counted)[-1:], _PEOPLE, terms(text)
         return _PEOPLE.isdisjoint(counted) or not people.isdisjoint(held)
-
-    def _has_place(self, text: str) -> bool:
-        asked = set(self.reading.terms)
-        places = (terms(match[1])[:1] for match in _PLACE.finditer(text))
-        is_named = any(set(place) - asked - _NO_PLACE for place in places)
-        return is_named or _PLACE_ZH.search(text) is not None
 
 
 def _has_others(forms: Mapping[str, Words], own: Collection[str], text: str) -> bool:

@@ -310,14 +310,11 @@ class Expectation:
 
 
 class Extent(StrEnum):
-    """How much of the documents a question is about."""
+    """How much of the documents a question is about: all, a thing and its relations, a passage."""
 
     ALL = "all"
-    """What all documents say."""
     THING = "thing"
-    """A thing and its relations."""
     PASSAGE = "passage"
-    """What a passage says."""
 
 
 _EXTENTS = {

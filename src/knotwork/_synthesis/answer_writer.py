@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -467,10 +467,8 @@ class ReplyReader:
     def _cite_another(self, said: _OpenStatement, stated: str, *, is_wrong: bool) -> None:
         """Cite the passage that says a statement, if one does, instead of none or a wrong one."""
         number = self._check.find_passage(stated)
-        if said.marks:
-            self.moved += number is not None
-        else:
-            self.added += number is not None
+        self.moved += bool(said.marks) and number is not None
+        self.added += not said.marks and number is not None
         place = said.marks[-1][0] if said.marks else said.end
         if number is not None:
             said.marks = [(place, [number])]
@@ -518,17 +516,13 @@ def _numbers_of(match: re.Match[str]) -> list[int]:
     if match["raised"]:
         place = _RAISED.index(text)
         return [place if place < _CIRCLE else place - _CIRCLE + 1]
-    return list(_read_numbers(text))
-
-
-def _read_numbers(text: str) -> Iterator[int]:
+    found: list[int] = []
     for letter, first, last in _NUMBERS.findall(text):
-        sign = -1 if letter else 1
-        low = int(first)
-        high = int(last) if last else low
+        low, high = int(first), int(last or first)
         is_range = low < high <= low + _LONGEST_RANGE
         numbers = range(low, high + 1) if is_range else dict.fromkeys((low, high))
-        yield from (sign * number for number in numbers)
+        found += (-number if letter else number for number in numbers)
+    return found
 
 
 SECOND_GAIN = 0.2
@@ -619,18 +613,13 @@ def find_misquotes(text: str, passages: Sequence[PromptPassage], *, question: st
     sources = [_normalise(p.chunk.text) for p in passages] + [_normalise(p.text) for p in passages]
     sources.append(_normalise(question))
     wrong = []
-    for quote in _quotes(text):
+    for quote in (next(filter(None, groups)) for groups in _QUOTES.findall(text)):
+        if len(content_terms(quote)) < _FEWEST_QUOTED_TERMS:
+            continue
         parts = [_normalise(part).strip(_EDGES) for part in _ELLIPSIS.split(quote)]
         if not all(any(part in source for source in sources) for part in parts):
             wrong.append(" ".join(quote.split()))
     return list(dict.fromkeys(wrong))[:_MOST_SHOWN]
-
-
-def _quotes(text: str) -> Iterator[str]:
-    for groups in _QUOTES.findall(text):
-        quote = next(group for group in groups if group)
-        if len(content_terms(quote)) >= _FEWEST_QUOTED_TERMS:
-            yield quote
 
 
 _REST = r"[^.!?。！？\n\d]{0,120}"
@@ -779,21 +768,8 @@ class AnswerWriter:
             unknown=unknown,
             check=check,
         )
-        parsed, note = yield from self._receive(request, showing, parse)
-        if parsed is not None and not parsed.is_unknown:
-            if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
-                yield AskEvent(AskEventKind.TEXT, rest)
-            yield self.finish(self._adopt(quoted, parsed), note)
-            return
-        if showing.has_shown:
-            yield AskEvent(AskEventKind.WITHDRAWN, note)
-        yield self.finish(self.decline(quoted) if parsed else quoted, note)
-
-    def _receive(
-        self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
-    ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
-        """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
+        note = ""
         try:
             for item in self._model.stream_checked(request, parse):
                 if isinstance(item, ParsedReply):
@@ -801,8 +777,29 @@ class AnswerWriter:
                 elif shown := showing.feed(item):
                     yield AskEvent(AskEventKind.TEXT, shown)
         except (ModelError, StoreError) as error:
-            return self._recover(error, showing, parse)
-        return parsed, ""
+            parsed, note = self._recover(error, showing, parse)
+        if parsed is not None and not parsed.is_unknown:
+            if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
+                yield AskEvent(AskEventKind.TEXT, rest)
+            citations = cite_sentences(parsed.cited, self._store)
+            confidence = quoted.confidence if citations else None
+            answer = replace(
+                quoted,
+                text=parsed.text,
+                short="",
+                answered=True,
+                reason="",
+                citations=citations,
+                memory=stated_facts(parsed.remembered, self._memory),
+                confidence=None if confidence is None else confidence * parsed.supported_share,
+                model=self._model.name,
+                notes=(*quoted.notes, *parsed.notes),
+            )
+            yield self.finish(answer, note)
+            return
+        if showing.has_shown:
+            yield AskEvent(AskEventKind.WITHDRAWN, note)
+        yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _recover(
         self, error: KnotworkError, showing: _StreamedText, parse: partial[ParsedReply]
@@ -820,24 +817,6 @@ class AnswerWriter:
         if not self._fallback:
             raise error
         return None, f"Sentences are quoted, because {self._model.name} gave no answer: {error}"
-
-    def _adopt(self, quoted: Answer, parsed: ParsedReply) -> Answer:
-        citations = cite_sentences(parsed.cited, self._store)
-        confidence = quoted.confidence
-        if confidence is not None:
-            confidence *= parsed.supported_share
-        return replace(
-            quoted,
-            text=parsed.text,
-            short="",
-            answered=True,
-            reason="",
-            citations=citations,
-            memory=stated_facts(parsed.remembered, self._memory),
-            confidence=confidence if citations else None,
-            model=self._model.name,
-            notes=(*quoted.notes, *parsed.notes),
-        )
 
     def decline(self, quoted: Answer) -> Answer:
         """Return the answer that nothing was found, citing the nearest passages."""
@@ -863,11 +842,8 @@ class AnswerWriter:
             stages=tuple(
                 StageUsage(
                     stage,
-                    used.calls,
-                    used.input_tokens,
-                    used.output_tokens,
-                    used.reused,
-                    used.cached_tokens,
+                    *(used.calls, used.input_tokens, used.output_tokens),
+                    *(used.reused, used.cached_tokens),
                 )
                 for stage, used in self._model.meter.by_stage().items()
             ),

@@ -689,23 +689,18 @@ def find_disagreement(
                 compared[k] is Comparison.REPLACES or _is_of_periods(lead, claim)
                 for k, claim in others.items()
             )
-            told = _distinct(sort_claims([lead, *others.values()], day))[:_MOST_TOLD]
+            told: list[PlacedClaim] = []  # those whose values no claim before them has
+            for claim in sort_claims([lead, *others.values()], day):
+                known_values = (compare_claims(claim.claim, other.claim) for other in told)
+                if Comparison.NONE not in known_values:
+                    told.append(claim)
+            told = told[:_MOST_TOLD]
             own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
             shown = [_piece_of(own[claim], pieces, known) for claim in told]
             rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
             has_winner = told[0].days != told[1].days
             return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
     return None
-
-
-def _distinct(claims: Sequence[PlacedClaim]) -> list[PlacedClaim]:
-    """Return the claims whose values no claim before them has."""
-    kept: list[PlacedClaim] = []
-    for claim in claims:
-        compared = (compare_claims(claim.claim, other.claim) for other in kept)
-        if all(found is not Comparison.NONE for found in compared):
-            kept.append(claim)
-    return kept
 
 
 def _piece_of(

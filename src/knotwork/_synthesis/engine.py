@@ -203,10 +203,9 @@ class AnswerEngine:
         if request.mode is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
             mode = AskMode.BASIC
         if request.expand and models is not None:
-            keyword, found_first = models.keyword, evidence
             evidence = attempt(
                 "Expanding the search",
-                lambda: _expand_evidence(plan, found_first, sources, keyword, notes),
+                partial(_expand_evidence, plan, evidence, sources, models.keyword, notes),
                 evidence,
                 notes,
                 raises=(*FOR_THE_USER, ModelError),
@@ -232,8 +231,8 @@ class AnswerEngine:
             if event.answer is None:
                 yield event
                 continue
-            usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
             quoted = event.answer
+            usage = replace(quoted.usage, seconds=time.perf_counter() - plan.started_s)
             answer = attempt(
                 "The memory", partial(_answer_with_memory, quoted, plan), quoted, notes
             )
@@ -311,8 +310,8 @@ class AnswerEngine:
         reports = sources.reports
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            held, model = reports, models.summarize if models else None
-            reports = attempt("The reports", lambda: held.updated(model), held, notes)
+            model = models.summarize if models else None
+            reports = attempt("The reports", partial(reports.updated, model), reports, notes)
         inquiry = Inquiry(
             question=evidence.query.text,
             mode=mode,
@@ -341,33 +340,19 @@ class AnswerEngine:
         settings = self._settings.answer
         evidence = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
         is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
-        overview = None
+        overview = given = None
+        reports = sources.reports
         if wants_overview and (is_general or plan.question.scope is not None):
             from knotwork._synthesis.overviews.answers import answer_overview, plan_overview
 
-            overview = attempt(
-                "The overview",
-                lambda: plan_overview(
-                    evidence.query.text, evidence, sources=sources, is_general=is_general
-                ),
-                None,
-                notes,
-            )
-        given = None
+            planning = partial(plan_overview, evidence.query.text, evidence, is_general=is_general)
+            overview = attempt("The overview", partial(planning, sources=sources), None, notes)
         if overview is not None:
-            reports, planned = sources.reports, overview
             if overview.needs_communities:
                 yield AskEvent(AskEventKind.STEP, "reports", total=1)
-                held = reports
-                reports = attempt("The reports", lambda: held.updated(None), held, notes)
-            given = attempt(
-                "The overview",
-                lambda: answer_overview(
-                    planned, store=sources.store, reports=reports, settings=settings
-                ),
-                None,
-                notes,
-            )
+                reports = attempt("The reports", partial(reports.updated, None), reports, notes)
+            answering = partial(answer_overview, overview, store=sources.store, settings=settings)
+            given = attempt("The overview", partial(answering, reports=reports), None, notes)
         if given is None:
             basic = mode if overview is None else AskMode.BASIC
             yield from self._answer_from(plan, basic, evidence, sources, notes)

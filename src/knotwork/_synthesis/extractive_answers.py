@@ -11,7 +11,8 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -647,26 +648,13 @@ def compose_answer(
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute, short = None, ""
     if answered:
-        dispute = attempt(
-            "The comparison of documents",
-            lambda: find_disagreement(reading, pieces, candidates, store),
-            None,
-            failed,
-        )
-        short = attempt(
-            "The short answer",
-            lambda: choose_short_answer(pieces[0], question, confidence=confidence),
-            "",
-            failed,
-        )
+        comparing = partial(find_disagreement, reading, pieces, candidates, store)
+        dispute = attempt("The comparison of documents", comparing, None, failed)
+        choosing = partial(choose_short_answer, pieces[0], question, confidence=confidence)
+        short = attempt("The short answer", choosing, "", failed)
         if short and dispute is None:
-            nothing: list[Piece] = []
-            rivals = attempt(
-                "The comparison of short answers",
-                lambda: find_rivals(pieces[0], ranked, question, short=short),
-                nothing,
-                failed,
-            )
+            finding = partial(find_rivals, pieces[0], ranked, question, short=short)
+            rivals = attempt("The comparison of short answers", finding, list[Piece](), failed)
             if rivals:
                 short, pieces = "", [pieces[0], *rivals][: settings.max_sentences]
     dates = [""] * len(pieces)
@@ -720,13 +708,8 @@ def read_hits(evidence: Evidence, reader: AnswerReader | None, *, most: int) -> 
     ranks = sorted({item.rank for item in ranked if item.rank < MOST_READ and item.worth >= least})
     passages = [PassageText.of(evidence.hits[rank].chunk) for rank in ranks]
     hits, failed = list(evidence.hits), list[str]()
-    nothing: list[Prediction] = []
-    read = attempt(
-        "The reader",
-        lambda: list(reader.read(evidence.query.text, passages)),
-        nothing,
-        failed,
-    )
+    reading = partial(reader.read, evidence.query.text, passages)
+    read = attempt("The reader", lambda: list(reading()), list[Prediction](), failed)
     for rank, found in zip(ranks, read, strict=False):
         hits[rank] = replace(hits[rank], prediction=found)
     return replace(evidence, hits=tuple(hits), notes=(*evidence.notes, *failed))
@@ -745,8 +728,7 @@ that answers a question of three Chinese sets with one passage each missed it.""
 _LARGEST_LOGIT = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerModel:
+class AnswerModel(NamedTuple):
     """Coefficients of the logistic function that estimates the confidence of an answer.
 
     ``relevance`` multiplies that of the best sentence of the first piece, ``lead`` the share of
@@ -841,10 +823,14 @@ def answer_divided(
     least = settings.abstain_below
     is_led = find_leading_result(evidence, least=least) or find_leading_path(evidence, least=least)
     parts: list[AnsweredPart] = []
-    found, answer = evidence, None
+    found, answer, names_both = evidence, None, False
     if is_led or division.compared:
         found, answer = _answer_whole(evidence, sources, settings)
-    if not is_led and not (answer is not None and _compares(answer, division.compared)):
+        wanted = {term for name in division.compared for term in content_terms(name)}
+        names_both = answer.answered and any(
+            wanted <= set(content_terms(citation.quote)) for citation in answer.citations
+        )
+    if not is_led and not names_both:
         parts = [_answer_part(part, sources, settings) for part in division.parts]
     answered = sum(item.answer.answered for item in parts)
     if answered and (answer is None or answered == len(parts)):
@@ -884,7 +870,11 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
     citations: list[Citation] = []
     pieces: list[AnswerPiece] = []
     texts: list[str] = []
-    for part, _, answer in parts:
+    confidences: dict[object, float] = {}
+    for number, (part, _, answer) in enumerate(parts):
+        places = tuple((cited.document, cited.span) for cited in answer.citations)
+        key = places if answer.answered and places else number
+        confidences[key] = min(confidences.get(key, 1.0), answer.confidence or 0.0)
         if not answer.answered:
             texts.append(part_not_found(language, question=part.asked))
             continue
@@ -909,7 +899,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
         answered=bool(answered),
         citations=tuple(citations),
         reason="" if answered else parts[0].answer.reason,
-        confidence=_join_confidence([item.answer for item in parts]),
+        confidence=math.prod(confidences.values()),
         notes=tuple(dict.fromkeys([asked, *(note for p in parts for note in p.answer.notes)])),
         results=tuple(result for answer in answered for result in answer.results),
         pieces=tuple(pieces),
@@ -933,23 +923,6 @@ def join_evidence(whole: Evidence, parts: Sequence[Evidence]) -> Evidence:
         whole.with_found(found.values()),
         confidence=max([whole.confidence, *(evidence.confidence for evidence in parts)]),
     )
-
-
-def _compares(answer: Answer, compared: Sequence[str]) -> bool:
-    """Return whether a sentence of an answer names both things that a question compares."""
-    wanted = {term for name in compared for term in content_terms(name)}
-    return answer.answered and any(
-        wanted <= set(content_terms(citation.quote)) for citation in answer.citations
-    )
-
-
-def _join_confidence(answers: Sequence[Answer]) -> float:
-    least: dict[object, float] = {}
-    for number, answer in enumerate(answers):
-        places = tuple((cited.document, cited.span) for cited in answer.citations)
-        key = places if answer.answered and places else number
-        least[key] = min(least.get(key, 1.0), answer.confidence or 0.0)
-    return math.prod(least.values())
 
 
 def _renumber(answer: Answer, joined: list[Citation]) -> tuple[list[AnswerPiece], str]:

@@ -111,8 +111,14 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         value = item.relevance
         if met:
             value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
-        value = _lift(value, hit, own_bests[item.rank], best) * (1 + KIND_GAIN * met)
-        value *= 1.0 if met and item.is_field else item.prose
+        if (own_best := own_bests[item.rank]) > 0:
+            # A passage that a bridge led to resembles the question less than the one that names its
+            # words: the share of the bridge is rescaled by the best sentence of the hit.
+            share = bridge_share(hit)
+            value = (1 - share) * value + share * value / own_best * best
+        value *= 1 + KIND_GAIN * met
+        if not (met and item.is_field):
+            value *= weigh_prose(item.read) * (CODE_WEIGHT if item.is_code else 1.0)
         value *= fact.weigh(item.read)
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         odds, answer = item.predicted
@@ -120,13 +126,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = SelectedSentence(
-                hit.chunk,
-                item.span,
-                item.text,
-                value,
-                item.rank,
-                odds,
-                answer,
+                hit.chunk, item.span, item.text, value, item.rank, odds, answer
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
@@ -139,16 +139,6 @@ def trust_in_reader(evidence: Evidence) -> float:
     if all(hit.prediction is None for hit in evidence.hits):
         return 0.0
     return 1.0 - max(map(bridge_share, evidence.hits[:_LEADING]))
-
-
-def _lift(value: float, hit: Hit, own_best: float, best: float) -> float:
-    """Return a worth rescaled by the best sentence of its hit if a bridge led to the hit.
-
-    Such a passage resembles the question less than the one that names its words. The share of the
-    bridge in the hit's score determines how much is rescaled.
-    """
-    share = bridge_share(hit)
-    return (1 - share) * value + share * value / own_best * best if own_best > 0 else value
 
 
 def bridge_share(hit: Hit) -> float:
@@ -181,7 +171,8 @@ class _Quotable:
     @cached_property
     def read(self) -> str:
         """The text, with the names of columns if it is a table row."""
-        return name_cells(self.text, self.columns)
+        labels = (b.label for b in self.blocks if b.kind is BlockKind.TABLE)
+        return name_cells(self.text, next(labels, ""))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -235,12 +226,6 @@ class _Quotable:
         return self.headings[passed - 1][1]
 
     @property
-    def columns(self) -> str:
-        """The column names of a table row; else ""."""
-        labels = (b.label for b in self.blocks if b.kind is BlockKind.TABLE)
-        return next(labels, "")
-
-    @property
     def entry(self) -> object:
         """A key shared by the sentences about one term, of one row or in one paragraph."""
         for block in reversed(self.blocks):
@@ -256,10 +241,6 @@ class _Quotable:
     def section(self) -> object:
         """A key shared by the sentences below one heading."""
         return self.hit.chunk.section_id, self._heading
-
-    @property
-    def prose(self) -> float:
-        return weigh_prose(self.read) * (CODE_WEIGHT if self.is_code else 1.0)
 
 
 def name_cells(row: str, columns: str) -> str:
@@ -591,12 +572,6 @@ class FeatureReader:
         texts = (f"{titles.get(s.chunk_id, '')} {s.sentence_text}" for s in hit.path)
         return {term for text in texts for term in content_terms(text)}
 
-    @property
-    def asks_for_whole(self) -> bool:
-        """True if the question asks for what a whole section may tell: steps, a list, a summary."""
-        asked = sum(float(self.kinds[KINDS.index(kind)]) for kind in _OF_SECTIONS)
-        return asked >= LEAST_OF_SECTIONS
-
     def read(self, piece: Piece) -> PieceFeatures:
         """Return the features of a piece."""
         parts = piece.parts
@@ -666,7 +641,8 @@ def rank_pieces(
     model = model or shipped_model()
     reader = FeatureReader(evidence, candidates)
     pieces = propose_pieces(candidates, store)
-    if not reader.asks_for_whole:
+    kinds = reading_of(evidence.query.text).kinds
+    if sum(kinds[kind] for kind in _OF_SECTIONS) < LEAST_OF_SECTIONS:
         pieces = [piece for piece in pieces if piece.grain is not Grain.SECTION]
     for piece in pieces:
         piece.worth = model.worth(reader.read(piece))

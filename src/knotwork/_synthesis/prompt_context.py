@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 from knotwork._inference import prompt_files
 from knotwork._inference.chat import ChatRequest
@@ -254,18 +255,12 @@ class PromptPassage:
     rows: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     """A part of a hit, with the worths of its sentences by position."""
 
     rank: int
     part: ChunkPart
     worths: Mapping[int, float]
-
-    @property
-    def order(self) -> tuple[float, int, int]:
-        """The sorting key that puts the highest worth first."""
-        return -max(self.worths.values()), self.rank, self.part.sentences[0]
 
 
 def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassage]:
@@ -284,7 +279,10 @@ def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassa
     own = next((r for r in evidence.results if r.source == RETRIEVAL_QUERY), None)
     own_rows = _row_line(own, for_rows - count_tokens(rows))
     packing = _Packing(hits, budget_tokens - count_tokens(rows) - count_tokens(own_rows))
-    for candidate in sorted(packing.candidates(), key=lambda candidate: candidate.order):
+    best_first = sorted(
+        packing.candidates(), key=lambda c: (-max(c.worths.values()), c.rank, c.part.sentences[0])
+    )
+    for candidate in best_first:
         packing.add(candidate)
     passages = []
     for rank, passage in packing.passages():
@@ -420,8 +418,7 @@ _SECTION_TOKENS = 12
 """The tokens of the tags around a section."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShares:
+class ContextShares(NamedTuple):
     """How a budget is divided among passages, facts and reports, in this order.
 
     Tokens that one of them does not use are available to the next.
@@ -431,19 +428,13 @@ class ContextShares:
     facts: float
     reports: float
 
-    @property
-    def sections(self) -> int:
-        """The number of sections that have a share."""
-        return sum(share > 0 for share in (self.passages, self.facts, self.reports))
-
 
 LOCAL_SHARES = ContextShares(passages=0.58, facts=0.22, reports=0.2)
 HYBRID_SHARES = ContextShares(passages=0.46, facts=0.16, reports=0.38)
 GLOBAL_SHARES = ContextShares(passages=0.0, facts=0.0, reports=1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptContext:
+class PromptContext(NamedTuple):
     """The sections of a prompt, and the passages that their numbers cite."""
 
     material: str
@@ -464,7 +455,8 @@ def pack_context(
     ``facts`` and ``reports`` are in order of relevance. Those without support in the documents of
     the store are left out.
     """
-    left = budget_tokens - shares.sections * _SECTION_TOKENS
+    shared = (shares.passages, shares.facts, shares.reports)
+    left = budget_tokens - _SECTION_TOKENS * sum(share > 0 for share in shared)
     passages = pack_evidence(evidence, budget_tokens=int(shares.passages * left))
     left -= sum(count_tokens(passage.text) for passage in passages)
     numbering = PassageNumbering(store, passages)
@@ -524,25 +516,18 @@ def pack_reports(
     fits, or none is supported by the documents of the store.
     """
     numbering.read(s for report in reports for f in report.findings for s in f.supports)
-    lines: list[str] = []
+    packed: list[str] = []
     left = budget_tokens
     for place, report in enumerate(reports):
-        found = _report_lines(report, numbering, question, left // (len(reports) - place))
-        lines += found
-        left -= sum(count_tokens(line) for line in found)
-    return lines
-
-
-def _report_lines(
-    report: CommunityReport, numbering: PassageNumbering, question: str, budget: int
-) -> list[str]:
-    title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)}"
-    if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
-        summary = escape_passage(show_sentence(report.summary))
-        title += f": {clip(summary, _SUMMARY_TOKENS)}"
-    found = rank_findings(report, question)
-    lines = _pack_lines(found, numbering, budget - count_tokens(title))
-    return [title, *lines] if lines else []
+        title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)}"
+        if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
+            summary = escape_passage(show_sentence(report.summary))
+            title += f": {clip(summary, _SUMMARY_TOKENS)}"
+        room = left // (len(reports) - place) - count_tokens(title)
+        if lines := _pack_lines(rank_findings(report, question), numbering, room):
+            packed += [title, *lines]
+            left -= sum(map(count_tokens, (title, *lines)))
+    return packed
 
 
 def rank_findings(report: CommunityReport, question: str) -> list[Finding]:

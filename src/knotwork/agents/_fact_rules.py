@@ -136,12 +136,10 @@ def _make_facts(match: re.Match[str]) -> list[StatedFact]:
 
 def _make_fact(match: re.Match[str], subject: str) -> StatedFact:
     relation = match["relation"]
-    relation = _SAME.get(relation, relation)
-    if relation == "在" and match["later"]:
-        relation = "工作于"
+    is_at_work = relation == "在" and match["later"]
     return StatedFact(
         subject,
-        relation,
+        "工作于" if is_at_work else _SAME.get(relation, relation),
         match["object"].strip(),
         read_moment(match["since"] or ""),
         ended=bool(match["ended"]) or (match["later"] or "").strip() == "anymore",

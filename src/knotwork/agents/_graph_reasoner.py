@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
@@ -45,8 +45,7 @@ _PATH_SHARE = 0.5
 _LINE = re.compile(r"^[^\w\n]*+path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationPlan:
+class RelationPlan(NamedTuple):
     """Relations to follow from an entity; each step is a set of equivalent relations."""
 
     start: str
