@@ -27,9 +27,9 @@ from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.steps import step_prompts
 from knotwork._synthesis import engine
 from knotwork._synthesis.answer_writer import parse_answer_reply
+from knotwork._synthesis.follow_ups import parse_rewritten
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
-from knotwork._synthesis.questions.follow_ups import parse_rewritten
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal

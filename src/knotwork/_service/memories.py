@@ -18,7 +18,7 @@ from knotwork._service.keys import AccessKey
 from knotwork._service.workspaces import Workspace
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskRequest
-from knotwork._synthesis.questions.follow_ups import index_names
+from knotwork._synthesis.follow_ups import index_names
 from knotwork.agents._chat import Conversation, OpenOffers, local_now
 from knotwork.agents._fact_memory import FACTS, FactMemory
 from knotwork.errors import Conflict

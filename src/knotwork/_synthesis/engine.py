@@ -343,7 +343,7 @@ class AnswerEngine:
         overview = given = None
         reports = sources.reports
         if wants_overview and (is_general or plan.question.scope is not None):
-            from knotwork._synthesis.overviews.answers import answer_overview, plan_overview
+            from knotwork._synthesis.overviews import answer_overview, plan_overview
 
             planning = partial(plan_overview, evidence.query.text, evidence, is_general=is_general)
             overview = attempt("The overview", partial(planning, sources=sources), None, notes)
@@ -446,7 +446,7 @@ def _rewrite_follow_up(
     question = request.question
     if not request.turns:
         return question
-    from knotwork._synthesis.questions.follow_ups import (
+    from knotwork._synthesis.follow_ups import (
         index_names,
         is_follow_up,
         read_turns,

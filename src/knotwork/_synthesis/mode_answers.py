@@ -47,7 +47,7 @@ from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
 from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import count_units
-from knotwork._synthesis.overviews.answers import SummaryLine, SummaryText, answer_with, write_lines
+from knotwork._synthesis.overviews import SummaryLine, SummaryText, answer_with, write_lines
 from knotwork._synthesis.prompt_context import (
     GLOBAL_SHARES,
     HYBRID_SHARES,

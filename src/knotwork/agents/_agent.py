@@ -302,9 +302,10 @@ class Agent:
         state = AgentState(
             query.text, query.k, tuple(self._tools), max(self._steps, 1), self._tokens
         )
-        move: AgentMove | None = AgentMove(state.tools[0], query.text, "the question itself")
-        main, traced = self._search(move, state), 0
-        evidence = state.main = main
+        first = AgentMove(state.tools[0], query.text, "the question itself")
+        evidence = state.main = main = self._search(first, state)
+        move: AgentMove | None = first
+        traced = 0
         state.judgement = judge_evidence(main, self._store)
         state.trace.append(f"   {state.judgement.text}")
         while move is not None:

@@ -19,8 +19,7 @@ from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
-from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
-from knotwork._synthesis.questions.follow_ups import (
+from knotwork._synthesis.follow_ups import (
     MOST_TURNS,
     NameReader,
     capital_names,
@@ -29,6 +28,7 @@ from knotwork._synthesis.questions.follow_ups import (
     read_turns,
     resolve_pronoun,
 )
+from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
 from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens

@@ -693,11 +693,9 @@ class Compared:
 
     def _terms_around(self, mention: Mention) -> tuple[list[str], list[str]]:
         """Return the words right before and after a mention in the statement."""
-        words = self._said.words
-        return (
-            [word.term for word in words if word.end <= mention.start][-1:],
-            [word.term for word in words if word.start >= mention.end][:1],
-        )
+        before = [word.term for word in self._said.words if word.end <= mention.start]
+        after = [word.term for word in self._said.words if word.start >= mention.end]
+        return before[-1:], after[:1]
 
     def _text_before(self, place: Place) -> str:
         return self._sources.sentences[place.sentence].text[: place.start]
