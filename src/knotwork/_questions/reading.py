@@ -13,14 +13,7 @@ from functools import cached_property, lru_cache
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import (
-    CHINESE,
-    DIMENSIONS,
-    ENGLISH,
-    Language,
-    ScopeWords,
-    Words,
-)
+from knotwork._questions.languages import CHINESE, DIMENSIONS, ENGLISH, Language, ScopeWords, Words
 from knotwork._questions.parts import DividedQuestion, divide_question
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.languages import detect_language

@@ -20,12 +20,7 @@ from knotwork._questions.reading import QuestionReading
 from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.messages import (
-    date_of_file,
-    disagreement,
-    undated,
-    values_by_date,
-)
+from knotwork._synthesis.messages import date_of_file, disagreement, undated, values_by_date
 from knotwork._synthesis.pieces import (
     LONGEST_FURTHER,
     MOST_PROPOSING,

@@ -28,13 +28,7 @@ from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
 from knotwork._stores.base import Store, companions_of, was_read_by_model
-from knotwork._synthesis.ask_request import (
-    AskEvent,
-    AskEventKind,
-    AskMode,
-    AskRequest,
-    read_mode,
-)
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskMode, AskRequest, read_mode
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
     compose_answer,
@@ -416,11 +410,7 @@ def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
     return add(answer, plan.memory, question=plan.question.text)
 
 
-_MODES = {
-    Extent.ALL: AskMode.GLOBAL,
-    Extent.THING: AskMode.LOCAL,
-    Extent.PASSAGE: AskMode.BASIC,
-}
+_MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAGE: AskMode.BASIC}
 
 
 def choose_mode(question: str) -> AskMode:

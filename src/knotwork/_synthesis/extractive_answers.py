@@ -99,11 +99,7 @@ def find_leading_result(evidence: Evidence, *, least: float) -> QueryResult | No
 
 
 def compose_query_answer(
-    evidence: Evidence,
-    result: QueryResult,
-    *,
-    store: Store,
-    settings: AnswerSettings,
+    evidence: Evidence, result: QueryResult, *, store: Store, settings: AnswerSettings
 ) -> Answer:
     """Answer with the rows of a query: a value, a list of values or a table.
 
@@ -260,11 +256,7 @@ def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
 
 
 def compose_path_answer(
-    evidence: Evidence,
-    path: GraphPath,
-    *,
-    store: Store,
-    settings: AnswerSettings,
+    evidence: Evidence, path: GraphPath, *, store: Store, settings: AnswerSettings
 ) -> Answer | None:
     """Answer with the names that a path leads to; return None if no name can be cited.
 
@@ -614,10 +606,7 @@ LOW_CONFIDENCE = "low_confidence"
 
 
 def compose_answer(
-    evidence: Evidence,
-    *,
-    store: Store,
-    settings: AnswerSettings | None = None,
+    evidence: Evidence, *, store: Store, settings: AnswerSettings | None = None
 ) -> Answer:
     """Answer with the best pieces of the documents, or say that there is no answer.
 

@@ -13,12 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from knotwork._inference.chat import (
-    ChatModel,
-    ChatReply,
-    complete_checked,
-    require_whole,
-)
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import reading_of

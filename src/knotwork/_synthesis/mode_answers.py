@@ -18,11 +18,7 @@ from typing import NamedTuple, TypeVar
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.community_search import (
-    find_communities,
-    find_topic,
-    holds_written_reports,
-)
+from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
 from knotwork._stores.base import Store
@@ -69,16 +65,7 @@ from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
-from knotwork.records import (
-    Answer,
-    Chunk,
-    CommunityReport,
-    Entity,
-    Evidence,
-    Hit,
-    Query,
-    Span,
-)
+from knotwork.records import Answer, Chunk, CommunityReport, Entity, Evidence, Hit, Query, Span
 
 NO_REPORTS_NOTE = (
     "There are no community reports, so this answer is from passages alone. `knotwork communities` "

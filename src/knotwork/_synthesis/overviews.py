@@ -1038,12 +1038,7 @@ def _chapters(documents: Sequence[OutlinePart]) -> list[OutlinePart]:
 
 
 def summarize_part(
-    store: Store,
-    outline: DocumentOutline,
-    part: OutlinePart,
-    language: str,
-    *,
-    about: str = "",
+    store: Store, outline: DocumentOutline, part: OutlinePart, language: str, *, about: str = ""
 ) -> SummaryText:
     """Summarise a document or section: its opening, then its subsections in order.
 
@@ -1254,11 +1249,7 @@ def _extent(part: OutlinePart, chunks: Sequence[Chunk]) -> int:
 
 
 def _list_titles(
-    store: Store,
-    summary: SummaryText,
-    parts: Sequence[OutlinePart],
-    unit: str,
-    language: str,
+    store: Store, summary: SummaryText, parts: Sequence[OutlinePart], unit: str, language: str
 ) -> SummaryText:
     """Add the titles of parts without a line to a summary, as one line.
 
@@ -1388,11 +1379,7 @@ def _read_section(
 
 
 def answer_overview(
-    overview: OverviewPlan,
-    *,
-    store: Store,
-    reports: CommunityReports,
-    settings: AnswerSettings,
+    overview: OverviewPlan, *, store: Store, reports: CommunityReports, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
     """Return the answer of an overview, and the passages that it cites."""
     if overview.scope.kind in _OF_A_SECTION:
@@ -1423,11 +1410,7 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
     scope, language = overview.scope, overview.language
     if scope.kind is ScopeKind.RANKING:
         return rank_entities(
-            store,
-            scope.subject,
-            language,
-            limit=scope.limit,
-            by_importance=scope.by_importance,
+            store, scope.subject, language, limit=scope.limit, by_importance=scope.by_importance
         )
     if scope.kind is ScopeKind.MENTIONS:
         return count_mentions(store, scope.subject, language)

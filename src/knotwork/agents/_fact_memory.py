@@ -58,12 +58,7 @@ def _advise(path: str) -> str:
 
 
 FACTS = Companion(
-    FILE_KINDS[MEMORY_SUFFIX],
-    MEMORY_SUFFIX,
-    _advise,
-    sync_journal,
-    _prepare,
-    busy_timeout_s=5.0,
+    FILE_KINDS[MEMORY_SUFFIX], MEMORY_SUFFIX, _advise, sync_journal, _prepare, busy_timeout_s=5.0
 )
 """Facts of conversations."""
 

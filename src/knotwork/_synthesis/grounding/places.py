@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from knotwork._retrieval.paths.boosted_trees import Trees, parse_trees
 from knotwork._retrieval.paths.path_question import base_form, read_lexicon
-from knotwork._synthesis.grounding.texts import (
-    NAME,
-    Mention,
-    ReadText,
-    Word,
-    align,
-    states_number,
-)
+from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText, Word, align, states_number
 from knotwork._text.chinese import HAN_CHARACTER, simplify
 from knotwork.errors import ConfigError
 from knotwork.records import Span
@@ -914,10 +907,7 @@ def is_negative(text: str) -> bool:
 
 
 def find_one_sided_denial(
-    denials: Sequence[re.Match[str]],
-    said: ReadText,
-    sentence: ReadText,
-    aligned: Mapping[int, int],
+    denials: Sequence[re.Match[str]], said: ReadText, sentence: ReadText, aligned: Mapping[int, int]
 ) -> str | None:
     """Return a denial of one of two aligned texts that the other lacks at the same place.
 
