@@ -408,7 +408,11 @@ class ReplyReader:
         if not is_row(bare):
             return self._end_table() + self._check_statement(said)
         if self._columns:
-            return self._check_row(said)
+            shown = self._check_statement(said, self._columns)
+            if shown.strip():  # the header comes before the first row
+                shown = "".join(part.text for part in self._header) + shown
+                self._header = []
+            return shown
         cells = split_row(bare)
         if self._header and all(not cell.strip(":- ") for cell in cells):
             self._columns = split_row(self._header[0].text)
@@ -424,14 +428,6 @@ class ReplyReader:
         self._header, self._columns = [], ()
         return self._check_statement(held[0]) if held and not columns else ""
 
-    def _check_row(self, said: _OpenStatement) -> str:
-        """Return a row as `_close`, after the header of its table if it is the first one."""
-        shown = self._check_statement(said, self._columns)
-        if not shown.strip():
-            return shown
-        header, self._header = self._header, []
-        return "".join(part.text for part in header) + shown
-
     def _check_statement(self, said: _OpenStatement, columns: Sequence[str] = ()) -> str:
         bare = said.text.strip()
         if not bare:
@@ -440,7 +436,8 @@ class ReplyReader:
             return ""
         if is_row(bare) and said.marks:
             said.marks = [(said.end, said.numbers)]
-        is_statement = _is_statement(bare)
+        is_lead_in = bare.endswith((":", "：")) or bare.startswith("#")
+        is_statement = not is_lead_in and len(content_terms(bare)) >= _FEWEST_QUOTED_TERMS
         key = bare_text(bare)
         if (is_statement and key in self._seen) or (not is_code(bare) and _goes_in_circles(bare)):
             self.rejected.append(Rejected(bare, None))
@@ -663,12 +660,6 @@ def _goes_in_circles(sentence: str) -> bool:
     said = [term for term in terms(sentence) if term not in STOP_WORDS]
     distinct = len(set(said))
     return len(said) > 1 and (distinct == 1 or len(said) >= _MOST_REPEATED * distinct)
-
-
-def _is_statement(sentence: str) -> bool:
-    bare = sentence.strip()
-    is_lead_in = bare.endswith((":", "：")) or bare.startswith("#")
-    return not is_lead_in and len(content_terms(bare)) >= _FEWEST_QUOTED_TERMS
 
 
 def _normalise(text: str) -> str:

@@ -572,9 +572,7 @@ class PassageNumbering:
 
     def __init__(self, store: Store, shown: Sequence[PromptPassage] = ()) -> None:
         self._store = store
-        self._shown = {passage.chunk.id: passage for passage in shown}
-        self._numbers = {passage.chunk.id: passage.number for passage in shown}
-        self._spans = {passage.chunk.id: list(passage.spans) for passage in shown}
+        self._numbered = {passage.chunk.id: passage for passage in shown}
         self._chunks: dict[str, Chunk] = {passage.chunk.id: passage.chunk for passage in shown}
 
     def read(self, supports: Iterable[Support]) -> None:
@@ -602,23 +600,24 @@ class PassageNumbering:
         self._chunks.setdefault(passage.chunk.id, passage.chunk)
         return self._add(passage.chunk.id, passage.spans)
 
-    def _add(self, chunk_id: str, spans: Iterable[Span]) -> int:
-        known = self._spans.setdefault(chunk_id, [])
-        known += [span for span in spans if span not in known]
-        return self._numbers.setdefault(chunk_id, len(self._numbers) + 1)
+    def _add(self, chunk_id: str, spans: Sequence[Span]) -> int:
+        passage = self._numbered.get(chunk_id)
+        if passage is None:
+            number, chunk = len(self._numbered) + 1, self._chunks[chunk_id]
+            passage = PromptPassage(number, chunk, (), "", spans[0])
+        cited = tuple(dict.fromkeys((*passage.spans, *spans)))
+        self._numbered[chunk_id] = replace(passage, spans=cited)
+        return passage.number
 
     def passages(self, used: Collection[int] | None = None) -> list[PromptPassage]:
         """Return the passages by number, ascending; with ``used``, only those with these."""
         found = []
-        for chunk_id, number in self._numbers.items():
-            if used is not None and number not in used:
-                continue
-            shown, chunk = self._shown.get(chunk_id), self._chunks[chunk_id]
-            spans = tuple(sorted(self._spans[chunk_id]))
-            best = shown.best if shown else self._spans[chunk_id][0]
-            text = shown.text if shown else " ".join(map(chunk.text_at, spans))
-            found.append(PromptPassage(number, chunk, spans, text, best))
-        return sorted(found, key=lambda passage: passage.number)
+        for passage in sorted(self._numbered.values(), key=lambda passage: passage.number):
+            if used is None or passage.number in used:
+                spans = tuple(sorted(passage.spans))
+                text = passage.text or " ".join(map(passage.chunk.text_at, spans))
+                found.append(replace(passage, spans=spans, text=text, rows=""))
+        return found
 
 
 def make_line(mark: str, text: str) -> str:

@@ -298,7 +298,9 @@ _SHORT_WORD = len("lies")
 def state_fact(subject: str, relation: str, object_: str) -> str:
     """Return a fact as a sentence without a full stop, in Chinese if its relation is."""
     if is_chinese(relation):
-        return _state_in_chinese(subject, relation, object_)
+        start, end = _address(subject, "你", "你的"), _address(object_, "你", "你的")
+        said = f"{start}是你的{relation}" if object_ == SPEAKER else f"{start}{relation}{end}"
+        return _HAN_MEETS_LATIN.sub(" ", said)
     said = _state_in_english(subject, relation, object_)
     first = said.partition(" ")[0]
     return said[:1].upper() + said[1:] if first.islower() else said
@@ -321,12 +323,6 @@ def state_times(relation: str, valid_from: str, valid_to: str | None) -> str:
 def is_chinese(relation: str) -> bool:
     """Return True if a fact with this relation is worded in Chinese."""
     return HAN_OR_KANA.search(relation) is not None
-
-
-def _state_in_chinese(subject: str, relation: str, object_: str) -> str:
-    start, end = _address(subject, "你", "你的"), _address(object_, "你", "你的")
-    said = f"{start}是你的{relation}" if object_ == SPEAKER else f"{start}{relation}{end}"
-    return _HAN_MEETS_LATIN.sub(" ", said)
 
 
 def _state_in_english(subject: str, relation: str, object_: str) -> str:

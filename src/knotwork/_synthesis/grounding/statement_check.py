@@ -116,7 +116,14 @@ class CitedSources:
         if _ENUMERATION.search(before) and _AFTER_ENUMERATION.match(after):
             return True
         if number.is_written and max(number.values) <= LARGEST_COUNT:
-            return number.values == _ONE or self._may_count(number, said)
+            # It may count, unless the passage counts the same things, and never to this number.
+            thing = word_behind(number.end, said)
+            counted = (
+                n for s in self._sentences for n in s.numbers if word_behind(n.end, s) == thing
+            )
+            counts = [n.values for n in counted] if thing else []
+            is_one = number.values == _ONE
+            return is_one or not counts or any(values & number.values for values in counts)
         holders = [s for s in self._sentences if states_number(s, number.values)]
         if holders:
             thing = word_behind(number.end, said)
@@ -128,14 +135,6 @@ class CitedSources:
             bool(_ABOUT.search(before))
             and any(abs(a - b) <= _ROUNDING * abs(b) for b in near for a in number.values)
         )
-
-    def _may_count(self, number: Number, said: ReadText) -> bool:
-        """Return False if the passage counts the same things, and never to this number."""
-        thing = word_behind(number.end, said)
-        counts = [
-            n.values for s in self._sentences for n in s.numbers if word_behind(n.end, s) == thing
-        ]
-        return not thing or not counts or any(values & number.values for values in counts)
 
     def find_name(self, said: ReadText) -> Finding | None:
         for word in said.words:
