@@ -6,14 +6,14 @@ Each part is read when it is first asked for. Equal texts share one reading.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import CHINESE, DIMENSIONS, ENGLISH, Language, ScopeWords, Words
+from knotwork._questions.languages import CHINESE, DIMENSIONS, ENGLISH, Language, Words
 from knotwork._questions.parts import DividedQuestion, divide_question
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.languages import detect_language
@@ -74,20 +74,19 @@ _NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "sh
 
 def strip_text_nouns(phrase: str, language: Language) -> str:
     """Return a phrase without words for texts: "travel" for "the travel chapter"."""
-    bare = language.scopes.determiner.sub(phrase)
-    text = language.scopes.text.match(simplify(bare))
+    bare = language.scopes["determiner"].sub(phrase)
+    text = language.scopes["text"].match(simplify(bare))
     return (bare[: text.end("rest")] if text else bare).strip()
 
 
 def read_scope(text: str, language: Language) -> QuestionScope | None:
     """Return the scope of a question with single spaces; None if it matches no form."""
-    words = language.scopes
     return (
-        _read_count(text, words)
-        or _read_listing(text, words)
-        or _read_summary(text, words)
-        or _read_topic(text, words)
-        or _read_subject(text, words)
+        _read_count(text, language)
+        or _read_listing(text, language)
+        or _read_summary(text, language)
+        or _read_topic(text, language)
+        or _read_subject(text, language)
     )
 
 
@@ -101,8 +100,8 @@ def _find(text: str, forms: Sequence[Words]) -> dict[str, str] | None:
     return None
 
 
-def _read_count(text: str, words: ScopeWords) -> QuestionScope | None:
-    if ranked := _find(text, words.rankings):
+def _read_count(text: str, language: Language) -> QuestionScope | None:
+    if ranked := _find(text, language.scope_forms["rankings"]):
         most = ranked.get("most", "").casefold()
         return QuestionScope(
             ScopeKind.RANKING,
@@ -110,91 +109,94 @@ def _read_count(text: str, words: ScopeWords) -> QuestionScope | None:
             limit=int(ranked.get("limit") or 0),
             by_importance=bool(most) and not _MENTIONED_OFTEN.search(most),
         )
-    counted = _find(text, words.mentions)
+    counted = _find(text, language.scope_forms["mentions"])
     return QuestionScope(ScopeKind.MENTIONS, _bare(counted["subject"])) if counted else None
 
 
-def _read_listing(text: str, words: ScopeWords) -> QuestionScope | None:
-    listed = _find(text, words.listings)
+def _read_listing(text: str, language: Language) -> QuestionScope | None:
+    listed = _find(text, language.scope_forms["listings"])
     if listed is None:
         return None
     where, noun = listed.get("where", "").strip(), listed["noun"] or listed.get("other", "")
-    where = "" if _means_all(where, words) else where
+    where = "" if _means_all(where, language) else where
     return QuestionScope(ScopeKind.LISTING, noun.casefold(), where, is_sure=False)
 
 
-def _read_summary(text: str, words: ScopeWords) -> QuestionScope | None:
+def _read_summary(text: str, language: Language) -> QuestionScope | None:
     """Return the scope of "summarise …" and "an overview of …"."""
-    if words.bare.match(simplify(text)):
+    if language.scopes["bare"].match(simplify(text)):
         return QuestionScope(ScopeKind.WHOLE)
-    found = _find(text, (words.summary,))
-    if found is None or _asks_for_fact(found["target"], found, words):
+    found = _find(text, (language.scopes["summary"],))
+    if found is None or _asks_for_fact(found["target"], found, language):
         return None
     # "Summarize what the documents say about storms" is about storms.
-    return _read_topic(found["target"], words) or _of_target(
-        found["target"], words, otherwise=ScopeKind.TOPIC
+    return _read_topic(found["target"], language) or _of_target(
+        found["target"], language, otherwise=ScopeKind.TOPIC
     )
 
 
-def _read_topic(text: str, words: ScopeWords) -> QuestionScope | None:
+def _read_topic(text: str, language: Language) -> QuestionScope | None:
     """Return the scope of "what do the documents say about …"."""
-    found = _find(text, words.said)
+    found = _find(text, language.scope_forms["said"])
     if found is None:
         return None
     where = found.get("where") or found.get("place", "")
     topic = QuestionScope(ScopeKind.TOPIC, found["subject"], where)
-    if _means_all(where, words):
+    if _means_all(where, language):
         return replace(topic, named="")
     if "place" not in found:
         return topic
     if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in _NO_TEXT:
         return None
     # "the maintenance chapter" means a part of the corpus; for "BBC article" one must exist.
-    is_ours = words.text.match(where) is not None and words.determiner.match(where) is not None
+    is_ours = (
+        language.scopes["text"].match(where) is not None
+        and language.scopes["determiner"].match(where) is not None
+    )
     return replace(topic, is_sure=is_ours and where == where.lower())
 
 
-def _read_subject(text: str, words: ScopeWords) -> QuestionScope | None:
+def _read_subject(text: str, language: Language) -> QuestionScope | None:
     """Return the scope of "describe …", "what is … about" and the like."""
-    told = _find(text, (words.tell,))
-    if told and not _asks_for_fact(told["target"], told, words):
+    told = _find(text, (language.scopes["tell"],))
+    if told and not _asks_for_fact(told["target"], told, language):
         target = told["target"]
-        if _means_all(target, words) or words.titled.search(simplify(target)):
-            return _of_target(target, words, otherwise=ScopeKind.PART)
+        if _means_all(target, language) or language.scopes["titled"].search(simplify(target)):
+            return _of_target(target, language, otherwise=ScopeKind.PART)
     # "Tell me about Ada" is about her, even if a document has her name as its title.
-    told = _find(text, (words.tell_all,))
-    if told and not _asks_for_fact(told["subject"], told, words):
+    told = _find(text, (language.scopes["tell_all"],))
+    if told and not _asks_for_fact(told["subject"], told, language):
         return QuestionScope(ScopeKind.THING, told["subject"])
-    found = _find(text, words.about)
+    found = _find(text, language.scope_forms["about"])
     if found is None:
         return None
     target = found.get("target") or found.get("topic", "")
-    return _of_target(target, words, otherwise=ScopeKind.PART)
+    return _of_target(target, language, otherwise=ScopeKind.PART)
 
 
-def _asks_for_fact(target: str, found: Mapping[str, str], words: ScopeWords) -> bool:
+def _asks_for_fact(target: str, found: Mapping[str, str], language: Language) -> bool:
     """Return True for "归纳法是谁提出的", which begins with a word for summaries."""
-    return not found.get("once") and words.fact.search(simplify(target)) is not None
+    return not found.get("once") and language.scopes["fact"].search(simplify(target)) is not None
 
 
-def _of_target(target: str, words: ScopeWords, *, otherwise: ScopeKind) -> QuestionScope | None:
+def _of_target(target: str, language: Language, *, otherwise: ScopeKind) -> QuestionScope | None:
     """Return the scope of a phrase: all documents, or else of the kind ``otherwise``.
 
     None if the phrase is too long to be a name.
     """
     target = target.removesuffix("的")
-    if _means_all(target, words):
+    if _means_all(target, language):
         return QuestionScope(ScopeKind.WHOLE)
     if otherwise is ScopeKind.PART and len(target.split()) > _MOST_NAME_WORDS:
         return None
     name = _bare(target)
-    is_text = words.titled.search(simplify(target)) is not None
+    is_text = language.scopes["titled"].search(simplify(target)) is not None
     is_sure = otherwise is ScopeKind.TOPIC
     return QuestionScope(otherwise, name, name, is_sure=is_sure, names_text=is_text)
 
 
-def _means_all(phrase: str, words: ScopeWords) -> bool:
-    return not phrase or words.whole.fullmatch(simplify(phrase)) is not None
+def _means_all(phrase: str, language: Language) -> bool:
+    return not phrase or language.scopes["whole"].fullmatch(simplify(phrase)) is not None
 
 
 def _bare(phrase: str) -> str:
@@ -318,9 +320,9 @@ _EXTENTS = {
 }
 
 
-def _asks_for(words_of: Callable[[Language], Words]) -> cached_property[bool]:
+def _asks_for(name: str) -> cached_property[bool]:
     return cached_property(
-        lambda self: any(words_of(each).search(self.simple) for each in self._languages)
+        lambda self: any(each.words[name].search(self.simple) for each in self._languages)
     )
 
 
@@ -367,19 +369,19 @@ class QuestionReading:
         """The probabilities of the kinds of answer that it expects, the most probable first."""
         return read_kinds(self.text)
 
-    asks_yes_or_no = _asks_for(lambda language: language.yes_no)
+    asks_yes_or_no = _asks_for("yes_no")
     """Whether it can be answered with yes or no."""
-    asks_name = _asks_for(lambda language: language.name)
+    asks_name = _asks_for("name")
     """Whether it asks for a name: a person, an option, a program."""
-    asks_who = _asks_for(lambda language: language.who)
+    asks_who = _asks_for("who")
     """Whether it asks for a person."""
-    asks_where = _asks_for(lambda language: language.where)
+    asks_where = _asks_for("where")
     """Whether it asks for a place."""
 
     @cached_property
     def asked_when(self) -> Span | None:
         """Its words that ask for a time."""
-        found = (language.when.search(self.simple) for language in self._languages)
+        found = (language.words["when"].search(self.simple) for language in self._languages)
         return next((Span(*match.span()) for match in found if match), None)
 
     @cached_property
@@ -391,9 +393,9 @@ class QuestionReading:
             kind
             for language in self._languages
             for kind, words in (
-                (AnswerKind.AMOUNT, language.amount),
-                (AnswerKind.DEFAULT, language.default),
-                (AnswerKind.DATE, language.date),
+                (AnswerKind.AMOUNT, language.words["amount"]),
+                (AnswerKind.DEFAULT, language.words["default"]),
+                (AnswerKind.DATE, language.words["date"]),
             )
             if words.search(simple)
         )
@@ -430,9 +432,9 @@ class QuestionReading:
         if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
             return Extent.ALL
         language, simple = self._own_language, simplify(self.plain)
-        if language.general.match(simple):
+        if language.words["general"].match(simple):
             return Extent.ALL
-        return Extent.THING if language.relations.search(simple) else Extent.PASSAGE
+        return Extent.THING if language.words["relations"].search(simple) else Extent.PASSAGE
 
     @cached_property
     def summarizing(self) -> float:
@@ -459,4 +461,6 @@ def reading_of(text: str) -> QuestionReading:
 
 def open_pronoun(sentence: str) -> re.Match[str] | None:
     """Return what a sentence begins with that stands for a name: a pronoun, "the company"."""
-    return ENGLISH.pronoun.match(sentence) or CHINESE.pronoun.match(simplify(sentence))
+    return ENGLISH.words["pronoun"].match(sentence) or CHINESE.words["pronoun"].match(
+        simplify(sentence)
+    )
