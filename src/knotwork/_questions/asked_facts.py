@@ -1,7 +1,10 @@
-"""The fact that a question asks for: an event, a role, a number of things, a place.
+"""The fact that a question asks for: an event, a role, a number of things, a place, a deed.
 
 A sentence about the right thing may state another fact of it: when somebody joined a company, not
-when it was founded.
+when it was founded. A deed has two sides: who sells and who buys, who hires and who is hired. Words
+are on a side by their place before or behind the verb, by its voice, and by a word such as "by"
+before them. A sentence may also be about another thing than the one named: "Flight KX12 leaves at
+6:40" says nothing of flight KX21, however alike the sentences are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The reading of a question: what it asks, read once for all that need it.
 
-Each part is read when it is first asked for. Equal texts share one reading.
+Each part is read when it is first asked for. Equal texts share one reading. A question has a scope
+(the whole, a document, a topic, a number) if it matches a form of its language as a whole, so that
+a question for a fact is rarely taken for one about a text.
 """
 
 from __future__ import annotations

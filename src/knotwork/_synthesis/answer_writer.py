@@ -1,7 +1,14 @@
-"""Have a language model write an answer from packed evidence, and check it.
+"""Have a language model write an answer from packed evidence, and check its reply.
 
-The model is asked once. If it fails (no server, no budget, a reply that cites nothing), the
-answer quotes sentences of the documents, with a note on the reason.
+The model is asked once. If it fails (no server, no budget, a reply that cites nothing), the answer
+quotes sentences of the documents, with a note on the reason.
+
+A mark in a reply has the number of a passage of the prompt; in the answer it cites the sentence of
+that passage which supports the statement before it. Remembered facts are passages with negative
+numbers, which a reply cites as [M1] for -1. A statement is shown once it was read whole and its
+passages were found to say it, so that a streamed answer needs no correction. An item is a
+statement, as is a row with the names of its columns; code is one, and the brackets in it are no
+marks. Further checks find unknown numbers, misquotes and uncited sentences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Find documents that give different values for one thing, and order what they say by its date."""
+"""Find documents that give different values for one thing, and order what they say by its date.
+
+A claim is the value that a sentence states of something, and since when. Claims are compared only
+if all their words agree but for the value: a disagreement that does not exist is worse than one
+that is not found.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A reader model, if there is one, scores the sentences of the best passages. The selected sentences
 are put in reading order, with a short answer and a confidence: the probability that they are right.
+The rows of a query, or the names that a graph path leads to, answer instead if they likely do. Each
+part of a compound question is answered separately.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Modes local, hybrid and global have one call, whose context has passages, facts of the graph around
 the question's entities and findings of reports, in shares that the mode states. Mode map-reduce
 rates reports level by level, and reads each part of the relevant ones separately. Mode drift
-derives questions from reports, and answers each locally. Both reduce the points that they collect.
-Without a model, sentences of the passages answer, or themes of the reports.
+derives questions from reports, and answers each locally. Both reduce the points that they collect:
+lines of replies with a score, a text and the numbers that it cites. Without a model, sentences of
+the passages answer, or themes of the nearest reports, each with cited findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Answer a question about the whole, a document, a topic or a number, with its evidence."""
+"""Answer about all documents, one part of them, a topic or a count, without a model.
+
+The outline has the titles and headings of all documents: a phrase names a part of it, or a section
+is about a subject. Parts and topics are summarised by cited statements, entities and mentions are
+counted, and titles are listed.
+"""
 
 from __future__ import annotations
 

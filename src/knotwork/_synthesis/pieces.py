@@ -1,9 +1,10 @@
-"""Rank the pieces of documents that may answer a question.
+"""Rank the sentences and the pieces of documents that may answer, and write pieces as Markdown.
 
-A piece is a paragraph, a part of a long one, an item, a whole list, rows of a table, a definition
-or code. The sentences of the evidence propose the pieces that they are in or introduce.
-A linear model ranks pieces by their relevance, by the prediction of the reader, by what introduces
-them, and by how well their kind fits the kind of answer that the question expects.
+Sentences of the evidence are ranked by relevance and by the expected kind of answer. A piece is a
+paragraph, a part of a long one, an item, a whole list, rows of a table, a definition or code. The
+best sentences propose the pieces that they are in or introduce. A linear model ranks pieces by
+their relevance, by the prediction of the reader, by what introduces them, and by how well their
+kind fits the kind of answer that the question expects.
 """
 
 from __future__ import annotations

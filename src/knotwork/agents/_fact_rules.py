@@ -1,4 +1,11 @@
-"""Read facts from a statement by rules: who is, lives or works where, since when, no longer."""
+"""Find what a message states and asks, read facts from it, and word facts as sentences.
+
+Precision comes before recall: a sentence counts as a statement of the speaker only if nothing in it
+shows that it is a question, a request, a guess, a condition, or what somebody else said. Rules read
+who is, lives or works where, since when, no longer; a language model reads other statements, each
+fact in words of the statement. In the ends of a fact, "the user" is the person who stated it: "Ina
+| colleague of | the user" becomes "Ina is your colleague".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""TODO."""
+"""Compare the words, names and denials of a statement with those of the sentences that it cites.
+
+A statement may have only names of its passage and still replace one by another, or turn who does
+what to whom. For each mention, features compare how near the other words of the statement are to it
+in the sources with how near they are to other mentions of its kind, and the order of the words.
+"Acme bought Bolt" and "Bolt was bought by Acme" say the same, "Bolt bought Acme" does not: of two
+names and a word for what one does to the other, the voice and the order show which of them acts.
+Where they do not, as in "Acme and Bolt bought", the roles stay unknown. A denial of the statement
+is compared with those of the sources beside the same words, and the other way round. Boosted trees,
+trained in `training/grounding/`, turn the features of mentions ("placement") and of denials
+("polarity") into log-odds.
+"""
 
 from __future__ import annotations
 

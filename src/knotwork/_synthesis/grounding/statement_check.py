@@ -1,4 +1,11 @@
-"""Check the statements of a reply against the passages that the model was given."""
+"""Check the statements of a reply against the passages that the model was given.
+
+The numbers and names of a statement must be those of its passages and be used as they use them, it
+may not deny what they affirm or affirm what they deny, and enough of its words must be theirs. No
+language model is asked, so the check finds contradictions in words, not those that take knowledge
+of the world. A statement in another language than the passages is only checked for numbers and for
+names that are written the same in both.
+"""
 
 from __future__ import annotations
 
