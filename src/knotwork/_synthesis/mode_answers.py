@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from knotwork._inference.call_costs import count_request
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._questions.reading import reading_of
@@ -560,18 +561,16 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
         around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
+    empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
+    wanted = inquiry.settings.context_tokens
+    most = int(policy.ceiling * max(wanted / _USUAL_CONTEXT_TOKENS, 1.0))
+    room = most - material.spent - count_request(empty, count_tokens) - output_tokens
     context = pack_context(
         material.evidence,
         facts=facts,
         reports=reports,
         store=inquiry.store,
-        budget_tokens=inquiry.material_tokens(
-            task,
-            output_tokens=output_tokens,
-            ceiling=policy.ceiling,
-            share=policy.share,
-            spent=material.spent,
-        ),
+        budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
     if not context.passages:
@@ -583,6 +582,9 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
     yield from writer.write_from(request, context.passages, quoted)
 
 
+_USUAL_CONTEXT_TOKENS = 4_000
+"""The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
+_LEAST_MATERIAL_TOKENS = 200
 _AROUND_REPORTS = 2
 _LEADING_ENTITIES = 4
 
