@@ -15,7 +15,7 @@ from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.prompt_folder import built_in_prompts, copy_built_in, read_prompt_folder
 from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._shapes.indexing import describe_report
-from knotwork._synthesis.questions.keywords import choose_mode_with_model, find_keywords
+from knotwork._synthesis.engine import choose_mode_with_model, find_keywords
 from knotwork.agents import Chat, ask_agent
 from knotwork.demo import open_sample
 from knotwork.errors import ConfigError, UnknownName

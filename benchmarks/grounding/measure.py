@@ -37,7 +37,7 @@ from statements import (
 )
 from statements import read_statements as read_asked
 
-from knotwork._synthesis.grounding.faults import CitedSources
+from knotwork._synthesis.grounding.statement_check import CitedSources
 from knotwork._text.sentences import split_sentences
 
 TRAINED = ("train/squad_dev.jsonl.gz", "train/xquad_zh.jsonl.gz", "train/drcd_test.jsonl.gz")

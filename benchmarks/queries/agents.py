@@ -14,6 +14,7 @@ import json
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -26,8 +27,7 @@ from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.agents._agent import Agent, make_tools
-from knotwork.agents._planners import CorrectivePlanner, IterativePlanner
+from knotwork.agents._agent import Agent, correct, iterate, make_tools
 from knotwork.records import Evidence, Query
 
 DEPTH = 20
@@ -70,8 +70,8 @@ def measure(
     dataset: Dataset, store: Store, embedder: Embedder | None, agents: list[str]
 ) -> dict[str, Any]:
     tools = make_tools(("graph", "hybrid"), store=store, embedder=embedder)
-    asked: dict[str, Any] = {name: tool.retriever for name, tool in tools.items()}
-    planners = {"agent": IterativePlanner(store), "corrective": CorrectivePlanner()}
+    asked: dict[str, Any] = dict(tools)
+    planners = {"agent": partial(iterate, store), "corrective": correct}
     asked |= {name: Agent(planners[name], tools, store, name=name) for name in agents}
     found: dict[str, Any] = {"questions": len(dataset.cases)}
     for name, retriever in asked.items():

@@ -34,7 +34,7 @@ from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.questions.follow_ups import index_names, read_turns, rewrite_follow_up
+from knotwork._synthesis.follow_ups import index_names, read_turns, rewrite_follow_up
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.records import Query
 

@@ -5,18 +5,17 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
 from knotwork.agents._agent import (
-    EvidenceVerdict,
-    StepFinding,
-    judge_evidence,
-    make_tools,
-    merge_findings,
-)
-from knotwork.agents._ask import AGENTS, build_agent
-from knotwork.agents._planners import (
+    AGENTS,
     MOST_UNUSABLE,
     NO_LONGER_ASKED,
+    EvidenceVerdict,
+    StepFinding,
+    build_agent,
     follow_up,
+    judge_evidence,
     keep_names,
+    make_tools,
+    merge_findings,
     split_comparison,
 )
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
@@ -57,7 +56,7 @@ def test_every_agent_answers_within_its_steps(index, embedder, kind, question):
 
 def test_a_bridge_is_followed_by_words_alone(index):
     agent = build_agent("iterative", store=index, tools=["bm25"])
-    plain = make_tools(["bm25"], store=index)["bm25"].search(QUESTION, k=3)
+    plain = make_tools(["bm25"], store=index)["bm25"].retrieve(Query(QUESTION, 3))
     evidence = agent.retrieve(Query(QUESTION, k=3))
     assert "Marta Ilves" in titles(evidence)
     assert set(titles(evidence)) >= {titles(plain)[0]}
@@ -65,7 +64,8 @@ def test_a_bridge_is_followed_by_words_alone(index):
 
 
 def test_what_follows_asks_the_rest_about_a_thing_found(index, embedder):
-    evidence = make_tools(["graph"], store=index, embedder=embedder)["graph"].search(QUESTION, k=5)
+    graph = make_tools(["graph"], store=index, embedder=embedder)["graph"]
+    evidence = graph.retrieve(Query(QUESTION, 5))
     follows = follow_up(evidence, index, most=4)
     assert any(f.text.endswith("Marta Ilves") and "grow" in f.text for f in follows)
     assert all(0.0 <= f.worth <= 1.0 for f in follows)
@@ -88,8 +88,8 @@ def test_rewriting_keeps_what_something_speaks_of():
 
 def test_evidence_is_judged_by_confidence_and_coverage(index, embedder):
     tool = make_tools(["graph"], store=index, embedder=embedder)["graph"]
-    good = judge_evidence(tool.search("Where did Marta Ilves grow up?", k=5), index)
-    poor = judge_evidence(tool.search("zebra quantum volcano pricing", k=5), index)
+    good = judge_evidence(tool.retrieve(Query("Where did Marta Ilves grow up?", 5)), index)
+    poor = judge_evidence(tool.retrieve(Query("zebra quantum volcano pricing", 5)), index)
     assert good.coverage > poor.coverage
     assert poor.verdict is EvidenceVerdict.POOR
     assert poor.missing
@@ -99,7 +99,7 @@ def test_a_corrective_agent_looks_elsewhere_and_may_abstain(index, embedder):
     agent = build_agent("corrective", store=index, embedder=embedder, tools=["graph", "hybrid"])
     evidence = agent.retrieve(Query("How many zebras does the quantum volcano sell?"))
     first = make_tools(["graph"], store=index, embedder=embedder)["graph"]
-    plain = first.search(evidence.query.text, k=10)
+    plain = first.retrieve(Query(evidence.query.text, 10))
     assert evidence.confidence == plain.confidence
     assert any("poor" in note for note in evidence.notes)
     assert sum(line[:1].isdigit() for line in evidence.trace) > 1
@@ -194,8 +194,8 @@ def test_the_rule_brain_plans(index, embedder):
 
 def test_merging_keeps_the_best_score_and_says_which_step_raised_it(index, embedder):
     tools = make_tools(["hybrid"], store=index, embedder=embedder)
-    main = tools["hybrid"].search(QUESTION, k=3)
-    more = tools["hybrid"].search("Marta Ilves grew up in Tartu", k=3)
+    main = tools["hybrid"].retrieve(Query(QUESTION, 3))
+    more = tools["hybrid"].retrieve(Query("Marta Ilves grew up in Tartu", 3))
     findings = [StepFinding("hybrid", QUESTION, main), StepFinding("hybrid", "x", more, 1.0)]
     hits = merge_findings(findings, question_evidence=main, k=10)
     assert {h.chunk.id for h in hits} == {h.chunk.id for e in (main, more) for h in e.hits}

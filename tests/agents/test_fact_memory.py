@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from knotwork.agents._chat import Conversation
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
-from knotwork.agents._fact_model import ask_for_facts
-from knotwork.agents._fact_rules import SPEAKER, StatedFact, read_facts
+from knotwork.agents._fact_rules import SPEAKER, StatedFact, ask_for_facts, read_facts
 from knotwork.errors import ModelUnavailable, Unparsable
 from knotwork.testing._chat_models import ScriptedChatModel
 

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.agents._chat import Conversation
+from knotwork.agents._chat import MOST_OFFERS, Conversation, MemoryOffer, OpenOffers
 from knotwork.agents._fact_memory import FactMemory
-from knotwork.agents._fact_rules import SPEAKER
-from knotwork.agents._offers import MOST_OFFERS, MemoryOffer, OpenOffers
-from knotwork.agents._statements import is_asserted, read_offered, split_message
+from knotwork.agents._fact_rules import SPEAKER, is_asserted, read_offered, split_message
 from knotwork.errors import NotFound
 from knotwork.testing._chat_models import ScriptedChatModel
 
@@ -106,7 +104,7 @@ def test_an_offer_is_stored_only_when_it_is_accepted():
     conversation, memory = converse()
     offer = conversation.offer("Ina works in Bergen.")
     assert memory.facts() == []
-    assert conversation.offers.open() == (offer,)
+    assert conversation.offers == (offer,)
     update = conversation.accept(offer.id)
     assert update.learned == offer.facts == tuple(memory.facts())
     with pytest.raises(NotFound):
@@ -117,7 +115,7 @@ def test_an_offer_is_stored_only_when_it_is_accepted():
 def test_a_refused_offer_is_gone():
     conversation, memory = converse()
     offer = conversation.offer("Ina works in Bergen.")
-    conversation.offers.take(offer.id)
+    conversation.refuse(offer.id)
     with pytest.raises(NotFound, match="No offer is open"):
         conversation.accept()
     assert memory.facts() == []

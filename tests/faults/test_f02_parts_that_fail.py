@@ -5,9 +5,8 @@ import pytest
 from knotwork._retrieval.paths import path_retriever
 from knotwork._retrieval.queries import table_rows
 from knotwork._retrieval.steps.postprocessing import Rerank
-from knotwork._synthesis import compound_answers, engine, extractive_answers
+from knotwork._synthesis import engine, extractive_answers, overviews
 from knotwork._synthesis.inquiry import CommunityReports
-from knotwork._synthesis.overviews import answers as overviews
 from knotwork.errors import BudgetExceeded, QueryRefused, StoreError, UnknownName
 
 from .small_files import index_of
@@ -56,7 +55,7 @@ def test_the_end_of_a_range_is_answered(base, question, names):
         (extractive_answers, "find_rivals", OPENING, "The comparison of short answers"),
         (overviews, "plan_overview", "Summarise the harbour document", "The overview"),
         (overviews, "answer_overview", "Summarise the harbour document", "The overview"),
-        (compound_answers, "_answer_part", f"{BERTH} {OPENING}", "The answer in this mode"),
+        (extractive_answers, "_answer_part", f"{BERTH} {OPENING}", "The answer in this mode"),
     ],
 )
 def test_a_part_that_fails_is_left_out(base, monkeypatch, owner, name, question, part):

@@ -6,9 +6,9 @@ import pytest
 from tests.synthesis.written import QUESTION, make_evidence
 
 from knotwork._inference.chat import ChatReply
+from knotwork._synthesis.answer_writer import ReplyReader, parse_answer_reply
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import pack_evidence
-from knotwork._synthesis.reply_reader import ReplyReader, parse_answer_reply
 
 PASSAGES = pack_evidence(make_evidence()[0], budget_tokens=1_000)
 BY_NUMBER = {passage.number: passage for passage in PASSAGES}

@@ -26,19 +26,17 @@ from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
 from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.steps import step_prompts
+from knotwork._synthesis import engine
+from knotwork._synthesis.answer_writer import parse_answer_reply
+from knotwork._synthesis.follow_ups import parse_rewritten
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.mode_answers import parse_questions
-from knotwork._synthesis.questions import keywords
-from knotwork._synthesis.questions.follow_ups import parse_rewritten
-from knotwork._synthesis.reply_reader import parse_answer_reply
-from knotwork._synthesis.report_points import parse_points
+from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._transform.model.extraction_methods import LineMethod, read_check
 from knotwork._transform.model.reply_formats import JsonReader, LineReader
 from knotwork._transform.model.schema_discovery import read_proposal
-from knotwork.agents._agent import AgentBudget, AgentState
-from knotwork.agents._fact_model import parse_facts
+from knotwork.agents._agent import AgentState, parse_move
+from knotwork.agents._fact_rules import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans
-from knotwork.agents._planners import parse_move
 from knotwork.errors import KnotworkError
 from knotwork.records import Entity
 
@@ -128,7 +126,7 @@ def _asked() -> LinkedQuestion:
 
 
 def _state() -> AgentState:
-    return AgentState("Who?", 5, ("bm25", "graph"), AgentBudget(3))
+    return AgentState("Who?", 5, ("bm25", "graph"), steps=3)
 
 
 def _strip(reply: ChatReply) -> None:
@@ -160,7 +158,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "points": lambda reply: parse_points(reply, {1, 2, 3}),
     "ratings": lambda reply: step_prompts.parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
-    "mode": keywords.parse_mode,
+    "mode": engine.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
         reply, "Where did she grow up?", ["Ann Lee is tall."]
     ),

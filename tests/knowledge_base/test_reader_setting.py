@@ -4,7 +4,7 @@ import pytest
 
 import knotwork
 from knotwork._inference.local_models import e5
-from knotwork.agents._ask import ask_agent
+from knotwork.agents._agent import ask_agent
 from knotwork.errors import UnknownName
 
 pytest.importorskip("onnxruntime")

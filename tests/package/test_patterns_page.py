@@ -10,7 +10,7 @@ import pytest
 
 import knotwork
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
-from knotwork.agents._ask import AGENTS
+from knotwork.agents._agent import AGENTS
 from knotwork.demo import open_sample
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")

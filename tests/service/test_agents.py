@@ -11,7 +11,7 @@ from tests.service.serving import API, QUESTION, add_key, make_settings, open_cl
 
 import knotwork
 from knotwork._extensions.server.server import ServerConfig
-from knotwork.agents._ask import ask_agent
+from knotwork.agents._agent import ask_agent
 from knotwork.testing.model_server import ModelTestServer
 
 AGENT = f"{API}/workspaces/open/agent"

@@ -16,7 +16,7 @@ from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import local_models
 from knotwork._notebook.views import render
 from knotwork._shapes.answers import AnswerShape
-from knotwork._synthesis import short_answers
+from knotwork._synthesis import extractive_answers
 from knotwork.records import AnswerSpan, Prediction, Span
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ class Finder:
 @pytest.fixture(autouse=True)
 def sure_reader(monkeypatch):
     monkeypatch.setattr(local_models, "open_reader", lambda setting: Finder())
-    monkeypatch.setattr(short_answers, "LEAST_PROBABILITY", 0.0)
+    monkeypatch.setattr(extractive_answers, "LEAST_PROBABILITY", 0.0)
 
 
 @pytest.fixture

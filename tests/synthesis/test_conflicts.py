@@ -7,8 +7,7 @@ from tests.faults.small_files import index_of
 
 import knotwork
 from knotwork._questions.reading import reading_of
-from knotwork._synthesis.claims import Comparison, compare_claims, read_claim
-from knotwork._synthesis.conflicts import asked_day
+from knotwork._synthesis.conflicts import Comparison, asked_day, compare_claims, read_claim
 
 FEES = {
     "Fees 2022.md": "# Fees 2022\n\nThe annual membership fee is 30 euros.",

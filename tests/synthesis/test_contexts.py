@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.synthesis.written import QUESTION, make_evidence
 
 from knotwork._retrieval.local_context import GraphFact
+from knotwork._synthesis.answer_writer import ReplyReader
 from knotwork._synthesis.prompt_context import (
     HYBRID_SHARES,
     LOCAL_SHARES,
@@ -19,7 +20,6 @@ from knotwork._synthesis.prompt_context import (
     pack_facts,
     pack_reports,
 )
-from knotwork._synthesis.reply_reader import ReplyReader
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import CommunityReport, Finding, Span, Support
 

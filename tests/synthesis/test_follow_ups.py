@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.asked import SampleIndex, by_rules
 
-from knotwork._synthesis.questions.follow_ups import (
+from knotwork._synthesis.follow_ups import (
     SpokenName,
     capital_names,
     check_rewritten,

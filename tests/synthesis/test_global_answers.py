@@ -8,7 +8,7 @@ from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
 from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import no_match, not_clear
-from knotwork._synthesis.report_themes import Theme, answer_from_themes, covered_share
+from knotwork._synthesis.mode_answers import Theme, answer_from_themes, covered_share
 from knotwork.records import Finding, Query
 
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of
 
-from knotwork._synthesis.grounding.faults import CitedSources, Fault
-from knotwork._synthesis.grounding.source_places import ALIKE, SAME_GROUP, SourcePlaces, read_model
-from knotwork._synthesis.grounding.statement_check import StatementCheck
+from knotwork._synthesis.grounding.places import ALIKE, SAME_GROUP, SourcePlaces, read_model
+from knotwork._synthesis.grounding.statement_check import CitedSources, Fault, StatementCheck
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.sentences import split_sentences

@@ -6,6 +6,7 @@ import pytest
 from tests.synthesis.written import make_evidence, shown_text, write
 
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._synthesis.answer_writer import ReplyReader
 from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.memory_evidence import (
@@ -17,7 +18,6 @@ from knotwork._synthesis.memory_evidence import (
     lead_with_memory,
 )
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.reply_reader import ReplyReader
 from knotwork.agents._fact_memory import RememberedFact
 from knotwork.agents._fact_rules import SPEAKER
 from knotwork.records import Answer, Citation, Span

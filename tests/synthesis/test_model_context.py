@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.synthesis.test_pieces import MANUAL
 
 import knotwork
-from knotwork._synthesis.chunk_parts import ChunkParts
-from knotwork._synthesis.prompt_context import pack_evidence
+from knotwork._synthesis.prompt_context import ChunkParts, pack_evidence
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import BlockKind
 from knotwork.testing import ScriptedChatModel

@@ -32,7 +32,7 @@ from knotwork._synthesis.ask_request import (
 from knotwork._synthesis.engine import AnswerEngine
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.report_themes import NO_REPORTS_NOTE
+from knotwork._synthesis.mode_answers import NO_REPORTS_NOTE
 from knotwork._text.names import normal_form
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id

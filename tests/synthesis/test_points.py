@@ -9,13 +9,13 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.steps.step_prompts import parse_ratings
-from knotwork._synthesis.mode_answers import parse_questions
-from knotwork._synthesis.questions.keywords import add_found
-from knotwork._synthesis.report_points import (
+from knotwork._synthesis.engine import add_found
+from knotwork._synthesis.mode_answers import (
     MOST_POINTS,
     ReportPoint,
     pack_points,
     parse_points,
+    parse_questions,
 )
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable

@@ -7,7 +7,7 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork._synthesis.pieces import rank_candidates
 from knotwork._text.prose import LEAST_WEIGHT, weigh_prose
 from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span

@@ -9,14 +9,14 @@ from tests.synthesis.written import QUESTION, make_evidence
 
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.prompt_material import disarm
-from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.prompt_context import pack_evidence
-from knotwork._synthesis.reply_reader import (
+from knotwork._synthesis.answer_writer import (
     CUT_OFF,
     ReplyReader,
     find_misquotes,
     parse_answer_reply,
 )
+from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.prompt_context import pack_evidence
 from knotwork.errors import Unparsable
 
 PASSAGES = pack_evidence(make_evidence()[0], budget_tokens=1_000)

@@ -7,8 +7,7 @@ from tests.synthesis.routing_questions import PASSAGES, WHOLE
 
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import find_topic
-from knotwork._synthesis.engine import choose_mode, needs_reports
-from knotwork._synthesis.questions.keywords import parse_mode
+from knotwork._synthesis.engine import choose_mode, needs_reports, parse_mode
 from knotwork.errors import Unparsable
 
 

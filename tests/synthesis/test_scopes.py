@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._questions.reading import reading_of
-from knotwork._questions.scopes import QuestionScope, ScopeKind
+from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.engine import choose_mode, needs_reports
 

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._synthesis.extractive_answers import MODELS, estimate_confidence
-from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
-from knotwork._synthesis.sentence_selection import name_cells, rank_candidates, trust_in_reader
+from knotwork._synthesis.pieces import (
+    DocumentBlocks,
+    Grain,
+    Piece,
+    name_cells,
+    rank_candidates,
+    trust_in_reader,
+)
 from knotwork._text.sentences import split_sentences
 from knotwork.records import (
     Block,

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 import knotwork
 from knotwork._questions.reading import reading_of
-from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece, rank_pieces
-from knotwork._synthesis.sentence_selection import rank_candidates
-from knotwork._synthesis.short_answers import (
+from knotwork._synthesis.extractive_answers import (
     LONGEST_SHORT_ANSWER,
     choose_short_answer,
     choose_words,
     complete_words,
 )
+from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece, rank_candidates, rank_pieces
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import AnswerSpan, Chunk, Document, Span
 

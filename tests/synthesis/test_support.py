@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of, make_evidence
 
+from knotwork._synthesis.answer_writer import find_support
 from knotwork._synthesis.prompt_context import pack_evidence
-from knotwork._synthesis.reply_reader import find_support
 from knotwork._text.terms import content_terms
 from knotwork.records import Document, Evidence, Hit, Query
 

@@ -6,9 +6,8 @@ import pytest
 
 from knotwork._inference.chat import ChatReply, Message
 from knotwork._retrieval.steps.step_prompts import parse_ratings
-from knotwork._synthesis.mode_answers import parse_questions
+from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._synthesis.prompt_context import fill_prompt
-from knotwork._synthesis.report_points import parse_points
 from knotwork.testing._brains import RuleBrain
 
 REPORTS = (

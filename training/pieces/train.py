@@ -37,8 +37,7 @@ from knotwork._inference.local_models.local_embedders import load_onnx
 from knotwork._questions.kinds import KINDS
 from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import read_hits
-from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces
-from knotwork._synthesis.sentence_selection import rank_candidates
+from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces, rank_candidates
 from knotwork.records import Evidence
 
 HERE = Path(__file__).parent

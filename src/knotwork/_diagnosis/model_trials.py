@@ -24,10 +24,9 @@ from knotwork._inference.chat import (
 from knotwork._inference.context_windows import read_listed_window
 from knotwork._inference.model_registry import ChatModels, ModelRole, roles_by_model
 from knotwork._inference.openai_chat import OpenAIChat
-from knotwork._synthesis.answer_writer import make_answer_request
+from knotwork._synthesis.answer_writer import make_answer_request, parse_answer_reply
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage
-from knotwork._synthesis.reply_reader import parse_answer_reply
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
 from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod

@@ -69,7 +69,8 @@ def read_kinds(question: str) -> dict[QuestionKind, float]:
 
     A question without letters and digits is one for a value.
     """
-    hashes = hash_features(question)
+    names = name_features(question)
+    hashes = np.array(sorted({zlib.crc32(name.encode()) for name in names}), dtype=np.uint32)
     if not len(hashes):
         return {kind: float(kind is QuestionKind.VALUE) for kind in KINDS}
     weights = _read_weights()
@@ -80,12 +81,6 @@ def read_kinds(question: str) -> dict[QuestionKind, float]:
     shares = (powers / powers.sum()).tolist()
     ranked = sorted(zip(KINDS, shares, strict=True), key=lambda pair: -pair[1])
     return dict(ranked)
-
-
-def hash_features(question: str) -> NDArray[np.uint32]:
-    """Return the hashes of the features that a question has, in order and each once."""
-    hashes = sorted({zlib.crc32(name.encode()) for name in name_features(question)})
-    return np.array(hashes, dtype=np.uint32)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The words of a language that questions are read by, and the parts of a question.
+"""The words of a language that questions are read by.
 
 The words of a language are in a file of its own. A list in place of a text has its lines.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
 from importlib.resources import files
@@ -43,56 +42,17 @@ class Words:
         return self.form.sub("", text)
 
 
-@dataclass(frozen=True)
-class ScopeWords:
-    """How questions ask about a whole, a document, a topic or a number.
+class Language(NamedTuple):
+    """The words by which a language asks, states and points, in simplified characters and any case.
 
-    Forms with the group ``target`` match a text or a topic, forms with ``subject`` and ``where`` a
-    topic and the texts about it. ``noun`` and ``other`` are words for what is ranked or listed.
-    ``text`` is a phrase that ends with a word for texts behind the group ``rest``, ``titled`` one
-    that is or names a text, ``whole`` one that means all documents; ``determiner`` names no text by
-    itself. ``bare`` names nothing, and a request with a ``fact`` is no summary.
+    They are by name, in tables that its file explains.
     """
 
-    text: Words
-    titled: Words
-    whole: Words
-    determiner: Words
-    rankings: Sequence[Words]
-    mentions: Sequence[Words]
-    listings: Sequence[Words]
-    bare: Words
-    summary: Words
-    said: Sequence[Words]
-    about: Sequence[Words]
-    tell: Words
-    tell_all: Words
-    fact: Words
-
-
-@dataclass(frozen=True)
-class Language:
-    """The words by which a language asks and points, in simplified characters and any case.
-
-    ``yes_no`` to ``where`` are questions for a value of that kind, ``relations`` for a thing and
-    its relations, ``general`` for what many say, without a name. ``pronoun`` is what a sentence
-    begins with that stands for a name, in a group named after its kind. ``claims`` are the words by
-    which sentences state values, by the names that `english.toml` explains.
-    """
-
-    scopes: ScopeWords
+    words: Mapping[str, Words]
+    scopes: Mapping[str, Words]
+    scope_forms: Mapping[str, Sequence[Words]]
     claims: Mapping[str, Words]
-    general: Words
-    relations: Words
-    yes_no: Words
-    amount: Words
-    default: Words
-    date: Words
-    name: Words
-    who: Words
-    when: Words
-    where: Words
-    pronoun: Words
+    division: Mapping[str, Words]
 
 
 _PART = re.compile("«([A-Z_]+)»")
@@ -115,16 +75,12 @@ def _read_language(name: str) -> Language:
 
     for key, form in held["parts"].items():
         parts[key] = fill(form)
-    words = {key: Words(fill(form)) for key, form in held["words"].items()}
-    # What the class calls a sequence is a list of forms.
-    scopes: dict[str, Any] = {
-        key: [Words(fill(form)) for form in value]
-        if "Sequence" in ScopeWords.__annotations__[key]
-        else Words(fill(value))
-        for key, value in held["scopes"].items()
-    }
-    claims = {key: Words(fill(form)) for key, form in held["claims"].items()}
-    return Language(scopes=ScopeWords(**scopes), claims=claims, **words)
+    words, scopes, claims, division = (
+        {key: Words(fill(form)) for key, form in held[table].items()}
+        for table in ("words", "scopes", "claims", "division")
+    )
+    forms = {k: [Words(fill(form)) for form in v] for k, v in held["scope_forms"].items()}
+    return Language(words, scopes, forms, claims, division)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
@@ -174,25 +130,3 @@ def unit_at(text: str, place: int) -> tuple[Unit | None, int]:
 _HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"
 DIMENSIONS = _read_dimensions()
 """The kinds of quantities that questions ask for, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubQuestion:
-    """One of the questions in a compound question.
-
-    ``asked`` is its own wording, ``text`` can be understood without the other parts.
-    """
-
-    asked: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DividedQuestion:
-    """The parts of a compound question, in order.
-
-    ``compared`` are the two names of a comparison; empty for any other question.
-    """
-
-    parts: tuple[SubQuestion, ...]
-    compared: tuple[str, ...] = ()

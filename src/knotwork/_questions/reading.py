@@ -1,31 +1,211 @@
 """The reading of a question: what it asks, read once for all that need it.
 
-Each part is read when it is first asked for. Equal texts share one reading.
+Each part is read when it is first asked for. Equal texts share one reading. A question has a scope
+(the whole, a document, a topic, a number) if it matches a form of its language as a whole, so that
+a question for a fact is rarely taken for one about a text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from knotwork._questions.amounts import Amount, AmountComparison, read_amounts, read_comparisons
 from knotwork._questions.kinds import QuestionKind, read_kinds
-from knotwork._questions.languages import (
-    CHINESE,
-    DIMENSIONS,
-    ENGLISH,
-    DividedQuestion,
-    Language,
-    Words,
-)
-from knotwork._questions.scopes import QuestionScope, ScopeKind, read_scope, strip_text_nouns
+from knotwork._questions.languages import CHINESE, DIMENSIONS, ENGLISH, Language, Words
+from knotwork._questions.parts import DividedQuestion, divide_question
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Span
+
+
+class ScopeKind(StrEnum):
+    """What is summarised or counted."""
+
+    WHOLE = "whole"
+    """All documents."""
+    PART = "part"
+    """A document or a section."""
+    TOPIC = "topic"
+    """What the documents say about ``subject``."""
+    THING = "thing"
+    """What they say about the entity ``subject``: a language model gets the graph around it, not
+    community reports."""
+    RANKING = "ranking"
+    """The entities of a type, by how often they are mentioned; ``subject`` is the word for them."""
+    LISTING = "listing"
+    """The titles of documents or sections, and their number; ``subject`` is the word for them."""
+    MENTIONS = "mentions"
+    """How often, and where, ``subject`` is mentioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionScope:
+    """What a question asks for. See `ScopeKind` for ``subject``.
+
+    ``named`` is a phrase that may name a document or section, which is then summarised, or searched
+    for the topic. A scope that is not ``is_sure`` holds only if there is such a document. ``limit``
+    is the number of entities asked for, 0 if none is stated. ``by_importance`` asks for important
+    entities rather than for those mentioned often. ``names_text`` is True for a document or section
+    that a word for texts names, as in "the page on storms".
+    """
+
+    kind: ScopeKind
+    subject: str = ""
+    named: str = ""
+    is_sure: bool = True
+    limit: int = 0
+    by_importance: bool = False
+    names_text: bool = False
+
+    @property
+    def needs_communities(self) -> bool:
+        """Whether the answer is composed from communities."""
+        return self.kind is ScopeKind.WHOLE or self.by_importance
+
+
+_QUOTED = re.compile("^[《“「『]([^》”」』]+)[》”」』]")
+_MENTIONED_OFTEN = re.compile(r"mention|nam|cit|refer|discuss|common|frequent")
+_MOST_NAME_WORDS = 12
+_NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "should"])
+
+
+def strip_text_nouns(phrase: str, language: Language) -> str:
+    """Return a phrase without words for texts: "travel" for "the travel chapter"."""
+    bare = language.scopes["determiner"].sub(phrase)
+    text = language.scopes["text"].match(simplify(bare))
+    return (bare[: text.end("rest")] if text else bare).strip()
+
+
+def read_scope(text: str, language: Language) -> QuestionScope | None:
+    """Return the scope of a question with single spaces; None if it matches no form."""
+    return (
+        _read_count(text, language)
+        or _read_listing(text, language)
+        or _read_summary(text, language)
+        or _read_topic(text, language)
+        or _read_subject(text, language)
+    )
+
+
+def _find(text: str, forms: Sequence[Words]) -> dict[str, str] | None:
+    """Return the words of a text for each group of the first form that it has."""
+    simple = simplify(text)
+    for form in forms:
+        if found := form.search(simple):
+            spans = ((name, found.span(name)) for name in found.re.groupindex)
+            return {name: text[start:end] if start >= 0 else "" for name, (start, end) in spans}
+    return None
+
+
+def _read_count(text: str, language: Language) -> QuestionScope | None:
+    if ranked := _find(text, language.scope_forms["rankings"]):
+        most = ranked.get("most", "").casefold()
+        return QuestionScope(
+            ScopeKind.RANKING,
+            ranked["noun"].casefold(),
+            limit=int(ranked.get("limit") or 0),
+            by_importance=bool(most) and not _MENTIONED_OFTEN.search(most),
+        )
+    counted = _find(text, language.scope_forms["mentions"])
+    return QuestionScope(ScopeKind.MENTIONS, _bare(counted["subject"])) if counted else None
+
+
+def _read_listing(text: str, language: Language) -> QuestionScope | None:
+    listed = _find(text, language.scope_forms["listings"])
+    if listed is None:
+        return None
+    where, noun = listed.get("where", "").strip(), listed["noun"] or listed.get("other", "")
+    where = "" if _means_all(where, language) else where
+    return QuestionScope(ScopeKind.LISTING, noun.casefold(), where, is_sure=False)
+
+
+def _read_summary(text: str, language: Language) -> QuestionScope | None:
+    """Return the scope of "summarise …" and "an overview of …"."""
+    if language.scopes["bare"].match(simplify(text)):
+        return QuestionScope(ScopeKind.WHOLE)
+    found = _find(text, (language.scopes["summary"],))
+    if found is None or _asks_for_fact(found["target"], found, language):
+        return None
+    # "Summarize what the documents say about storms" is about storms.
+    return _read_topic(found["target"], language) or _of_target(
+        found["target"], language, otherwise=ScopeKind.TOPIC
+    )
+
+
+def _read_topic(text: str, language: Language) -> QuestionScope | None:
+    """Return the scope of "what do the documents say about …"."""
+    found = _find(text, language.scope_forms["said"])
+    if found is None:
+        return None
+    where = found.get("where") or found.get("place", "")
+    topic = QuestionScope(ScopeKind.TOPIC, found["subject"], where)
+    if _means_all(where, language):
+        return replace(topic, named="")
+    if "place" not in found:
+        return topic
+    if len(where.split()) > _MOST_NAME_WORDS or where.split()[0].casefold() in _NO_TEXT:
+        return None
+    # "the maintenance chapter" means a part of the corpus; for "BBC article" one must exist.
+    is_ours = (
+        language.scopes["text"].match(where) is not None
+        and language.scopes["determiner"].match(where) is not None
+    )
+    return replace(topic, is_sure=is_ours and where == where.lower())
+
+
+def _read_subject(text: str, language: Language) -> QuestionScope | None:
+    """Return the scope of "describe …", "what is … about" and the like."""
+    told = _find(text, (language.scopes["tell"],))
+    if told and not _asks_for_fact(told["target"], told, language):
+        target = told["target"]
+        if _means_all(target, language) or language.scopes["titled"].search(simplify(target)):
+            return _of_target(target, language, otherwise=ScopeKind.PART)
+    # "Tell me about Ada" is about her, even if a document has her name as its title.
+    told = _find(text, (language.scopes["tell_all"],))
+    if told and not _asks_for_fact(told["subject"], told, language):
+        return QuestionScope(ScopeKind.THING, told["subject"])
+    found = _find(text, language.scope_forms["about"])
+    if found is None:
+        return None
+    target = found.get("target") or found.get("topic", "")
+    return _of_target(target, language, otherwise=ScopeKind.PART)
+
+
+def _asks_for_fact(target: str, found: Mapping[str, str], language: Language) -> bool:
+    """Return True for "归纳法是谁提出的", which begins with a word for summaries."""
+    return not found.get("once") and language.scopes["fact"].search(simplify(target)) is not None
+
+
+def _of_target(target: str, language: Language, *, otherwise: ScopeKind) -> QuestionScope | None:
+    """Return the scope of a phrase: all documents, or else of the kind ``otherwise``.
+
+    None if the phrase is too long to be a name.
+    """
+    target = target.removesuffix("的")
+    if _means_all(target, language):
+        return QuestionScope(ScopeKind.WHOLE)
+    if otherwise is ScopeKind.PART and len(target.split()) > _MOST_NAME_WORDS:
+        return None
+    name = _bare(target)
+    is_text = language.scopes["titled"].search(simplify(target)) is not None
+    is_sure = otherwise is ScopeKind.TOPIC
+    return QuestionScope(otherwise, name, name, is_sure=is_sure, names_text=is_text)
+
+
+def _means_all(phrase: str, language: Language) -> bool:
+    return not phrase or language.scopes["whole"].fullmatch(simplify(phrase)) is not None
+
+
+def _bare(phrase: str) -> str:
+    """Return a phrase without surrounding quotes."""
+    quoted = _QUOTED.match(phrase)
+    return quoted[1] if quoted else phrase.strip(" \"'“”‘’「」『』")
+
 
 MOST_PARTS = 4
 """A text with more questions is not divided: it is a list of tasks."""
@@ -127,14 +307,11 @@ class Expectation:
 
 
 class Extent(StrEnum):
-    """How much of the documents a question is about."""
+    """How much of the documents a question is about: all, a thing and its relations, a passage."""
 
     ALL = "all"
-    """What all documents say."""
     THING = "thing"
-    """A thing and its relations."""
     PASSAGE = "passage"
-    """What a passage says."""
 
 
 _EXTENTS = {
@@ -145,9 +322,9 @@ _EXTENTS = {
 }
 
 
-def _asks_for(words_of: Callable[[Language], Words]) -> cached_property[bool]:
+def _asks_for(name: str) -> cached_property[bool]:
     return cached_property(
-        lambda self: any(words_of(each).search(self.simple) for each in self._languages)
+        lambda self: any(each.words[name].search(self.simple) for each in self._languages)
     )
 
 
@@ -194,19 +371,19 @@ class QuestionReading:
         """The probabilities of the kinds of answer that it expects, the most probable first."""
         return read_kinds(self.text)
 
-    asks_yes_or_no = _asks_for(lambda language: language.yes_no)
+    asks_yes_or_no = _asks_for("yes_no")
     """Whether it can be answered with yes or no."""
-    asks_name = _asks_for(lambda language: language.name)
+    asks_name = _asks_for("name")
     """Whether it asks for a name: a person, an option, a program."""
-    asks_who = _asks_for(lambda language: language.who)
+    asks_who = _asks_for("who")
     """Whether it asks for a person."""
-    asks_where = _asks_for(lambda language: language.where)
+    asks_where = _asks_for("where")
     """Whether it asks for a place."""
 
     @cached_property
     def asked_when(self) -> Span | None:
         """Its words that ask for a time."""
-        found = (language.when.search(self.simple) for language in self._languages)
+        found = (language.words["when"].search(self.simple) for language in self._languages)
         return next((Span(*match.span()) for match in found if match), None)
 
     @cached_property
@@ -218,9 +395,9 @@ class QuestionReading:
             kind
             for language in self._languages
             for kind, words in (
-                (AnswerKind.AMOUNT, language.amount),
-                (AnswerKind.DEFAULT, language.default),
-                (AnswerKind.DATE, language.date),
+                (AnswerKind.AMOUNT, language.words["amount"]),
+                (AnswerKind.DEFAULT, language.words["default"]),
+                (AnswerKind.DATE, language.words["date"]),
             )
             if words.search(simple)
         )
@@ -257,9 +434,9 @@ class QuestionReading:
         if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
             return Extent.ALL
         language, simple = self._own_language, simplify(self.plain)
-        if language.general.match(simple):
+        if language.words["general"].match(simple):
             return Extent.ALL
-        return Extent.THING if language.relations.search(simple) else Extent.PASSAGE
+        return Extent.THING if language.words["relations"].search(simple) else Extent.PASSAGE
 
     @cached_property
     def summarizing(self) -> float:
@@ -272,17 +449,10 @@ class QuestionReading:
         text = self.plain
         if len(text) > _LONGEST_DIVIDED:
             return None
-        # Compiling the forms of a language is slow, so only those that may match are imported.
-        if self._own_language is CHINESE:
-            from knotwork._questions.parts_chinese import compare, divide
-        elif _MAY_ASK_MORE.search(text):
-            from knotwork._questions.parts_english import compare, divide
-        else:
-            return None
-        if compared := compare(text):
-            return compared
-        parts = divide(text)
-        return DividedQuestion(parts) if 1 < len(parts) <= MOST_PARTS else None
+        language = self._own_language
+        if language is ENGLISH and not _MAY_ASK_MORE.search(text):
+            return None  # compiling the forms of a language is slow
+        return divide_question(text, language, most=MOST_PARTS)
 
 
 @lru_cache(maxsize=_KEPT_READINGS)
@@ -293,4 +463,6 @@ def reading_of(text: str) -> QuestionReading:
 
 def open_pronoun(sentence: str) -> re.Match[str] | None:
     """Return what a sentence begins with that stands for a name: a pronoun, "the company"."""
-    return ENGLISH.pronoun.match(sentence) or CHINESE.pronoun.match(simplify(sentence))
+    return ENGLISH.words["pronoun"].match(sentence) or CHINESE.words["pronoun"].match(
+        simplify(sentence)
+    )

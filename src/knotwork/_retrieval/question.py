@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -161,7 +161,12 @@ def _find_links(
         if len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
     }
     found = store.graph.lookup(list(spans))
-    longest = _longest({form: spans[form] for form in found})
+    known = {form: spans[form] for form in found}
+    longest = [  # names that are not inside another name
+        form
+        for form, span in known.items()
+        if not any(other != span and other.contains(span) for other in known.values())
+    ]
     about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
     places = {term: index for index, term in enumerate(terms)}
     has_case = trusts_case(text)
@@ -182,16 +187,6 @@ def _find_links(
             )
         )
     return tuple(links), frozenset(entity.id for entity in found.values())
-
-
-def _longest(spans: dict[str, Span]) -> list[str]:
-    """Return the names that are not inside another name."""
-    kept = []
-    for form, span in spans.items():
-        inside_another = any(other != span and other.contains(span) for other in spans.values())
-        if not inside_another:
-            kept.append(form)
-    return kept
 
 
 def trusts_case(text: str) -> bool:
@@ -235,11 +230,12 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
     misspelt.
     """
     index = store.texts("chunk")
-    words = [
-        word
-        for word in dict.fromkeys(_words_to_check(text, names=names))
-        if len(word) >= FEWEST_LETTERS
-    ]
+    # Without ``names``, words in lower case, the first letter of the question aside.
+    words = {
+        found[0]: None
+        for found in _WORD.finditer(text)
+        if len(found[0]) >= FEWEST_LETTERS and (names or found[0][found.start() == 0 :].islower())
+    }
     term_of = {word: found[0] for word in words if len(found := terms(word)) == 1}
     # One reading is for the weights of the terms as well, which stores keep by generation.
     held = index.document_frequencies({*term_of.values(), *reading_of(text).terms})
@@ -254,13 +250,6 @@ def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[s
         if word.lower() not in dictionary and (meant := _meant(word, dictionary, store))
     }
     return _WORD.sub(lambda found: corrections.get(found[0], found[0]), text), corrections
-
-
-def _words_to_check(text: str, *, names: bool) -> Iterator[str]:
-    """Yield the words to check; without ``names``, those in lower case, the first letter aside."""
-    for found in _WORD.finditer(text):
-        if names or found[0][found.start() == 0 :].islower():
-            yield found[0]
 
 
 def _meant(word: str, dictionary: SpellChecker, store: Store) -> str:

@@ -37,9 +37,7 @@ def show_sentence(text: str) -> str:
 
 
 def cite_sentences(
-    sentences: Sequence[SelectedSentence],
-    store: Store,
-    pieces: Sequence[tuple[Span, Span]] = (),
+    sentences: Sequence[SelectedSentence], store: Store, pieces: Sequence[tuple[Span, Span]] = ()
 ) -> tuple[Citation, ...]:
     """Return a citation for each sentence, numbered from 1 in the given order.
 

@@ -6,16 +6,17 @@ of the documents; with one, the model writes it and cites them.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatModel
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.model_registry import (
     NO_CHAT_MODEL,
     ModelRole,
@@ -23,28 +24,94 @@ from knotwork._inference.model_registry import (
     chat_model_spec,
     price_table,
 )
-from knotwork._questions.reading import Extent, QuestionReading, reading_of
-from knotwork._questions.scopes import ScopeKind
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
 from knotwork._stores.base import Store, companions_of, was_read_by_model
-from knotwork._synthesis.ask_request import (
-    AskEvent,
-    AskEventKind,
-    AskMode,
-    AskRequest,
-    read_mode,
+from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskMode, AskRequest, read_mode
+from knotwork._synthesis.extractive_answers import (
+    answer_divided,
+    compose_answer,
+    find_leading_result,
+    join_evidence,
+    read_hits,
 )
-from knotwork._synthesis.compound_answers import answer_divided, join_evidence
-from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources, Inquiry
-from knotwork._synthesis.structured_answers import find_leading_result
+from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import ModelError, StoreError
-from knotwork.records import Answer, Evidence, MemoryCitation
+from knotwork.errors import ModelError, StoreError, Unparsable
+from knotwork.records import Answer, Evidence, Hit, MemoryCitation
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
+
+
+EXPANDED_SHARE = 0.5
+"""The factor on scores of hits that only the expanded search finds."""
+
+_MODE = re.compile(
+    r"\W*(?:(?:the )?(?:mode|answer|category|type|kind|模式|答案|类型)(?:\s+is\b|\s*是)?\W*)?"
+    r"(?P<mode>global|local|basic)\W*(?:$|[\s*`\"'”]*[-–—:：;,，.。(（|\n].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
+
+
+def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
+    """Ask a model for words that answering passages may have. Raises ModelError."""
+    from knotwork._retrieval.steps.step_prompts import ask_words
+    from knotwork._synthesis.prompt_context import says_nothing
+
+    return tuple(word for word in ask_words(question, model) if not says_nothing(word))
+
+
+def known_forms(forms: Sequence[str], store: Store) -> tuple[str, ...]:
+    """Return the forms whose terms all occur in the index: others only dilute the search."""
+    terms = {form: set(content_terms(form)) for form in forms}
+    asked = {term for found in terms.values() for term in found}
+    known = store.texts("chunk").document_frequencies(asked).keys()
+    return tuple(form for form in forms if terms[form] <= known)
+
+
+def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) -> Evidence:
+    """Return evidence with the additional hits of a search by keywords.
+
+    Hits of the question itself keep their scores. The additional ones are scaled to half of its
+    best score.
+    """
+    own = {hit.chunk.id for hit in evidence.hits}
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    other = max((hit.score for hit in more.hits), default=0.0)
+    scale = EXPANDED_SHARE * (top / other if top > 0 and other > 0 else 1.0)
+    extra: list[Hit] = [
+        replace(hit, score=hit.score * scale, scores={"keywords": hit.score * scale})
+        for hit in more.hits
+        if hit.chunk.id not in own
+    ]
+    return replace(
+        evidence.with_found([*evidence.hits, *extra]),
+        confidence=max(evidence.confidence, more.confidence),
+        notes=(*evidence.notes, f"Also searched by: {', '.join(keywords)}."),
+    )
+
+
+def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
+    """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
+    from knotwork._synthesis.prompt_context import make_request
+
+    request = make_request("route", question, prompts_of(model), output_tokens=8)
+    return complete_checked(model, request, parse_mode)
+
+
+def parse_mode(reply: ChatReply) -> AskMode:
+    """Parse the mode that a reply names, alone or at its start. Raises Unparsable."""
+    found = _MODE.match(reply.text)
+    named = {word.lower() for word in _MODE_NAME.findall(reply.text)}
+    if found is None or len(named) != 1:
+        raise Unparsable("The reply names no mode, or more than one.")
+    return AskMode(found["mode"].lower())
 
 
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
@@ -105,21 +172,17 @@ class AnswerEngine:
         started_s = time.perf_counter()
         models = self._open(request) if request.use_llm else None
         notes: list[str] = []
-        as_asked: tuple[str, tuple[str, ...]] = (request.question, ())
-        text, more = attempt(
+        text = attempt(
             "Rewriting the follow-up",
-            lambda: _rewrite_follow_up(request, store, models),
-            as_asked,
+            lambda: _rewrite_follow_up(request, store, models, notes),
+            request.question,
             notes,
         )
         question = reading_of(text)
-        notes += more
-        mode, more = _choose_mode(request, question, store, models)
-        notes += more
-        recall, nothing = request.recall, tuple[MemoryCitation, ...]()
-        memory = nothing
+        mode = _choose_mode(request, question, store, models, notes)
+        recall, memory = request.recall, tuple[MemoryCitation, ...]()
         if recall is not None:
-            memory = attempt("The memory", lambda: tuple(recall(text)), nothing, notes)
+            memory = attempt("The memory", lambda: tuple(recall(text)), memory, notes)
         return AskPlan(request, question, mode, models, tuple(notes), started_s, memory)
 
     def answer(
@@ -134,10 +197,9 @@ class AnswerEngine:
         if request.mode is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
             mode = AskMode.BASIC
         if request.expand and models is not None:
-            keyword, found_first = models.keyword, evidence
             evidence = attempt(
                 "Expanding the search",
-                lambda: _expand_evidence(plan, found_first, sources, keyword, notes),
+                partial(_expand_evidence, plan, evidence, sources, models.keyword, notes),
                 evidence,
                 notes,
                 raises=(*FOR_THE_USER, ModelError),
@@ -163,8 +225,8 @@ class AnswerEngine:
             if event.answer is None:
                 yield event
                 continue
-            usage = replace(event.answer.usage, seconds=time.perf_counter() - plan.started_s)
             quoted = event.answer
+            usage = replace(quoted.usage, seconds=time.perf_counter() - plan.started_s)
             answer = attempt(
                 "The memory", partial(_answer_with_memory, quoted, plan), quoted, notes
             )
@@ -242,8 +304,8 @@ class AnswerEngine:
         reports = sources.reports
         if mode in _FROM_REPORTS:
             yield AskEvent(AskEventKind.STEP, "reports", total=1)
-            held, model = reports, models.summarize if models else None
-            reports = attempt("The reports", lambda: held.updated(model), held, notes)
+            model = models.summarize if models else None
+            reports = attempt("The reports", partial(reports.updated, model), reports, notes)
         inquiry = Inquiry(
             question=evidence.query.text,
             mode=mode,
@@ -272,33 +334,19 @@ class AnswerEngine:
         settings = self._settings.answer
         evidence = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
         is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
-        overview = None
+        overview = given = None
+        reports = sources.reports
         if wants_overview and (is_general or plan.question.scope is not None):
-            from knotwork._synthesis.overviews.answers import answer_overview, plan_overview
+            from knotwork._synthesis.overviews import answer_overview, plan_overview
 
-            overview = attempt(
-                "The overview",
-                lambda: plan_overview(
-                    evidence.query.text, evidence, sources=sources, is_general=is_general
-                ),
-                None,
-                notes,
-            )
-        given = None
+            planning = partial(plan_overview, evidence.query.text, evidence, is_general=is_general)
+            overview = attempt("The overview", partial(planning, sources=sources), None, notes)
         if overview is not None:
-            reports, planned = sources.reports, overview
             if overview.needs_communities:
                 yield AskEvent(AskEventKind.STEP, "reports", total=1)
-                held = reports
-                reports = attempt("The reports", lambda: held.updated(None), held, notes)
-            given = attempt(
-                "The overview",
-                lambda: answer_overview(
-                    planned, store=sources.store, reports=reports, settings=settings
-                ),
-                None,
-                notes,
-            )
+                reports = attempt("The reports", partial(reports.updated, None), reports, notes)
+            answering = partial(answer_overview, overview, store=sources.store, settings=settings)
+            given = attempt("The overview", partial(answering, reports=reports), None, notes)
         if given is None:
             basic = mode if overview is None else AskMode.BASIC
             yield from self._answer_from(plan, basic, evidence, sources, notes)
@@ -362,11 +410,7 @@ def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
     return add(answer, plan.memory, question=plan.question.text)
 
 
-_MODES = {
-    Extent.ALL: AskMode.GLOBAL,
-    Extent.THING: AskMode.LOCAL,
-    Extent.PASSAGE: AskMode.BASIC,
-}
+_MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAGE: AskMode.BASIC}
 
 
 def choose_mode(question: str) -> AskMode:
@@ -386,13 +430,13 @@ def needs_reports(question: str, mode: str) -> bool:
 
 
 def _rewrite_follow_up(
-    request: AskRequest, store: Store, models: _Models | None
-) -> tuple[str, tuple[str, ...]]:
-    """Return a question that stands alone, with notes on how it was rewritten."""
+    request: AskRequest, store: Store, models: _Models | None, notes: list[str]
+) -> str:
+    """Return a question that stands alone; a note says how it was rewritten."""
     question = request.question
     if not request.turns:
-        return question, ()
-    from knotwork._synthesis.questions.follow_ups import (
+        return question
+    from knotwork._synthesis.follow_ups import (
         index_names,
         is_follow_up,
         read_turns,
@@ -401,37 +445,37 @@ def _rewrite_follow_up(
 
     names = index_names(store)
     if not is_follow_up(question, names):
-        return question, ()
+        return question
     turns = read_turns(request.turns, names)
-    rewritten = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
-    notes = [rewritten.note] if rewritten.note else []
-    if rewritten.text != question:
-        notes.append(f"Understood as: {rewritten.text}")
-    return rewritten.text, tuple(notes)
+    text, note = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
+    notes += [note] if note else []
+    notes += [f"Understood as: {text}"] if text != question else []
+    return text
 
 
 def _choose_mode(
-    request: AskRequest, question: QuestionReading, store: Store, models: _Models | None
-) -> tuple[AskMode, tuple[str, ...]]:
-    """Return the mode to answer in, chosen by rules or by the model if it is "auto", with notes.
+    request: AskRequest,
+    question: QuestionReading,
+    store: Store,
+    models: _Models | None,
+    notes: list[str],
+) -> AskMode:
+    """Return the mode to answer in, chosen by rules or by the model if it is "auto".
 
     Rules choose local only if descriptions by a model add to what the passages say.
     """
     if request.mode is not AskMode.AUTO:
-        return AskMode(request.mode), ()
-    notes: tuple[str, ...] = ()
+        return AskMode(request.mode)
     if request.classify and models is not None:
-        from knotwork._synthesis.questions.keywords import choose_mode_with_model
-
         try:
-            return choose_mode_with_model(question.text, models.keyword), ()
+            return choose_mode_with_model(question.text, models.keyword)
         except (ModelError, StoreError) as error:
             if not request.fallback:
                 raise
-            notes = (f"The mode was chosen by rules: {error}",)
+            notes.append(f"The mode was chosen by rules: {error}")
     mode = _MODES[question.extent]
     is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
-    return (AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode), notes
+    return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
 
 
 def _expand_evidence(
@@ -442,8 +486,6 @@ def _expand_evidence(
     notes: list[str],
 ) -> Evidence:
     """Add what a search by the model's keywords finds; a failure becomes a note."""
-    from knotwork._synthesis.questions.keywords import add_found, find_keywords, known_forms
-
     try:
         keywords = find_keywords(plan.question.text, model)
     except (ModelError, StoreError) as error:

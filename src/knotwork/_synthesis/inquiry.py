@@ -1,4 +1,4 @@
-"""One question with its sources, settings, models and token budget, as the answer modes read it."""
+"""One question with its sources, settings and models, as the answer modes read it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from knotwork._inference.own_prompts import prompts_of
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._text.token_counts import count_tokens
 from knotwork.errors import IndexDamaged, ModelError, StoreError
 from knotwork.records import Answer, CommunityReport, Evidence
 
@@ -28,11 +27,6 @@ _REPORT_TOKENS = 850
 """The maximum cost of one report in tokens, its share of the instructions included."""
 _LEAST_TOKENS = 1_000
 """The maximum cost of a report that is written alone."""
-USUAL_CONTEXT_TOKENS = 4_000
-"""The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
-
-_LEAST_MATERIAL_TOKENS = 200
-
 _log = logging.getLogger("knotwork.synthesis")
 
 
@@ -162,22 +156,6 @@ class Inquiry:
         return make_request(
             task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
         )
-
-    def material_tokens(
-        self, task: str, *, output_tokens: int, ceiling: int, share: float, spent: int = 0
-    ) -> int:
-        """Return how many tokens of material fit beside a task, the question and its reply.
-
-        It is ``share`` of the setting, or what ``ceiling`` leaves of it for this one call, after
-        ``spent`` tokens; the ceiling grows with the setting.
-        """
-        from knotwork._inference.call_costs import count_request
-
-        empty = self.make_request(task, output_tokens=output_tokens, material="")
-        wanted = self.settings.context_tokens
-        most = int(ceiling * max(wanted / USUAL_CONTEXT_TOKENS, 1.0))
-        room = most - spent - count_request(empty, count_tokens) - output_tokens
-        return max(min(int(share * wanted), room), _LEAST_MATERIAL_TOKENS)
 
     def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
         """Return an answer with its mode, and with notes on it and on the reports."""

@@ -332,7 +332,7 @@ def number_facts(facts: Sequence[MemoryCitation]) -> tuple[MemoryCitation, ...]:
 
 
 def _state(facts: Sequence[MemoryCitation]) -> str:
-    """Return facts as a text, in which only our marks look like marks."""
+    # Only our marks look like marks.
     return _join([(escape_passage(fact.text), f"[M{fact.number}]") for fact in facts])
 
 

@@ -23,8 +23,7 @@ no_answer = MessageText(
 )
 """For passages in which a language model found no answer."""
 not_clear = MessageText(
-    "No passage was found that clearly answers this question.",
-    "没有找到能明确回答这个问题的段落。",
+    "No passage was found that clearly answers this question.", "没有找到能明确回答这个问题的段落。"
 )
 no_match = MessageText(
     "Nothing in the sources matches this question.", "资料中没有与这个问题相符的内容。"

@@ -3,23 +3,35 @@
 Modes local, hybrid and global have one call, whose context has passages, facts of the graph around
 the question's entities and findings of reports, in shares that the mode states. Mode map-reduce
 rates reports level by level, and reads each part of the relevant ones separately. Mode drift
-derives questions from reports, and answers each locally. Both reduce the points that they collect.
-Without a model, sentences of the passages answer, or themes of the reports.
+derives questions from reports, and answers each locally. Both reduce the points that they collect:
+lines of replies with a score, a text and the numbers that it cites. Without a model, sentences of
+the passages answer, or themes of the nearest reports, each with cited findings.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from knotwork._inference.chat import ChatReply
-from knotwork._retrieval.community_search import holds_written_reports
+from knotwork._inference.call_costs import count_request
+from knotwork._inference.call_limits import work_ordered
+from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
+from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
+from knotwork._synthesis import messages
+from knotwork._synthesis.answer_writer import (
+    ANSWER_OUTPUT_TOKENS,
+    ANSWER_STAGE,
+    NOT_ASKED,
+    bare_text,
+)
 from knotwork._synthesis.ask_request import (
     FIRST_REPORTS_TOKENS,
     FURTHER_REPORTS_TOKENS,
@@ -29,41 +41,437 @@ from knotwork._synthesis.ask_request import (
     AskEventKind,
     AskMode,
 )
-from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.inquiry import Inquiry
+from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
+from knotwork._synthesis.inquiry import CommunityReports, Inquiry
+from knotwork._synthesis.messages import count_units
+from knotwork._synthesis.overviews import SummaryLine, SummaryText, answer_with, write_lines
 from knotwork._synthesis.prompt_context import (
     GLOBAL_SHARES,
     HYBRID_SHARES,
     LOCAL_SHARES,
+    MOST_MARKS,
     ContextShares,
     PassageNumbering,
+    PromptPassage,
     clip,
     describe_report,
     make_sections,
     pack_context,
     pack_reports,
-)
-from knotwork._synthesis.reply_reader import bare_text
-from knotwork._synthesis.report_points import (
-    CollectedPoints,
-    MaterialPart,
-    ask_model,
-    collect_points,
-    pack_points,
-    reduce_points,
     says_nothing,
-    work_through,
+    sentences_of,
 )
-from knotwork._synthesis.report_themes import (
-    MOST_THEMES,
-    NO_REPORTS_NOTE,
-    Theme,
-    answer_from_themes,
-    find_themes,
-)
+from knotwork._text.prose import weigh_prose
+from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
-from knotwork.errors import KnotworkError
-from knotwork.records import Answer, CommunityReport, Entity, Evidence
+from knotwork._text.token_counts import count_tokens
+from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
+from knotwork.records import Answer, Chunk, CommunityReport, Entity, Evidence, Hit, Query, Span
+
+NO_REPORTS_NOTE = (
+    "There are no community reports, so this answer is from passages alone. `knotwork communities` "
+    "builds reports."
+)
+
+
+def find_themes(
+    inquiry: Inquiry, evidence: Evidence, *, most: int, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities relevant to a question, with their reports, best first.
+
+    A model, if there is one, writes missing reports for at most ``spend_tokens`` tokens.
+    """
+    ranked = find_communities(
+        inquiry.question,
+        store=inquiry.store,
+        evidence=evidence,
+        embedder=inquiry.sources.models.query_embedder,
+        most=most,
+    )
+    return _read_themes(
+        inquiry.store, inquiry.reports, [item.id for item in ranked], spend_tokens=spend_tokens
+    )
+
+
+def _read_themes(
+    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities that have a report with findings."""
+    held = store.capabilities.communities
+    if held is None or not ids:
+        return []
+    reports = source.reports(ids, spend_tokens=spend_tokens)
+    known = held.communities(reports)
+    return [
+        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
+        for i in ids
+        if i in reports and reports[i].findings
+    ]
+
+
+MOST_THEMES = 6
+_STATEMENTS = 2
+_FEW_THEMES = 2
+"""With as few themes, each has twice as many statements."""
+_CANDIDATES = 16
+_LEAST_CLEAR = 0.3
+"""The least worth of a statement if a report has better ones."""
+_FRAGMENT_WEIGHT = 0.1
+_LEAST_COVERED = 0.3
+"""The least share of the question's terms, those for the whole left out, that reports contain."""
+
+
+class Theme(NamedTuple):
+    """A community in an overview: its report and its number of passages."""
+
+    report: CommunityReport
+    passages: int
+
+
+def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
+    """Return the share of a question's terms, those for the whole left out, in the reports."""
+    asked = set(content_terms(find_topic(question)))
+    if not asked:
+        return 1.0 if reports else 0.0
+    held = {term for report in reports for term in content_terms(report.text)}
+    return len(asked & held) / len(asked)
+
+
+def answer_from_themes(
+    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme], *, retriever: str
+) -> tuple[Answer, Evidence]:
+    """Answer with the themes of reports, each finding cited, or say that there is no answer.
+
+    If neither the reports nor the search (``found``) cover what is asked, no answer is given,
+    unless `answer.abstain_below` is 0. The confidence falls with the share of the statements that
+    are from passages about something else. An answer about the whole corpus has none: it states
+    what the reports say. The evidence are the passages that the reports cite, by the rank of these.
+    """
+    question, store = inquiry.question, inquiry.store
+    language = reading_of(question).language
+    hits = _cited_hits(themes, store)
+    covered = covered_share(question, [theme.report for theme in themes])
+    confidence: float | None = max(covered, found.confidence) if hits else 0.0
+    query = Query(question, found.query.k)
+    evidence = Evidence(query, retriever, hits, confidence or 0.0, found.notes)
+    count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
+    lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
+    has_focus = bool(find_topic(question))
+    many = messages.one_theme_head if len(lines) == 1 else messages.themes_head
+    intro = (messages.on_this_head if has_focus else many)(language, count=len(lines))
+    written = write_lines(SummaryText(intro, lines), language, is_numbered=True)
+    answered = bool(written.sources) and (
+        covered >= _LEAST_COVERED
+        or evidence.confidence >= FOUND_CONFIDENCE
+        or inquiry.settings.abstain_below == 0
+    )
+    if answered:
+        asked = set(content_terms(find_topic(question)))
+        held = (asked & set(content_terms(s.chunk.searched_text)) for s in written.sources)
+        most = len(asked) * len(written.sources)
+        share = sum(map(len, held)) / most if most else 1.0
+        confidence = evidence.confidence * share if has_focus else None
+    answer = answer_with(evidence, written, store, answered=answered, confidence=confidence)
+    return inquiry.label(answer), evidence
+
+
+def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
+    """Return the passages that reports cite, by the rank of their reports."""
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    hits: dict[str, Hit] = {}
+    for rank, theme in enumerate(themes):
+        for support in (s for finding in theme.report.findings for s in finding.supports):
+            chunk = chunks.get(support.chunk_id)
+            if chunk is not None and chunk.id not in hits:
+                spans = (span for span in sentences_of(chunk) if span.overlaps(support.span))
+                score, title = 1.0 / (1 + rank), theme.report.title
+                cited = tuple((span, 1.0) for span in spans)
+                hits[chunk.id] = Hit(chunk, score, {"report": score}, (title,), (), cited)
+    return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id)))
+
+
+def theme_lines(
+    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
+) -> list[SummaryLine]:
+    """Return a line for each theme with statements that no line before it has.
+
+    Findings, at most ``count``, are ranked by the terms that they share with the question and with
+    the title of their report, and by how well they can be understood alone. Code, addresses and
+    fragments count only if no report has anything else.
+    """
+    chunks = _cited_chunks([theme.report for theme in themes], store)
+    asked = set(reading_of(question).terms)
+    stated: list[frozenset[str]] = []
+    lines: list[SummaryLine] = []
+    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
+    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
+    for theme, sources in found:
+        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
+        chosen: list[SelectedSentence] = []
+        for item in clear:
+            if len(chosen) < count and not repeats(item.text, stated):
+                chosen.append(item)
+                stated.append(frozenset(content_terms(item.text)))
+        if chosen:
+            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
+            if theme.passages:
+                extent = count_units(theme.passages, "passage", language)
+                note = messages.with_extent(language, title="", extent=extent)
+                line = replace(line, note=note)
+            lines.append(line)
+    return lines
+
+
+def main_themes(
+    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
+) -> list[SummaryLine]:
+    """Return the lines of the largest communities, those in the language of the question first.
+
+    Communities of one document with its title are left out if it is among ``titles``.
+    """
+    ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
+    themes = [
+        theme
+        for theme in _read_themes(store, reports, ids)
+        if not any(theme.report.title.startswith(title) for title in titles)
+    ]
+    themes.sort(key=lambda theme: theme.report.language != language)
+    return theme_lines("", themes, store=store, language=language, count=1)
+
+
+def _rank_sources(
+    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
+) -> list[SelectedSentence]:
+    """Return the findings of a report that have a source, the clearest and most relevant first."""
+    titled = set(content_terms(report.title))
+    found = []
+    for finding in report.findings:
+        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
+        if support is None or not finding.text.strip():
+            continue
+        chunk, span = chunks[support.chunk_id], support.span
+        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
+        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
+        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
+        terms = set(content_terms(finding.text))
+        worth *= 1 + len(titled & terms) / max(len(titled), 1)
+        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
+        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
+    return sorted(found, key=lambda item: -item.worth)
+
+
+def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
+    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})
+
+
+MAP_OUTPUT_TOKENS = 300
+REDUCE_OUTPUT_TOKENS = 700
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+def ask_model(
+    inquiry: Inquiry,
+    task: str,
+    parse: Callable[[ChatReply], T],
+    *,
+    output_tokens: int,
+    material: str,
+    **blanks: str,
+) -> T | KnotworkError:
+    """Return what ``parse`` makes of the reply to a task, or the error if there is none."""
+    assert inquiry.model is not None, "a task is for a model"
+    request = inquiry.make_request(task, output_tokens=output_tokens, material=material, **blanks)
+    try:
+        return complete_checked(inquiry.model, request, parse)
+    except (ModelError, StoreError) as error:
+        return error
+
+
+def work_through(
+    inquiry: Inquiry, label: str, work: Callable[[P], T], parts: Sequence[P]
+) -> Generator[AskEvent, None, list[T]]:
+    """Do a work for all parts concurrently; yield how many are finished, and return the results."""
+    found: list[T] = []
+    yield AskEvent(AskEventKind.STEP, label, total=len(parts))
+    workers = max(min(inquiry.concurrency, len(parts)), 1)
+    for result in work_ordered(work, parts, concurrency=workers):
+        found.append(result)
+        yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
+    return found
+
+
+class MaterialPart(NamedTuple):
+    """A part of the material: the question for it, its text, and the passages that it numbers."""
+
+    question: str
+    material: str
+    passages: Sequence[PromptPassage]
+
+
+class PointCollector:
+    """Collects the points of parts of the material, each read on its own, and reduces them.
+
+    ``label`` is what steps call the reading of parts, ``noun`` what notes call the parts.
+    """
+
+    def __init__(self, inquiry: Inquiry, label: str, noun: str) -> None:
+        self._inquiry = inquiry
+        self._label = label
+        self._noun = noun
+        self._numbering = PassageNumbering(inquiry.store)
+        self._errors: list[KnotworkError] = []
+        self._parts = 0
+        self._dropped = 0
+        self.points: list[ReportPoint] = []
+
+    def collect(self, parts: Sequence[MaterialPart]) -> Generator[AskEvent]:
+        """Ask for the points of all parts concurrently; yield how many are finished.
+
+        A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
+        ModelError as `complete_checked`, or StoreError.
+        """
+
+        def ask(part: MaterialPart) -> ParsedPoints | KnotworkError:
+            return ask_model(
+                replace(self._inquiry, question=part.question),
+                "map",
+                lambda reply: parse_points(reply, {passage.number for passage in part.passages}),
+                output_tokens=MAP_OUTPUT_TOKENS,
+                material=part.material,
+            )
+
+        outcomes = yield from work_through(self._inquiry, self._label, ask, parts)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, KnotworkError)]
+        self._parts += len(parts)
+        self._errors += errors
+        if 0 < len(errors) == len(parts) and not self._inquiry.fallback:
+            raise self._most_telling_error
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if isinstance(outcome, KnotworkError):
+                continue
+            held = {passage.number: passage for passage in part.passages}
+            for point in outcome.points:
+                numbers = tuple(self._numbering.adopt(held[number]) for number in point.numbers)
+                self.points.append(replace(point, numbers=numbers))
+            self._dropped += outcome.dropped
+
+    @property
+    def _most_telling_error(self) -> KnotworkError:
+        """The error of a failed call rather than of an unusable reply."""
+        return min(self._errors, key=lambda error: isinstance(error, Unparsable))
+
+    def reduce(
+        self, quoted: Answer, *, budget_tokens: int, notes: Sequence[str] = ()
+    ) -> Iterator[AskEvent]:
+        """Yield the steps to an answer from the points.
+
+        ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
+        point in what it read, the documents do not answer.
+        """
+        inquiry, writer, model = self._inquiry, self._inquiry.writer, self._inquiry.model
+        assert writer is not None
+        assert model is not None
+        is_lost = 0 < len(self._errors) == self._parts
+        notes = list(notes)
+        if self._errors and not is_lost:
+            notes.append(
+                f"{len(self._errors)} of {self._parts} {self._noun} could not be read and are "
+                f"missing from the answer: {self._most_telling_error}"
+            )
+        if self._dropped:
+            lines = "line" if self._dropped == 1 else "lines"
+            notes.append(f"Left out {self._dropped} {lines} of the model without a valid citation.")
+        if not self.points:
+            quoted = replace(quoted, notes=(*quoted.notes, *notes))
+            if is_lost:
+                lost = f"Sentences are quoted, because {model.name} gave no answer: "
+                yield writer.finish(quoted, f"{lost}{self._most_telling_error}")
+            else:  # without parts the model was not asked
+                yield writer.finish(writer.decline(quoted) if self._parts else quoted)
+            return
+        kept = pack_points(self.points, budget_tokens=budget_tokens)
+        passages = self._numbering.passages({number for point in kept for number in point.numbers})
+        yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
+        request = inquiry.make_request(
+            "reduce",
+            output_tokens=REDUCE_OUTPUT_TOKENS,
+            points="\n".join(point.line for point in kept),
+        )
+        yield from writer.write_from(request, passages, quoted, notes=notes)
+
+
+MOST_POINTS = 12
+"""The maximum number of points read from one reply: twice as many as are asked for."""
+
+_LEAD = re.compile(r"^[\s\-–*•>|｜`#(]*(?:\d{1,2}[.)]\s+(?=\d))?")
+_POINT = re.compile(r"^\W{0,3}(\d{1,3})(?:\s*/\s*100)?\W{0,3}\s*[|｜\t:：]\s*(\S.*)$")
+_MARK = re.compile(r"[ \t]*[\[【［]\s*(\d[\d\s,，、;；]*)[\]】］]")
+_LONGEST_POINT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPoint:
+    """The text of one line without its marks; ``numbers`` are the passages that it cites."""
+
+    score: int
+    text: str
+    numbers: tuple[int, ...]
+
+    @property
+    def line(self) -> str:
+        """The line that a model reads in the reduce step."""
+        marks = "".join(f"[{number}]" for number in self.numbers[:MOST_MARKS])
+        return f"{self.score} | {self.text} {marks}"
+
+
+class ParsedPoints(NamedTuple):
+    """The points of a reply; ``dropped`` counts unusable lines."""
+
+    points: tuple[ReportPoint, ...]
+    dropped: int = 0
+
+
+def parse_points(reply: ChatReply, numbers: Collection[int]) -> ParsedPoints:
+    """Parse the points of a reply that may cite ``numbers``.
+
+    Lines without a score or a valid number are dropped and counted. The last line of a reply that
+    was cut off is ignored. Raises Unparsable for an empty reply, and for one without a usable line
+    that does not say "none".
+    """
+    lines = usable_lines(reply)
+    points: list[ReportPoint] = []
+    for line in lines:
+        match = _POINT.match(_LEAD.sub("", line).strip("|｜ "))
+        if match is None:
+            continue
+        marks = " ".join(_MARK.findall(match[2]))
+        found = [n for n in map(int, re.findall(r"\d+", marks)) if n in numbers]
+        text = " ".join(_MARK.sub("", match[2]).split()).strip("|｜ ")
+        score = min(int(match[1]), 100)
+        if found and text and score and len(text) <= _LONGEST_POINT:
+            points.append(ReportPoint(score, text, tuple(dict.fromkeys(found))))
+    silent = sum(map(says_nothing, lines))
+    if not points and not silent:
+        raise Unparsable("The reply has no point that cites a source.")
+    kept = tuple(points[:MOST_POINTS])
+    return ParsedPoints(kept, len(lines) - len(kept) - silent)
+
+
+def pack_points(points: Sequence[ReportPoint], *, budget_tokens: int) -> list[ReportPoint]:
+    """Return the best points that fit the budget, best first, without repeated texts."""
+    kept: list[ReportPoint] = []
+    seen: set[str] = set()
+    left = budget_tokens
+    for point in sorted(points, key=lambda p: (-p.score, p.numbers, p.text)):
+        key, cost = point.text.casefold(), count_tokens(point.line)
+        if key not in seen and cost <= left:
+            kept.append(point)
+            seen.add(key)
+            left -= cost
+    return kept
 
 
 class _Material(NamedTuple):
@@ -153,18 +561,16 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
         around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
+    empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
+    wanted = inquiry.settings.context_tokens
+    most = int(policy.ceiling * max(wanted / _USUAL_CONTEXT_TOKENS, 1.0))
+    room = most - material.spent - count_request(empty, count_tokens) - output_tokens
     context = pack_context(
         material.evidence,
         facts=facts,
         reports=reports,
         store=inquiry.store,
-        budget_tokens=inquiry.material_tokens(
-            task,
-            output_tokens=output_tokens,
-            ceiling=policy.ceiling,
-            share=policy.share,
-            spent=material.spent,
-        ),
+        budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
     if not context.passages:
@@ -176,6 +582,9 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
     yield from writer.write_from(request, context.passages, quoted)
 
 
+_USUAL_CONTEXT_TOKENS = 4_000
+"""The ``answer.context_tokens`` for which the ceilings of modes are stated; they grow with it."""
+_LEAST_MATERIAL_TOKENS = 200
 _AROUND_REPORTS = 2
 _LEADING_ENTITIES = 4
 
@@ -236,17 +645,9 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         if lines:
             text = make_sections([("reports", lines)])
             parts.append(MaterialPart(inquiry.question, text, own.passages()))
-    numbering = PassageNumbering(inquiry.store)
-    collected = CollectedPoints("map", "parts of the reports")
-    yield from collect_points(inquiry, parts, numbering, collected)
-    yield from reduce_points(
-        inquiry,
-        collected,
-        numbering,
-        material.quoted,
-        budget_tokens=_REDUCE_REPORTS_TOKENS,
-        notes=notes,
-    )
+    collector = PointCollector(inquiry, "map", "parts of the reports")
+    yield from collector.collect(parts)
+    yield from collector.reduce(material.quoted, budget_tokens=_REDUCE_REPORTS_TOKENS, notes=notes)
 
 
 def _select_reports(
@@ -330,7 +731,6 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
 
     Without reports, only the passages found for the question are read.
     """
-    numbering = PassageNumbering(inquiry.store)
     lines = pack_reports(
         [theme.report for theme in material.themes],
         PassageNumbering(inquiry.store),
@@ -340,20 +740,16 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
     questions, failed = _ask_further(inquiry, "reports", lines, MOST_FURTHER[0])
     parts = [_search_locally(inquiry, inquiry.question, material.evidence)]
     parts += [_search_locally(inquiry, question) for question in questions]
-    collected = CollectedPoints("follow up", "questions on the way")
-    yield from collect_points(inquiry, parts, numbering, collected)
+    collector = PointCollector(inquiry, "follow up", "questions on the way")
+    yield from collector.collect(parts)
     more: list[str] = []
-    if collected.points and not failed:
-        known = pack_points(collected.points, budget_tokens=_KNOWN_TOKENS)
+    if collector.points and not failed:
+        known = pack_points(collector.points, budget_tokens=_KNOWN_TOKENS)
         lines = [point.line for point in known]
         more, failed = _ask_further(inquiry, "points", lines, MOST_FURTHER[1], questions)
     if more:
-        parts = [_search_locally(inquiry, question) for question in more]
-        yield from collect_points(inquiry, parts, numbering, collected)
-    yield from reduce_points(
-        inquiry,
-        collected,
-        numbering,
+        yield from collector.collect([_search_locally(inquiry, question) for question in more])
+    yield from collector.reduce(
         material.quoted,
         budget_tokens=_REDUCE_QUESTIONS_TOKENS,
         notes=[f"No further questions were asked: {failed}"] if failed else [],

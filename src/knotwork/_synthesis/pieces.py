@@ -1,9 +1,10 @@
-"""Rank the pieces of documents that may answer a question.
+"""Rank the sentences and the pieces of documents that may answer, and write pieces as Markdown.
 
-A piece is a paragraph, a part of a long one, an item, a whole list, rows of a table, a definition
-or code. The sentences of the evidence propose the pieces that they are in or introduce.
-A linear model ranks pieces by their relevance, by the prediction of the reader, by what introduces
-them, and by how well their kind fits the kind of answer that the question expects.
+Sentences of the evidence are ranked by relevance and by the expected kind of answer. A piece is a
+paragraph, a part of a long one, an item, a whole list, rows of a table, a definition or code. The
+best sentences propose the pieces that they are in or introduce. A linear model ranks pieces by
+their relevance, by the prediction of the reader, by what introduces them, and by how well their
+kind fits the kind of answer that the question expects.
 """
 
 from __future__ import annotations
@@ -11,32 +12,259 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._questions.asked_facts import asked_fact
 from knotwork._questions.kinds import KINDS, QuestionKind
-from knotwork._questions.reading import reading_of
+from knotwork._questions.reading import open_pronoun, reading_of
 from knotwork._retrieval.evidence_builder import logistic
 from knotwork._stores.base import Store
-from knotwork._synthesis.sentence_selection import (
-    NEAREST,
-    PREDICTION_SCALE,
-    UNREAD_ODDS,
-    bridge_share,
-)
+from knotwork._synthesis import messages
+from knotwork._synthesis.citations import gap_before_mark, gap_between, show_sentence
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.prose import announces, weigh_prose
-from knotwork._text.sentences import measure_width, split_sentences
+from knotwork._text.plain_text import split_number, split_row
+from knotwork._text.prose import CODE_WEIGHT, announces, weigh_prose
+from knotwork._text.sentences import is_wide, measure_width, split_sentences
 from knotwork._text.statements import SelectedSentence
-from knotwork._text.terms import content_terms
+from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ConfigError
-from knotwork.records import Block, BlockKind, Document, Evidence, Hit, Span
+from knotwork.records import (
+    AnswerSpan,
+    Block,
+    BlockKind,
+    Chunk,
+    Document,
+    Evidence,
+    Hit,
+    Mention,
+    Span,
+    Step,
+)
+
+HIT_POWER = 0.1
+"""Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
+
+ENTRY_SHARE = 0.6
+"""The share of its entry's best sentence in the worth of a sentence of the expected kind."""
+
+KIND_GAIN = 0.5
+"""How much more, relatively, a sentence of the expected kind is worth."""
+
+PREDICTION_GAIN = 1.5
+"""How much more, relatively, a sentence is worth if a reader is certain that it answers."""
+
+PREDICTION_SCALE = 2.5
+"""The divisor of a reader's log-odds: readers are overconfident."""
+
+UNREAD_ODDS = -4.5
+"""The log-odds of a sentence that was not read, if others were."""
+_LEADING = 3
+
+BRIDGE, NEAREST = "bridge", "nearest"
+"""The keys, in the scores of a hit, of what a bridge from another passage contributed, and of what
+puts the passage first that is nearest to the question."""
+
+_NAMING = (BlockKind.DEFINITION, BlockKind.SECTION, BlockKind.BOX, BlockKind.TABLE)
+_ABOUT = (BlockKind.DEFINITION, BlockKind.ITEM, BlockKind.ROW)
+_HEADING_MARKS = "#=*_` \t\n"
+_HEADINGS = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_FIELD = re.compile(
+    r"(?:[-*+•][ \t]+)?[^\W\d_][\w -]{0,30}(?::[ \t]+|：[ \t]*)"  # its name
+    r"[^\s:：][^\n:：]{0,60}(?<![.!?,;。！？，；])"  # its value, which is no sentence
+)
+
+
+def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
+    """Return every sentence of the hits that can be quoted, each once, highest worth first."""
+    top = max((hit.score for hit in evidence.hits), default=0.0)
+    best = max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
+    if top <= 0 or best <= 0:
+        return []
+    expected = reading_of(evidence.query.text).expected
+    fact = asked_fact(evidence.query.text)
+    gain = PREDICTION_GAIN * trust_in_reader(evidence)
+    quotable = [
+        _Quotable(rank, hit, span, relevance, headings)
+        for rank, hit in enumerate(evidence.hits)
+        for headings in (_find_headings(hit.chunk),)
+        for span, relevance in hit.sentences
+    ]
+    entries: dict[object, float] = {}
+    own_bests: dict[int, float] = {}
+    for item in quotable:
+        for entry in {item.entry, item.section}:
+            entries[entry] = max(entries.get(entry, 0.0), item.relevance)
+        own_bests[item.rank] = max(own_bests.get(item.rank, 0.0), item.relevance)
+    found: dict[tuple[str, Span], SelectedSentence] = {}
+    for item in quotable:
+        if item.is_title:
+            continue
+        hit, met = item.hit, expected.met_by(item.read)
+        value = item.relevance
+        if met:
+            value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
+        if (own_best := own_bests[item.rank]) > 0:
+            # A passage that a bridge led to resembles the question less than the one that names its
+            # words: the share of the bridge is rescaled by the best sentence of the hit.
+            share = bridge_share(hit)
+            value = (1 - share) * value + share * value / own_best * best
+        value *= 1 + KIND_GAIN * met
+        if not (met and item.is_field):
+            value *= weigh_prose(item.read) * (CODE_WEIGHT if item.is_code else 1.0)
+        value *= fact.weigh(item.read)
+        value *= (max(hit.score, 0.0) / top) ** HIT_POWER
+        odds, answer = item.predicted
+        value *= 1 + gain * logistic((UNREAD_ODDS if odds is None else odds) / PREDICTION_SCALE)
+        key = (hit.chunk.document_id, item.span)
+        if key not in found or value > found[key].worth:
+            found[key] = SelectedSentence(
+                hit.chunk, item.span, item.text, value, item.rank, odds, answer
+            )
+    return sorted(found.values(), key=lambda item: -item.worth)
+
+
+def trust_in_reader(evidence: Evidence) -> float:
+    """Return how much the predictions of a reader count, from 0 to 1; 0 if nothing was read.
+
+    A reader sees one passage at a time, so they count less if bridges lead to the best hits.
+    """
+    if all(hit.prediction is None for hit in evidence.hits):
+        return 0.0
+    return 1.0 - max(map(bridge_share, evidence.hits[:_LEADING]))
+
+
+def bridge_share(hit: Hit) -> float:
+    """Return the share of a bridge in the score of a hit, from 0 to 1."""
+    return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
+
+
+def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
+    """Return the headings above and in a chunk, each with its end offset in the document."""
+    start = chunk.span.start
+    found = [(-1, (chunk.headings or ("",))[-1])]
+    found += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
+    return [(end, text.strip(_HEADING_MARKS)) for end, text in found]
+
+
+@dataclass(frozen=True)
+class _Quotable:
+    """A sentence of a hit; ``headings`` are those of its chunk, each with its end offset."""
+
+    rank: int
+    hit: Hit
+    span: Span
+    relevance: float
+    headings: Sequence[tuple[int, str]]
+
+    @cached_property
+    def text(self) -> str:
+        return self.hit.chunk.text_at(self.span)
+
+    @cached_property
+    def read(self) -> str:
+        """The text, with the names of columns if it is a table row."""
+        labels = (b.label for b in self.blocks if b.kind is BlockKind.TABLE)
+        return name_cells(self.text, next(labels, ""))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.hit.chunk.blocks_around(self.span)
+
+    @cached_property
+    def predicted(self) -> tuple[float | None, AnswerSpan | None]:
+        """The reader's log-odds that the sentence answers, and the words that do.
+
+        Both are None if it was not read, the words also if the reader found none.
+        """
+        prediction, sentences = self.hit.prediction, self.hit.chunk.sentences
+        if prediction is None or self.span not in sentences:
+            return None, None
+        number = sentences.index(self.span)
+        answer = prediction.answers[number] if prediction.answers else None
+        return prediction.sentences[number], answer
+
+    @property
+    def is_title(self) -> bool:
+        """True if the sentence only repeats a title or label above it."""
+        text = " ".join(self.text.strip("| \t\n").split())
+        labels = (b.label for b in self.hit.chunk.blocks if b.kind in _NAMING)
+        return any(text in label for label in labels) or is_title(text, self.hit.chunk)
+
+    @cached_property
+    def term(self) -> str:
+        """The terms and row keys around the sentence, outermost first.
+
+        For a field ("Default: 2") without any, the heading above it.
+        """
+        around = " > ".join(b.label for b in self.blocks if b.kind in _ABOUT and b.label)
+        return around or (split_number(self._heading)[1] if self.is_field else "")
+
+    @cached_property
+    def is_field(self) -> bool:
+        """True for a line with a property and its value, as "Default: 2".
+
+        A line of code may look like one, but is not about the heading above it.
+        """
+        return not self.is_code and _FIELD.fullmatch(self.text.strip()) is not None
+
+    @cached_property
+    def is_code(self) -> bool:
+        return any(block.kind is BlockKind.CODE for block in self.blocks)
+
+    @property
+    def _heading(self) -> str:
+        """The heading right above the sentence."""
+        passed = bisect_right(self.headings, self.span.start, key=itemgetter(0))
+        return self.headings[passed - 1][1]
+
+    @property
+    def entry(self) -> object:
+        """A key shared by the sentences about one term, of one row or in one paragraph."""
+        for block in reversed(self.blocks):
+            if block.kind in _ABOUT and block.label:
+                return self.hit.chunk.document_id, block.span
+        if self.term:
+            return self.section
+        start = self.hit.chunk.span.start
+        gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)
+        return self.hit.chunk.document_id, start + gap
+
+    @property
+    def section(self) -> object:
+        """A key shared by the sentences below one heading."""
+        return self.hit.chunk.section_id, self._heading
+
+
+def name_cells(row: str, columns: str) -> str:
+    """Return a table row, with bars between its cells, as "Column: cell; Column: cell".
+
+    ``columns`` are the column names, separated by " | ". Text that is not a row of at most as many
+    cells is returned unchanged.
+    """
+    cells = split_row(row)
+    names = columns.split(" | ")
+    if not 1 < len(cells) <= len(names):
+        return row
+    pairs = ((name.strip(" :："), cell) for name, cell in zip(names, cells, strict=False) if cell)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)
+
+
+def is_title(text: str, chunk: Chunk) -> bool:
+    """Return True if a text only repeats a title above it."""
+    bare = text.strip(_HEADING_MARKS)
+    return bare in {
+        title.strip(_HEADING_MARKS) for title in (*chunk.headings, chunk.document_title)
+    }
+
 
 MOST_PROPOSING = 40
 """Best sentences that propose pieces."""
@@ -345,12 +573,6 @@ class FeatureReader:
         texts = (f"{titles.get(s.chunk_id, '')} {s.sentence_text}" for s in hit.path)
         return {term for text in texts for term in content_terms(text)}
 
-    @property
-    def asks_for_whole(self) -> bool:
-        """True if the question asks for what a whole section may tell: steps, a list, a summary."""
-        asked = sum(float(self.kinds[KINDS.index(kind)]) for kind in _OF_SECTIONS)
-        return asked >= LEAST_OF_SECTIONS
-
     def read(self, piece: Piece) -> PieceFeatures:
         """Return the features of a piece."""
         parts = piece.parts
@@ -420,7 +642,8 @@ def rank_pieces(
     model = model or shipped_model()
     reader = FeatureReader(evidence, candidates)
     pieces = propose_pieces(candidates, store)
-    if not reader.asks_for_whole:
+    kinds = reading_of(evidence.query.text).kinds
+    if sum(kinds[kind] for kind in _OF_SECTIONS) < LEAST_OF_SECTIONS:
         pieces = [piece for piece in pieces if piece.grain is not Grain.SECTION]
     for piece in pieces:
         piece.worth = model.worth(reader.read(piece))
@@ -483,11 +706,11 @@ def _shorten(piece: Piece) -> Piece:
 def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
     """Yield the best piece about each compared thing, apart from the first piece."""
     likely = [piece for piece in others if piece.share >= LEAST_OF_SIDES * first.share]
-    for terms in _compared_terms(evidence):
+    for wanted in _compared_terms(evidence):
         about = (
             piece
             for piece in (first, *likely)
-            if terms <= {*content_terms(piece.text), *content_terms(piece.names)}
+            if wanted <= {*content_terms(piece.text), *content_terms(piece.names)}
         )
         if (best := next(about, first)) is not first:
             yield best
@@ -522,3 +745,257 @@ def overlap(piece: Piece, other: Piece) -> bool:
     """Return True if two pieces share a part of one document."""
     same = piece.source.document.id == other.source.document.id
     return same and piece.whole.overlaps(other.whole)
+
+
+LEAST_ABOUT = 0.8
+"""How much a passage must be about an entity that any pronoun in it may stand for."""
+_KINDS = ("one", "ones", "it", "its")
+_OF_PEOPLE = ("one", "ones")
+_POSSESSIVE = ("ones", "its")
+_NO_SUBJECT = ("DATE", "KEYWORD", "NUMBER")
+
+
+def name_subjects(pieces: Iterable[Piece], evidence: Evidence, store: Store) -> None:
+    """Set the subject of each piece of prose that begins with a pronoun, if it is known.
+
+    It is the entity over which the evidence path leads to the passage, or the one that the passage
+    is about; for a person also the only name in the sentence before.
+    """
+    opening = [
+        (piece, match)
+        for piece in pieces
+        if piece.grain is Grain.PARAGRAPH and (match := _opening(piece.text))
+    ]
+    if not opening:
+        return
+    mentions = store.graph.mentions({piece.best.chunk.id for piece, _ in opening})
+    for piece, match in opening:
+        steps = evidence.hits[piece.best.rank].path
+        held = mentions.get(piece.best.chunk.id, [])
+        is_person = match.lastgroup in _OF_PEOPLE
+        piece.subject = _find_subject(piece, steps, held, is_person=is_person)
+
+
+def _find_subject(
+    piece: Piece, steps: Sequence[Step], mentions: Sequence[Mention], *, is_person: bool
+) -> str:
+    fitting = [
+        mention
+        for mention in mentions
+        if _may_be(mention, is_person=is_person)
+        and not any(piece.span.contains(span) for span in mention.spans)
+    ]
+    for mention in fitting:
+        if steps and mention.entity_id == steps[-1].entity_id:
+            return mention.name
+    about = max(fitting, key=lambda mention: mention.about, default=None)
+    if about is not None and about.about >= LEAST_ABOUT:
+        return about.name
+    before = [m.name for m in fitting if any(_is_right_before(s.end, piece) for s in m.spans)]
+    return before[0] if is_person and len(before) == 1 else ""
+
+
+def _may_be(mention: Mention, *, is_person: bool) -> bool:
+    if is_person:
+        return mention.type in ("", "PERSON")
+    return mention.type not in ("PERSON", *_NO_SUBJECT)
+
+
+def _is_right_before(end: int, piece: Piece) -> bool:
+    """Return whether an offset is in the sentence before a piece, in the same paragraph."""
+    starts = (span for span in piece.best.chunk.sentences if span.end <= piece.span.start)
+    before = max(starts, default=None)
+    if before is None:
+        return False
+    between = piece.source.document.text[before.end : piece.span.start]
+    return before.start < end <= before.end and "\n\n" not in between
+
+
+def _opening(sentence: str) -> re.Match[str] | None:
+    """Return the pronoun that a sentence begins with, if it stands for one thing or person."""
+    found = open_pronoun(sentence)
+    return found if found is not None and found.lastgroup in _KINDS else None
+
+
+def with_subject(sentence: str, subject: str) -> str:
+    """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
+    match = _opening(sentence)
+    if match is None or not subject:
+        return sentence
+    shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"
+    return shown + sentence[match.end() :]
+
+
+MOST_ITEMS, FEWEST_LEFT = 12, 4
+"""Items of a list and rows of a table that are printed; the others are counted, if not few."""
+MOST_DEFINITION = 420
+"""Characters of a definition that are printed, in whole paragraphs but for the first."""
+_ENTRIES = (BlockKind.DEFINITION, BlockKind.ITEM)
+_ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_TOLD = re.compile(r"```.*?```|(?:(?!\n\n).)+", re.DOTALL)
+_BOLD = re.compile(r".*[^\s.!?。！？…]", re.DOTALL)
+"""A sentence without its stop: behind one, in Chinese, Markdown sees no end of bold text."""
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
+
+
+def write_piece(piece: Piece, language: str) -> str:
+    """Return a piece as Markdown, without its citation mark."""
+    source = piece.source
+    if piece.grain is Grain.PARAGRAPH:
+        block = piece.announced
+        texts = [_write_paragraph(piece)]
+        if block is not None and block.kind in GRAIN_OF:
+            texts.append(_write_block(source, GRAIN_OF[block.kind], block.span, language))
+        elif block is not None:
+            told = source.text(block.span)  # without known blocks, its lines may be a list
+            texts.append(show_sentence(told) if source.document.blocks else told)
+        return "\n\n".join(texts)
+    lead = show_sentence(source.text(piece.lead)) if piece.lead is not None else ""
+    if piece.grain is Grain.DEFINITION:
+        body = _write_definition(piece)
+    else:
+        body = _write_block(source, piece.grain, piece.span, language)
+    return f"{lead}\n\n{body}" if lead else body
+
+
+def _write_block(source: DocumentBlocks, grain: Grain, span: Span, language: str) -> str:
+    if grain is Grain.LIST:
+        return _write_list(source, span, language)
+    if grain is Grain.TABLE:
+        return _write_rows(source, span, [], language)
+    if grain is Grain.ROW:
+        return write_row(source, span, language)
+    if grain is Grain.CODE:
+        return _dedent(source, span)
+    if grain is Grain.SECTION:
+        return _HEADING.sub(r"**\1**", source.text(span))
+    return _write_item(source, span, language)
+
+
+def _write_paragraph(piece: Piece) -> str:
+    """Return prose, after the term that it is about unless it names that.
+
+    Of several sentences, the one that likely answers is bold.
+    """
+    source, whole, best = piece.source, piece.span, piece.best
+    spans = [whole]
+    if best.span != whole and best.is_likely:
+        spans = [Span(whole.start, best.span.start), best.span, Span(best.span.end, whole.end)]
+    shown = before = ""
+    for span in spans:
+        text = show_sentence(source.text(span))
+        if not text:
+            continue
+        written = text if before else with_subject(text, piece.subject)
+        if span != whole and span == best.span:
+            written = _BOLD.sub(r"**\g<0>**", written, count=1)
+        shown += (gap_between(before, text) if before else "") + written
+        before = text
+    about = (b.label for b in source.index.around(whole) if b.kind in _ENTRIES and b.label)
+    term = show_sentence(" > ".join(about)).rstrip(":： ")
+    if not term or set(terms(term)) <= set(terms(shown)):
+        return shown
+    return f"{term}：{shown}" if is_wide(shown[0]) else f"{term}: {shown}"
+
+
+def with_mark(text: str, number: int) -> str:
+    """Return the text of a piece with its citation mark."""
+    last = text.rpartition("\n")[2]
+    if last.startswith(("```", "|")):
+        return f"{text}\n\n[{number}]"
+    return f"{text}{gap_before_mark(text)}[{number}]"
+
+
+def unmark(text: str) -> str:
+    """Return a text with nothing in bold."""
+    return text.replace("**", "")
+
+
+def mark_also(text: str, other: str) -> str:
+    """Return a text in which the words that are bold in ``other``, the same text, are bold too."""
+    for marked in re.findall(r"\*\*(.+?)\*\*", other):
+        if f"**{marked}**" not in text:
+            text = text.replace(marked, f"**{marked}**", 1)
+    return text
+
+
+def _dedent(source: DocumentBlocks, span: Span) -> str:
+    """Return a text without the indent of its block and the marks of quotes around it."""
+    start = source.document.text.rfind("\n", 0, span.start) + 1
+    before = source.document.text[start : span.start]
+    text = source.text(span)
+    if before.startswith(">"):
+        text = _QUOTE_MARK.sub("", text)
+    return text.replace(f"\n{' ' * len(before)}", "\n")
+
+
+def _write_list(source: DocumentBlocks, span: Span, language: str) -> str:
+    items: list[Block] = []
+    for block in source.index.inside(span):
+        if block.kind in _ENTRIES and (not items or block.span.start >= items[-1].span.end):
+            items.append(block)
+    if len(items) == 1:
+        return _write_item(source, items[0].span, language)
+    if len(items) < MOST_ITEMS + FEWEST_LEFT:
+        return _dedent(source, span)
+    shown = Span(span.start, items[MOST_ITEMS - 1].span.end)
+    left = len(items) - MOST_ITEMS
+    return f"{_dedent(source, shown)}\n{messages.more_items(language, left=left)}"
+
+
+def _write_item(source: DocumentBlocks, span: Span, language: str) -> str:
+    """Return an item without its mark, and the list in it, if any."""
+    nested = next(
+        (
+            block
+            for block in source.index.inside(span)
+            if block.kind is BlockKind.LIST and block.span.start > span.start
+        ),
+        None,
+    )
+    if nested is None:
+        return _ITEM_MARK.sub("", _dedent(source, span))
+    own = _ITEM_MARK.sub("", source.text(Span(span.start, nested.span.start)).strip())
+    return f"{show_sentence(own)}\n\n{_write_list(source, nested.span, language)}"
+
+
+def write_row(source: DocumentBlocks, span: Span, language: str) -> str:
+    """Return a row below the header of its table."""
+    table = source.table_around(span)
+    return _write_rows(source, table.span, [span], language) if table else source.text(span)
+
+
+def _write_rows(source: DocumentBlocks, span: Span, chosen: Sequence[Span], language: str) -> str:
+    """Return a table with the header and some rows, by default the first ones."""
+    rows = [block.span for block in source.index.inside(span) if block.kind is BlockKind.ROW]
+    header = source.text(Span(span.start, rows[0].start if rows else span.end)).strip()
+    is_long = len(rows) >= MOST_ITEMS + FEWEST_LEFT
+    shown = list(chosen) or (rows[:MOST_ITEMS] if is_long else rows)
+    lines = [line.strip() for line in header.split("\n")] + [source.text(row) for row in shown]
+    left = len(rows) - len(shown)
+    table = "\n".join(lines)
+    if chosen or not left:
+        return table
+    return f"{table}\n\n{messages.more_rows(language, left=left)}"
+
+
+def _write_definition(piece: Piece) -> str:
+    """Return a term and what defines it: the first paragraphs, and the best sentence."""
+    source, (start, end) = piece.source, piece.span
+    head, _, rest = _dedent(source, piece.span).partition("\n")
+    if not head.startswith("**"):
+        head, rest = "", _dedent(source, Span(start, end))
+    paragraphs = _TOLD.findall(rest.strip())
+    kept: list[str] = []
+    for paragraph in paragraphs:
+        if kept and sum(map(len, kept)) + len(paragraph) > MOST_DEFINITION:
+            break
+        kept.append(paragraph)
+    best = show_sentence(piece.best.text)
+    if best not in " ".join(" ".join([head, *kept]).split()):
+        kept.append(best)
+    if not head:
+        return "\n\n".join(kept)
+    is_short = len(kept) == 1 and "\n" not in kept[0]
+    return f"{head}: {kept[0]}" if is_short else "\n\n".join([head, *kept])

@@ -9,9 +9,12 @@ keep the order of the hits. Numbers in the prompt lead back to passages and sent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from typing import NamedTuple
 
 from knotwork._inference import prompt_files
 from knotwork._inference.chat import ChatRequest
@@ -21,16 +24,18 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.local_context import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
-from knotwork._synthesis.chunk_parts import GAP, ChunkPart, ChunkParts, sentences_of
 from knotwork._synthesis.citations import show_sentence
+from knotwork._synthesis.extractive_answers import find_leading_result
 from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.structured_answers import find_leading_result
+from knotwork._synthesis.pieces import is_title
+from knotwork._text.block_index import BlockIndex
 from knotwork._text.prose import weigh_prose
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
     RETRIEVAL_QUERY,
+    Block,
     BlockKind,
     Chunk,
     CommunityReport,
@@ -41,6 +46,186 @@ from knotwork.records import (
     Span,
     Support,
 )
+
+GAP = "…"
+"""A line, or a word between sentences, in place of text that is left out."""
+
+_WHOLE = (BlockKind.LIST, BlockKind.TABLE, BlockKind.DEFINITION)
+"""Blocks whose parts belong together."""
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_DELIMITER_ROW = re.compile(r"\s*\|[\s|:\-]+\|[ \t]*(?=\n|$)")
+_FENCE = re.compile(r"```|~~~")
+_MARKS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?")
+"""What is before a block on its line: an indent, and the marks of quotes and items."""
+_LONGEST_HEAD = 200
+"""Most characters of a text before the chunk that introduces what it begins with."""
+
+
+def sentences_of(chunk: Chunk) -> tuple[Span, ...]:
+    """Return the sentences of a chunk, or its whole span if they are unknown."""
+    return chunk.sentences or (chunk.span,)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPart:
+    """The smallest part of a chunk that is shown whole: a paragraph, an item, a row, code.
+
+    ``sentences`` are positions. ``around`` are the blocks around it, outermost first. ``needs`` are
+    the sentences that it cannot be understood without: lead-in, header, term, parent item.
+    """
+
+    sentences: range
+    around: tuple[Block, ...]
+    needs: frozenset[int] = frozenset()
+
+    @property
+    def kind(self) -> BlockKind:
+        return self.around[-1].kind if self.around else BlockKind.PARAGRAPH
+
+
+class ChunkParts:
+    """The parts of a chunk in reading order; sentences that repeat a title are left out."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.sentences = [
+            span
+            for span in sentences_of(chunk)
+            if chunk.text_at(span).strip() and not is_title(chunk.text_at(span), chunk)
+        ]
+        self._index = BlockIndex(b for b in chunk.blocks if b.kind is not BlockKind.SECTION)
+        around = [tuple(self._index.around(span)) for span in self.sentences]
+        self.parts = [
+            ChunkPart(places, around[places[0]], self._needs(places[0], around))
+            for places in self._divide(around)
+        ]
+
+    def groups(self) -> Iterator[set[int]]:
+        """Yield the sentences of each list, table and definition, with what introduces it."""
+        for block in self._index.blocks:
+            if block.kind in _WHOLE:
+                inside = [part for part in self.parts if block in part.around]
+                yield {place for part in inside for place in (*part.sentences, *part.needs)}
+
+    def write(self, chosen: Collection[int]) -> str:
+        """Return the chosen sentences as the lines of their blocks, escaped for a prompt."""
+        lines: list[str] = []
+        opened: set[Block] = set()
+        last = -1
+        for part in self.parts:
+            places = [place for place in part.sentences if place in chosen]
+            if not places:
+                continue
+            if lines and places[0] > last + 1:
+                lines.append(GAP)
+            for block in part.around:
+                if block not in opened:
+                    opened.add(block)
+                    lines += self._heads(block)
+            lines.append(self._write_part(part, places))
+            last = places[-1]
+        return escape_passage("\n".join(lines))
+
+    def _divide(self, around: Sequence[tuple[Block, ...]]) -> Iterator[range]:
+        """Yield the runs of sentences in one innermost block; without one, in one paragraph."""
+        first = 0
+        for place in range(1, len(around) + 1):
+            if place < len(around) and around[place] == around[first]:
+                between = Span(self.sentences[place - 1].end, self.sentences[place].start)
+                is_cut = _BLANK_LINE.search(self.chunk.text_at(between)) is not None
+                if around[place] or not is_cut:
+                    continue
+            if place > first:
+                yield range(first, place)
+            first = place
+
+    def _needs(self, first: int, around: Sequence[tuple[Block, ...]]) -> frozenset[int]:
+        needed: set[int] = set()
+        for block in around[first]:
+            inside = next(place for place, blocks in enumerate(around) if block in blocks)
+            if inside and self._is_lead(inside - 1, block):
+                needed.add(inside - 1)
+            if inside < first and around[inside][-1] == block:  # header, term or parent item
+                needed.add(inside)
+        return frozenset(needed)
+
+    def _is_lead(self, place: int, block: Block) -> bool:
+        text = " ".join(self.chunk.text_at(self.sentences[place]).split())
+        return bool(block.lead) and (text in block.lead or block.lead in text)
+
+    def _heads(self, block: Block) -> Iterator[str]:
+        """Yield the lines that introduce a block and are before the chunk."""
+        start = block.span.start - self.chunk.span.start
+        titles = (*self.chunk.headings, self.chunk.document_title)
+        before = " ".join((*titles, self.chunk.text[: max(start, 0)])).split()
+        if " ".join(block.lead.split()) not in " ".join(before):
+            yield _shorten(block.lead)
+        if start >= 0 or not block.label:
+            return
+        if block.kind is BlockKind.TABLE:
+            yield f"| {_shorten(block.label)} |"
+            yield "|" + " --- |" * (block.label.count(" | ") + 1)
+        elif block.kind is not BlockKind.CODE:
+            yield _shorten(block.label)
+
+    def _write_part(self, part: ChunkPart, places: Sequence[int]) -> str:
+        if part.kind is BlockKind.CODE:
+            return self._write_code(part, places)
+        if len(places) == len(part.sentences):
+            text = self._lines(part.sentences[0], part.sentences[-1])
+            if part.kind is BlockKind.TABLE:
+                end = self.sentences[places[-1]].end - self.chunk.span.start
+                rule = _DELIMITER_ROW.match(self.chunk.text, end)
+                text += rule[0].rstrip() if rule else ""
+            return text
+        text = ""
+        for run in _runs(places):
+            shown = self._lines(run[0], run[-1])
+            if run[0] > part.sentences[0]:
+                text += f"{GAP} " if not text else f" {GAP} "
+            text += shown if not text else shown.lstrip()
+        return text
+
+    def _write_code(self, part: ChunkPart, places: Sequence[int]) -> str:
+        block = part.around[-1]
+        if len(places) == len(part.sentences):
+            start = max(block.span.start - self.chunk.span.start, 0)
+            line = self.chunk.text.rfind("\n", 0, start) + 1
+            start = line if _MARKS.fullmatch(self.chunk.text[line:start]) else start
+            text = self.chunk.text[start : block.span.end - self.chunk.span.start]
+        else:
+            text = f"\n{GAP}\n".join(self._lines(run[0], run[-1]) for run in _runs(places))
+        lines = text.strip("\n").split("\n")
+        if not _FENCE.search(lines[0]):
+            lines.insert(0, "```")
+        if len(lines) == 1 or not _FENCE.search(lines[-1]):
+            lines.append("```")
+        return "\n".join(lines)
+
+    def _lines(self, first: int, last: int) -> str:
+        """Return sentences with the marks and indents of the lines that they begin and end."""
+        text, offset = self.chunk.text, self.chunk.span.start
+        start, end = self.sentences[first].start - offset, self.sentences[last].end - offset
+        before = self.sentences[first - 1].end - offset if first else 0
+        after = self.sentences[last + 1].start - offset if last + 1 < len(self.sentences) else None
+        line = text.rfind("\n", 0, start) + 1
+        start = line if line >= before else start
+        line = text.find("\n", end)
+        line = line if line >= 0 else len(text)
+        end = line if after is None or line <= after else end
+        return text[start:end].rstrip()
+
+
+def _runs(places: Sequence[int]) -> list[list[int]]:
+    """Return runs of consecutive positions."""
+    by_gap = groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0])
+    return [[place for _, place in run] for _, run in by_gap]
+
+
+def _shorten(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LONGEST_HEAD else f"{plain[:_LONGEST_HEAD]}{GAP}"
+
 
 NEIGHBOUR_SHARE = 0.7
 """The worth of a sentence next to another, as a share of the other's worth."""
@@ -70,18 +255,12 @@ class PromptPassage:
     rows: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     """A part of a hit, with the worths of its sentences by position."""
 
     rank: int
     part: ChunkPart
     worths: Mapping[int, float]
-
-    @property
-    def order(self) -> tuple[float, int, int]:
-        """The sorting key that puts the highest worth first."""
-        return -max(self.worths.values()), self.rank, self.part.sentences[0]
 
 
 def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassage]:
@@ -100,7 +279,10 @@ def pack_evidence(evidence: Evidence, *, budget_tokens: int) -> list[PromptPassa
     own = next((r for r in evidence.results if r.source == RETRIEVAL_QUERY), None)
     own_rows = _row_line(own, for_rows - count_tokens(rows))
     packing = _Packing(hits, budget_tokens - count_tokens(rows) - count_tokens(own_rows))
-    for candidate in sorted(packing.candidates(), key=lambda candidate: candidate.order):
+    best_first = sorted(
+        packing.candidates(), key=lambda c: (-max(c.worths.values()), c.rank, c.part.sentences[0])
+    )
+    for candidate in best_first:
         packing.add(candidate)
     passages = []
     for rank, passage in packing.passages():
@@ -236,8 +418,7 @@ _SECTION_TOKENS = 12
 """The tokens of the tags around a section."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShares:
+class ContextShares(NamedTuple):
     """How a budget is divided among passages, facts and reports, in this order.
 
     Tokens that one of them does not use are available to the next.
@@ -247,19 +428,13 @@ class ContextShares:
     facts: float
     reports: float
 
-    @property
-    def sections(self) -> int:
-        """The number of sections that have a share."""
-        return sum(share > 0 for share in (self.passages, self.facts, self.reports))
-
 
 LOCAL_SHARES = ContextShares(passages=0.58, facts=0.22, reports=0.2)
 HYBRID_SHARES = ContextShares(passages=0.46, facts=0.16, reports=0.38)
 GLOBAL_SHARES = ContextShares(passages=0.0, facts=0.0, reports=1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptContext:
+class PromptContext(NamedTuple):
     """The sections of a prompt, and the passages that their numbers cite."""
 
     material: str
@@ -280,7 +455,8 @@ def pack_context(
     ``facts`` and ``reports`` are in order of relevance. Those without support in the documents of
     the store are left out.
     """
-    left = budget_tokens - shares.sections * _SECTION_TOKENS
+    shared = (shares.passages, shares.facts, shares.reports)
+    left = budget_tokens - _SECTION_TOKENS * sum(share > 0 for share in shared)
     passages = pack_evidence(evidence, budget_tokens=int(shares.passages * left))
     left -= sum(count_tokens(passage.text) for passage in passages)
     numbering = PassageNumbering(store, passages)
@@ -340,25 +516,18 @@ def pack_reports(
     fits, or none is supported by the documents of the store.
     """
     numbering.read(s for report in reports for f in report.findings for s in f.supports)
-    lines: list[str] = []
+    packed: list[str] = []
     left = budget_tokens
     for place, report in enumerate(reports):
-        found = _report_lines(report, numbering, question, left // (len(reports) - place))
-        lines += found
-        left -= sum(count_tokens(line) for line in found)
-    return lines
-
-
-def _report_lines(
-    report: CommunityReport, numbering: PassageNumbering, question: str, budget: int
-) -> list[str]:
-    title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)}"
-    if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
-        summary = escape_passage(show_sentence(report.summary))
-        title += f": {clip(summary, _SUMMARY_TOKENS)}"
-    found = rank_findings(report, question)
-    lines = _pack_lines(found, numbering, budget - count_tokens(title))
-    return [title, *lines] if lines else []
+        title = f"# {clip(escape_passage(show_sentence(report.title)), _TITLE_TOKENS)}"
+        if report.source != EXTRACTIVE_SOURCE:  # an extractive summary repeats the findings
+            summary = escape_passage(show_sentence(report.summary))
+            title += f": {clip(summary, _SUMMARY_TOKENS)}"
+        room = left // (len(reports) - place) - count_tokens(title)
+        if lines := _pack_lines(rank_findings(report, question), numbering, room):
+            packed += [title, *lines]
+            left -= sum(map(count_tokens, (title, *lines)))
+    return packed
 
 
 def rank_findings(report: CommunityReport, question: str) -> list[Finding]:
@@ -403,9 +572,7 @@ class PassageNumbering:
 
     def __init__(self, store: Store, shown: Sequence[PromptPassage] = ()) -> None:
         self._store = store
-        self._shown = {passage.chunk.id: passage for passage in shown}
-        self._numbers = {passage.chunk.id: passage.number for passage in shown}
-        self._spans = {passage.chunk.id: list(passage.spans) for passage in shown}
+        self._numbered = {passage.chunk.id: passage for passage in shown}
         self._chunks: dict[str, Chunk] = {passage.chunk.id: passage.chunk for passage in shown}
 
     def read(self, supports: Iterable[Support]) -> None:
@@ -433,28 +600,37 @@ class PassageNumbering:
         self._chunks.setdefault(passage.chunk.id, passage.chunk)
         return self._add(passage.chunk.id, passage.spans)
 
-    def _add(self, chunk_id: str, spans: Iterable[Span]) -> int:
-        known = self._spans.setdefault(chunk_id, [])
-        known += [span for span in spans if span not in known]
-        return self._numbers.setdefault(chunk_id, len(self._numbers) + 1)
+    def _add(self, chunk_id: str, spans: Sequence[Span]) -> int:
+        passage = self._numbered.get(chunk_id)
+        if passage is None:
+            number, chunk = len(self._numbered) + 1, self._chunks[chunk_id]
+            passage = PromptPassage(number, chunk, (), "", spans[0])
+        cited = tuple(dict.fromkeys((*passage.spans, *spans)))
+        self._numbered[chunk_id] = replace(passage, spans=cited)
+        return passage.number
 
     def passages(self, used: Collection[int] | None = None) -> list[PromptPassage]:
         """Return the passages by number, ascending; with ``used``, only those with these."""
         found = []
-        for chunk_id, number in self._numbers.items():
-            if used is not None and number not in used:
-                continue
-            shown, chunk = self._shown.get(chunk_id), self._chunks[chunk_id]
-            spans = tuple(sorted(self._spans[chunk_id]))
-            best = shown.best if shown else self._spans[chunk_id][0]
-            text = shown.text if shown else " ".join(map(chunk.text_at, spans))
-            found.append(PromptPassage(number, chunk, spans, text, best))
-        return sorted(found, key=lambda passage: passage.number)
+        for passage in sorted(self._numbered.values(), key=lambda passage: passage.number):
+            if used is None or passage.number in used:
+                spans = tuple(sorted(passage.spans))
+                text = passage.text or " ".join(map(passage.chunk.text_at, spans))
+                found.append(replace(passage, spans=spans, text=text, rows=""))
+        return found
 
 
 def make_line(mark: str, text: str) -> str:
     """Return a line of a prompt: the marks of its passages, then its escaped text."""
     return f"{mark} {escape_passage(show_sentence(text))}"
+
+
+_NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re.IGNORECASE)
+
+
+def says_nothing(line: str) -> bool:
+    """Return True for a text by which a model says that it has nothing to name."""
+    return _NOTHING.fullmatch(line) is not None
 
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")

@@ -22,8 +22,13 @@ from knotwork._stores.base import Store, was_read_by_model
 from knotwork._stores.export import split_batches
 from knotwork._stores.links import linked_documents
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.overviews.outline import DocumentOutline, read_chunks, read_outline
-from knotwork._synthesis.overviews.summaries import show_title, summarize_part
+from knotwork._synthesis.overviews import (
+    DocumentOutline,
+    read_chunks,
+    read_outline,
+    show_title,
+    summarize_part,
+)
 from knotwork._text.languages import detect_language
 from knotwork._text.printable import make_printable
 from knotwork._text.statements import SelectedSentence, choose_lead, is_statement, read_statements

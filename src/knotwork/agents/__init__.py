@@ -1,10 +1,8 @@
 """Agents that choose among retrievers step by step, and conversations that remember facts."""
 
-from knotwork.agents._agent import AgentReply
-from knotwork.agents._ask import AgentOptions, ask_agent, ask_agent_events
-from knotwork.agents._chat import Chat, ChatEvent, ChatResponse, MemoryUpdate
+from knotwork.agents._agent import AgentOptions, AgentReply, ask_agent, ask_agent_events
+from knotwork.agents._chat import Chat, ChatEvent, ChatResponse, MemoryOffer, MemoryUpdate
 from knotwork.agents._fact_memory import RememberedFact
-from knotwork.agents._offers import MemoryOffer
 
 __all__ = [
     "AgentOptions",

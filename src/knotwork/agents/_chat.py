@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+import secrets
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,8 +19,7 @@ from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
-from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
-from knotwork._synthesis.questions.follow_ups import (
+from knotwork._synthesis.follow_ups import (
     MOST_TURNS,
     NameReader,
     capital_names,
@@ -27,228 +28,76 @@ from knotwork._synthesis.questions.follow_ups import (
     read_turns,
     resolve_pronoun,
 )
+from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
 from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork._text.visible import visible_text
 from knotwork.agents._fact_memory import FactMemory, RememberedFact, open_facts
-from knotwork.agents._fact_model import ask_for_facts
-from knotwork.agents._fact_rules import StatedFact, read_facts, split_statements
-from knotwork.agents._offers import MemoryOffer, OpenOffers
-from knotwork.agents._statements import MessageParts, may_state, read_offered, split_message
-from knotwork.errors import ModelError, StoreBusy, StoreError
+from knotwork.agents._fact_rules import (
+    MessageParts,
+    StatedFact,
+    ask_for_facts,
+    may_state,
+    read_facts,
+    read_offered,
+    split_message,
+    split_statements,
+)
+from knotwork.errors import ModelError, NotFound, StoreBusy, StoreError
 from knotwork.records import Answer, Evidence, MemoryCitation
 
-
-@dataclass(frozen=True, slots=True)
-class ChatResponse:
-    """The reply to a message: an answer with its evidence, facts that were stored, or an offer.
-
-    ``told`` are the changes of a statement that asks to be remembered. Another statement of facts
-    is only offered (``offer``): `Chat.accept` stores it. A message that also asks has an answer,
-    too. ``remembered`` are facts stated earlier about the entities of a question; those that the
-    answer states are its ``memory``. ``tokens`` are those that a language model used
-    to read a statement; the answer has its own usage.
-    """
-
-    message: str
-    answer: Answer | None = None
-    evidence: Evidence | None = None
-    told: MemoryUpdate | None = None
-    offer: MemoryOffer | None = None
-    remembered: tuple[RememberedFact, ...] = ()
-    tokens: int = 0
+MOST_OFFERS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ChatEvent:
-    """A step of answering a message; the last event has the reply instead."""
+class MemoryOffer:
+    """Facts of a statement that nobody has asked to remember.
 
-    step: AskEvent | None = None
-    reply: ChatResponse | None = None
-
-
-class Chat:
-    """A conversation that answers questions in context, and remembers stated facts.
-
-    "Remember that …" stores facts at once. Facts that a message states without asking for that are
-    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, or the open
-    facts of one owner; by default those kept with the index. ``now`` returns the current time as
-    ISO text. ``turns`` are earlier messages with their answers, and ``offers`` are open ones of
-    earlier conversations. Without ``stores``, messages are questions only: nothing is stored or
-    offered. With ``offers_only``, facts of "Remember that …" are offered too. ``options`` are those
-    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
-    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
-    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
-    ``with`` statement.
+    ``facts`` would be stored, and ``ended`` would get an end. ``id`` accepts or refuses the offer.
     """
 
-    def __init__(
-        self,
-        knowledge_base: KnowledgeBase,
-        *,
-        memory: str | Path | FactMemory | None = None,
-        now: Callable[[], str] | None = None,
-        turns: Sequence[tuple[str, str]] = (),
-        offers: OpenOffers | None = None,
-        stores: bool = True,
-        offers_only: bool = False,
-        **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
-    ) -> None:
-        self._base = knowledge_base
-        self._options = options
-        self._stores = stores
-        self._offers_only = offers_only
-        self.notes: tuple[str, ...] = ()
-        self.unsaved: StoreError | None = None
-        store, settings = knowledge_base.store, knowledge_base.settings
-        if isinstance(memory, FactMemory):
-            self._memory = memory
-        else:
-            self._memory = self._open_memory(
-                partial(FactMemory, memory) if memory else partial(open_facts, store)
-            )
-        self._models = RoleModels.of(settings, companions_of(store))
-        self._meter = UsageMeter()
-        budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
-        reads = options.get("use_llm", True)
-        self._conversation = Conversation(
-            self._memory,
-            now=now or local_now,
-            names=index_names(store),
-            model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
-            offers=offers,
-        )
-        for question, answer in turns[-MOST_TURNS:]:
-            self._conversation.add(question, answer)
+    statement: str
+    facts: tuple[RememberedFact, ...] = ()
+    ended: tuple[RememberedFact, ...] = ()
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+class OpenOffers:
+    """The offers of a conversation that are still open; the oldest are dropped. Thread-safe."""
 
-    def close(self) -> None:
-        """Close the file of facts and the cache of model calls."""
-        self._memory.close()
-        self._models.close()
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, MemoryOffer] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def say(self, message: str) -> ChatResponse:
-        """Return the answer to a question, or the facts of a statement."""
-        *_, last = self.events(message)
-        assert last.reply is not None, "the last event has the reply"
-        return last.reply
+    def add(self, offer: MemoryOffer) -> None:
+        """Keep an offer open. One with the same facts is replaced."""
+        with self._lock:
+            for known in [k for k in self._open.values() if k.statement == offer.statement]:
+                del self._open[known.id]
+            self._open[offer.id] = offer
+            while len(self._open) > MOST_OFFERS:
+                self._open.popitem(last=False)
 
-    def events(self, message: str) -> Iterator[ChatEvent]:
-        """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
-        before = self.tokens_for_memory
-        said = split_message(message) if self._stores else MessageParts("", message)
-        statement, question, is_explicit = said
-        is_stored = is_explicit and not self._offers_only
-        told = self.tell(statement) if is_stored else None
-        offer = self._conversation.offer(statement) if statement and not is_stored else None
-        heard = ChatResponse(
-            message, told=told, offer=offer, tokens=self.tokens_for_memory - before
-        )
-        if told is None and offer is None:
-            question = message
-        if not question:
-            yield ChatEvent(reply=heard)
-            return
-        evidence: Evidence | None = None
-        answer: Answer | None = None
-        options = {"recall": self._conversation.cite, **self._options}
-        turns = self._conversation.turns
-        for event in self._base.ask_events(question, turns=turns, **options):
-            evidence = event.evidence or evidence
-            answer = event.answer or answer
-            if event.kind is not AskEventKind.FINISHED:
-                yield ChatEvent(step=event)
-        assert answer is not None and evidence is not None, "the last event has both"  # noqa: PT018
-        understood = evidence.query.text
-        self._conversation.add(understood, answer.text if answer.answered else "")
-        remembered = tuple(self._conversation.recall(understood))
-        yield ChatEvent(
-            reply=replace(heard, answer=answer, evidence=evidence, remembered=remembered)
-        )
-
-    @property
-    def tokens_for_memory(self) -> int:
-        """The tokens that a language model has used so far to read statements."""
-        return self._meter.total().tokens
-
-    def tell(self, statement: str) -> MemoryUpdate:
-        """Remember the facts of a statement, and return the changes to the memory.
-
-        Raises StoreError if saving them fails; then none is remembered.
-        """
-        before = self.tokens_for_memory
-        update = self._saved(self._conversation.tell(statement))
-        return replace(update, tokens=self.tokens_for_memory - before)
-
-    @property
-    def offers(self) -> tuple[MemoryOffer, ...]:
-        """The offers that were neither accepted nor refused, oldest first."""
-        return self._conversation.offers.open()
-
-    def accept(self, offer_id: str = "") -> MemoryUpdate:
-        """Store the facts of an offer, by default of the last one.
-
-        Raises NotFound if it is not open, StoreError if saving fails; then none is remembered.
-        """
-        return self._saved(self._conversation.accept(offer_id))
-
-    def refuse(self, offer_id: str = "") -> MemoryOffer:
-        """Drop an offer, by default the last one, and return it. Raises NotFound."""
-        return self._conversation.offers.take(offer_id)
-
-    def _saved(self, update: MemoryUpdate) -> MemoryUpdate:
-        """Return an update that says so if it is lost when the conversation ends."""
-        if self.unsaved is None:
-            return update
-        reason = f"Not saved: {self.unsaved.message} {self.unsaved.fix}".strip()
-        note = f"{update.note} {reason}".strip() if update.learned or update.ended else update.note
-        return replace(update, note=note, saved=False)
-
-    def facts(self) -> list[RememberedFact]:
-        """Return all remembered facts, including those that no longer hold."""
-        return self._memory.facts()
-
-    def forget(self, name: str) -> int:
-        """Delete all facts about a name, and return their number.
-
-        Raises StoreError if the file of facts is not writable.
-        """
-        if self.unsaved is not None:
-            raise self.unsaved
-        return self._memory.forget(name)
-
-    def undo(self) -> RememberedFact | None:
-        """Remove the fact that was stated last, and return it; None if there is no such fact."""
-        return self._conversation.undo()
+    def take(self, identifier: str = "") -> MemoryOffer:
+        """Remove and return an offer, by default the last one. Raises NotFound."""
+        with self._lock:
+            key = identifier or next(reversed(self._open), "")
+            offer = self._open.pop(key, None)
+        if offer is None:
+            what = f"There is no open offer `{identifier}`." if identifier else "No offer is open."
+            raise NotFound(what, fix="State the fact again, or begin with: Remember that …")
+        return offer
 
     def clear(self) -> None:
-        """Start a new conversation: later questions cannot refer to earlier turns. Keeps facts."""
-        self._conversation.clear()
+        """Drop all offers."""
+        with self._lock:
+            self._open.clear()
 
-    def _open_memory(self, opened: Callable[[], FactMemory]) -> FactMemory:
-        """Return the facts, or a copy of them in memory if they cannot be written."""
-        memory: FactMemory | None = None
-        try:
-            memory = opened()
-            memory.check_writable()
-        except StoreBusy:  # another conversation is saving a fact
-            if memory is None:
-                raise
-        except StoreError as error:
-            self.unsaved = error
-            reason = f"{error.message} {error.fix}".strip()
-            self.notes = (f"Facts are lost when this conversation ends: {reason}",)
-            if memory is None:
-                return FactMemory()
-            with closing(memory):
-                return memory.copy()
-        return memory
+    def open(self) -> tuple[MemoryOffer, ...]:
+        """Return the open offers, oldest first."""
+        with self._lock:
+            return tuple(self._open.values())
 
 
 def local_now() -> str:
@@ -304,7 +153,12 @@ class Conversation:
         self._most_tokens = tokens
         self._turns: deque[tuple[str, str]] = deque(maxlen=MOST_TURNS)
         self._learned: list[RememberedFact] = []
-        self.offers = OpenOffers() if offers is None else offers
+        self._open_offers = OpenOffers() if offers is None else offers
+
+    @property
+    def offers(self) -> tuple[MemoryOffer, ...]:
+        """The offers that were neither accepted nor refused, oldest first."""
+        return self._open_offers.open()
 
     @property
     def turns(self) -> tuple[tuple[str, str], ...]:
@@ -318,7 +172,7 @@ class Conversation:
             self._turns.popleft()
 
     def clear(self) -> None:
-        """Remove the turns; facts are kept."""
+        """Start a new conversation: later questions cannot refer to earlier turns. Keeps facts."""
         self._turns.clear()
 
     def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
@@ -331,7 +185,7 @@ class Conversation:
         self.add("", text)
         if not found and not note:
             note = "Nothing to remember was found in this message."
-        return replace(update, note=note)
+        return replace(update, note=f"{note} {update.note}".strip())
 
     def offer(self, text: str, *, source: str = "conversation") -> MemoryOffer | None:
         """Return an offer to remember the facts of a statement; None if it has nothing new.
@@ -347,21 +201,28 @@ class Conversation:
         if not facts and not ended:
             return None
         offer = MemoryOffer(text, tuple(facts), tuple(ended))
-        self.offers.add(offer)
+        self._open_offers.add(offer)
         self.add("", text)
         return offer
 
     def accept(self, offer_id: str = "") -> MemoryUpdate:
-        """Remember the facts of an offer. Raises NotFound, and StoreError as `tell`."""
-        offer = self.offers.take(offer_id)
+        """Store the facts of an offer, by default of the last one.
+
+        Raises NotFound if it is not open, StoreError if saving fails; then none is remembered.
+        """
+        offer = self.refuse(offer_id)
         try:
             return self._apply(offer.facts, offer.ended)
         except StoreError:
-            self.offers.add(offer)
+            self._open_offers.add(offer)
             raise
 
+    def refuse(self, offer_id: str = "") -> MemoryOffer:
+        """Drop an offer, by default the last one, and return it. Raises NotFound."""
+        return self._open_offers.take(offer_id)
+
     def undo(self) -> RememberedFact | None:
-        """Remove the fact that was stated last in this conversation, and return it."""
+        """Remove the fact that was stated last, and return it; None if there is no such fact."""
         while self._learned:
             fact = self._learned.pop()
             if self._memory.retract(fact):
@@ -460,3 +321,187 @@ def _times(stated: StatedFact, now: str) -> tuple[str, str | None]:
     if since == until:
         return since, moment_after(until)
     return since, until if is_before(since, until) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResponse:
+    """The reply to a message: an answer with its evidence, facts that were stored, or an offer.
+
+    ``told`` are the changes of a statement that asks to be remembered. Another statement of facts
+    is only offered (``offer``): `Chat.accept` stores it. A message that also asks has an answer,
+    too. ``remembered`` are facts stated earlier about the entities of a question; those that the
+    answer states are its ``memory``. ``tokens`` are those that a language model used
+    to read a statement; the answer has its own usage.
+    """
+
+    message: str
+    answer: Answer | None = None
+    evidence: Evidence | None = None
+    told: MemoryUpdate | None = None
+    offer: MemoryOffer | None = None
+    remembered: tuple[RememberedFact, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEvent:
+    """A step of answering a message; the last event has the reply instead."""
+
+    step: AskEvent | None = None
+    reply: ChatResponse | None = None
+
+
+class Chat(Conversation):
+    """A conversation that answers questions in context, and remembers stated facts.
+
+    "Remember that …" stores facts at once. Facts that a message states without asking for that are
+    offered: `accept` stores them, `refuse` drops them. ``memory`` is the file of facts, or the open
+    facts of one owner; by default those kept with the index. ``now`` returns the current time as
+    ISO text. ``turns`` are earlier messages with their answers, and ``offers`` are open ones of
+    earlier conversations. Without ``stores``, messages are questions only: nothing is stored or
+    offered. With ``offers_only``, facts of "Remember that …" are offered too. ``options`` are those
+    of `KnowledgeBase.ask`; ``budget`` applies to each question, and once to all statements
+    together. If the file is not writable, ``unsaved`` is the error, ``notes`` has it as a warning
+    for the user, and facts are remembered until the conversation ends. Close it, or use it in a
+    ``with`` statement.
+    """
+
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        *,
+        memory: str | Path | FactMemory | None = None,
+        now: Callable[[], str] | None = None,
+        turns: Sequence[tuple[str, str]] = (),
+        offers: OpenOffers | None = None,
+        stores: bool = True,
+        offers_only: bool = False,
+        **options: Any,  # noqa: ANN401  those of `KnowledgeBase.ask`
+    ) -> None:
+        self._base = knowledge_base
+        self._options = options
+        self._stores = stores
+        self._offers_only = offers_only
+        self.notes: tuple[str, ...] = ()
+        self.unsaved: StoreError | None = None
+        store, settings = knowledge_base.store, knowledge_base.settings
+        if not isinstance(memory, FactMemory):
+            memory = self._open_memory(
+                partial(FactMemory, memory) if memory else partial(open_facts, store)
+            )
+        self._models = RoleModels.of(settings, companions_of(store))
+        self._meter = UsageMeter()
+        budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
+        reads = options.get("use_llm", True)
+        super().__init__(
+            memory,
+            now=now or local_now,
+            names=index_names(store),
+            model=self._models.open("keyword", meter=self._meter, budget=budget) if reads else None,
+            offers=offers,
+        )
+        for question, answer in turns[-MOST_TURNS:]:
+            self.add(question, answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file of facts and the cache of model calls."""
+        self._memory.close()
+        self._models.close()
+
+    def say(self, message: str) -> ChatResponse:
+        """Return the answer to a question, or the facts of a statement."""
+        *_, last = self.events(message)
+        assert last.reply is not None, "the last event has the reply"
+        return last.reply
+
+    def events(self, message: str) -> Iterator[ChatEvent]:
+        """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
+        before = self.tokens_for_memory
+        said = split_message(message) if self._stores else MessageParts("", message)
+        statement, question, is_explicit = said
+        is_stored = is_explicit and not self._offers_only
+        told = self.tell(statement) if is_stored else None
+        offer = self.offer(statement) if statement and not is_stored else None
+        heard = ChatResponse(
+            message, told=told, offer=offer, tokens=self.tokens_for_memory - before
+        )
+        if told is None and offer is None:
+            question = message
+        if not question:
+            yield ChatEvent(reply=heard)
+            return
+        evidence: Evidence | None = None
+        answer: Answer | None = None
+        options = {"recall": self.cite, **self._options}
+        for event in self._base.ask_events(question, turns=self.turns, **options):
+            evidence = event.evidence or evidence
+            answer = event.answer or answer
+            if event.kind is not AskEventKind.FINISHED:
+                yield ChatEvent(step=event)
+        assert answer is not None and evidence is not None, "the last event has both"  # noqa: PT018
+        understood = evidence.query.text
+        self.add(understood, answer.text if answer.answered else "")
+        remembered = tuple(self.recall(understood))
+        yield ChatEvent(
+            reply=replace(heard, answer=answer, evidence=evidence, remembered=remembered)
+        )
+
+    @property
+    def tokens_for_memory(self) -> int:
+        """The tokens that a language model has used so far to read statements."""
+        return self._meter.total().tokens
+
+    def tell(self, text: str, *, source: str = "conversation") -> MemoryUpdate:
+        """Remember the facts of a statement as `Conversation.tell`, and count the tokens."""
+        before = self.tokens_for_memory
+        update = super().tell(text, source=source)
+        return replace(update, tokens=self.tokens_for_memory - before)
+
+    def _apply(
+        self, facts: Sequence[RememberedFact], ended: Sequence[RememberedFact]
+    ) -> MemoryUpdate:
+        """Return an update that says so if it is lost when the conversation ends."""
+        update = super()._apply(facts, ended)
+        if self.unsaved is None:
+            return update
+        reason = f"Not saved: {self.unsaved.message} {self.unsaved.fix}".strip()
+        note = f"{update.note} {reason}".strip() if update.learned or update.ended else update.note
+        return replace(update, note=note, saved=False)
+
+    def facts(self) -> list[RememberedFact]:
+        """Return all remembered facts, including those that no longer hold."""
+        return self._memory.facts()
+
+    def forget(self, name: str) -> int:
+        """Delete all facts about a name, and return their number.
+
+        Raises StoreError if the file of facts is not writable.
+        """
+        if self.unsaved is not None:
+            raise self.unsaved
+        return self._memory.forget(name)
+
+    def _open_memory(self, opened: Callable[[], FactMemory]) -> FactMemory:
+        """Return the facts, or a copy of them in memory if they cannot be written."""
+        memory: FactMemory | None = None
+        try:
+            memory = opened()
+            memory.check_writable()
+        except StoreBusy:  # another conversation is saving a fact
+            if memory is None:
+                raise
+        except StoreError as error:
+            self.unsaved = error
+            reason = f"{error.message} {error.fix}".strip()
+            self.notes = (f"Facts are lost when this conversation ends: {reason}",)
+            if memory is None:
+                return FactMemory()
+            with closing(memory):
+                return memory.copy()
+        return memory

@@ -32,7 +32,7 @@ from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._text.moments import contains, is_before, period_of
 from knotwork._text.names import normal_form
-from knotwork.agents._fact_sentences import is_chinese, state_fact, state_times
+from knotwork.agents._fact_rules import is_chinese, state_fact, state_times
 from knotwork.records import MemoryCitation, content_id
 
 MANY_VALUED = frozenset(
@@ -58,12 +58,7 @@ def _advise(path: str) -> str:
 
 
 FACTS = Companion(
-    FILE_KINDS[MEMORY_SUFFIX],
-    MEMORY_SUFFIX,
-    _advise,
-    sync_journal,
-    _prepare,
-    busy_timeout_s=5.0,
+    FILE_KINDS[MEMORY_SUFFIX], MEMORY_SUFFIX, _advise, sync_journal, _prepare, busy_timeout_s=5.0
 )
 """Facts of conversations."""
 
@@ -213,14 +208,18 @@ class FactMemory:
         return [
             known
             for known in self.history(subject, relation)
-            if normal_form(known.object) == wanted and _ends_at(known, at)
+            if normal_form(known.object) == wanted
+            # It begins before or within that moment.
+            and (known.valid_to is None or is_before(at, known.valid_to))
+            and (not is_before(at, known.valid_from) or contains(at, known.valid_from))
         ]
 
     def holds(self, fact: RememberedFact) -> bool:
         """Return True if a fact is known to hold from its beginning, or more precisely than it."""
         wanted = normal_form(fact.object)
         return any(
-            known.covers(fact.valid_from) or _is_more_precise(known, fact)
+            known.covers(fact.valid_from)
+            or (fact.valid_from and contains(fact.valid_from, known.valid_from))
             for known in self.history(fact.subject, fact.relation)
             if normal_form(known.object) == wanted
         )
@@ -375,18 +374,6 @@ def _read(row: Sequence[object]) -> RememberedFact:
     end = None if valid_to is None else str(valid_to)
     return RememberedFact(
         str(subject), str(relation), str(object_), str(valid_from), end, str(source)
-    )
-
-
-def _is_more_precise(known: RememberedFact, stated: RememberedFact) -> bool:
-    """Return True if the known fact begins within the period in which the stated one begins."""
-    return bool(stated.valid_from) and contains(stated.valid_from, known.valid_from)
-
-
-def _ends_at(known: RememberedFact, at: str) -> bool:
-    """Return True if a fact that holds may end at a moment: it begins before or within it."""
-    return known.covers(at) or (
-        (known.valid_to is None or is_before(at, known.valid_to)) and contains(at, known.valid_from)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
@@ -26,6 +26,7 @@ from knotwork._retrieval.queries.stored_values import EntityNames, find_mentions
 from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, TargetSchema
 from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
+from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.names import normal_form
 from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Edge, EdgeType, Entity, Evidence, GraphPath, Hit, Hop, Query
@@ -42,11 +43,9 @@ _DETOUR = 0.3
 _PATH_SHARE = 0.5
 """What a passage on the best path gains, as a share of the best score of the text search."""
 _LINE = re.compile(r"^[^\w\n]*+path\s*[|｜]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
-_NONE = re.compile(r"\W*(?:none|无|没有)\W*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationPlan:
+class RelationPlan(NamedTuple):
     """Relations to follow from an entity; each step is a set of equivalent relations."""
 
     start: str
@@ -253,6 +252,6 @@ def parse_plans(
         found = [frozenset({step}) for step in known if step is not None]
         if entity is not None and found and len(found) == len(steps):
             plans.append(RelationPlan(entity.id, tuple(found), "by the model"))
-    if not plans and not _NONE.fullmatch(reply.text):
+    if not plans and not says_nothing(reply.text):
         raise Unparsable("The reply has no path of known relations from a named entity.")
     return plans

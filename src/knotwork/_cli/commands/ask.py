@@ -25,7 +25,7 @@ from knotwork.errors import ConfigError
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
     from knotwork._synthesis.ask_request import AskOptions
-    from knotwork.agents._ask import AgentOptions
+    from knotwork.agents._agent import AgentOptions
     from knotwork.records import Answer, Evidence
 
 
@@ -160,7 +160,7 @@ def agent_command(
     A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
     answer consists of sentences from the documents.
     """
-    from knotwork.agents._ask import ask_agent
+    from knotwork.agents._agent import ask_agent
 
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork agent "Who …?"')

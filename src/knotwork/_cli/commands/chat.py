@@ -25,9 +25,8 @@ from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 if TYPE_CHECKING:
     from knotwork._synthesis.ask_request import AskOptions
-    from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
+    from knotwork.agents._chat import Chat, ChatResponse, MemoryOffer, MemoryUpdate
     from knotwork.agents._fact_memory import FactMemory, RememberedFact
-    from knotwork.agents._offers import MemoryOffer
     from knotwork.records import Answer
 
 

@@ -1,18 +1,312 @@
-"""Check the statements of a reply against the passages that the model was given."""
+"""Check the statements of a reply against the passages that the model was given.
+
+The numbers and names of a statement must be those of its passages and be used as they use them, it
+may not deny what they affirm or affirm what they deny, and enough of its words must be theirs. No
+language model is asked, so the check finds contradictions in words, not those that take knowledge
+of the world. A statement in another language than the passages is only checked for numbers and for
+names that are written the same in both.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher
+from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
-from knotwork._synthesis.chunk_parts import sentences_of
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.grounding.faults import CitedSources, Fault, Finding
-from knotwork._synthesis.grounding.texts import covered_share, read_text
-from knotwork._synthesis.prompt_context import PromptPassage
+from knotwork._synthesis.grounding.places import (
+    Compared,
+    SourcePlaces,
+    denials_of,
+    judge_placement,
+    judge_polarity,
+)
+from knotwork._synthesis.grounding.texts import (
+    LARGEST_COUNT,
+    NAME,
+    ReadText,
+    Word,
+    covered_share,
+    has_more_han,
+    pieces_of,
+    read_text,
+    states_number,
+    word_behind,
+)
+from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
+from knotwork._text.chinese import HAN_CHARACTER, simplify
+from knotwork._text.dates import MONTHS
+from knotwork._text.numbers import Number
 from knotwork._text.plain_text import split_row
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
 from knotwork.records import BlockKind, Chunk
+
+LEAST_SHARE = 0.22
+"""The least share of the pieces of a statement's words that its passages and their titles have."""
+LEAST_SHARE_ZH = 0.35
+"""The same for the characters of a Chinese statement, of which any two texts share more."""
+LEAST_NEW_SHARE = 0.1
+"""The same for the words that the question does not have."""
+LEAST_ODDS = 1.2
+"""The log-odds above which a name or number is taken for one that replaced another."""
+LEAST_ODDS_OF_DENIAL = 0.5
+"""The log-odds above which a statement is taken to deny what the sources say."""
+
+
+class Fault(StrEnum):
+    """What is wrong with a statement."""
+
+    NUMBER = "number"
+    NAME = "name"
+    NEGATION = "negation"
+    ROLES = "roles"
+    WORDS = "words"
+    SELF = "self"
+
+
+class Finding(NamedTuple):
+    """A fault of a statement, and the words that show it ("" without any)."""
+
+    fault: Fault
+    words: str = ""
+
+
+class CitedSources:
+    """The sentences of the cited passages in reading order.
+
+    Names may also come from the ``titles`` around them and from the ``question``.
+    """
+
+    def __init__(self, sentences: Sequence[str], titles: str = "", question: str = "") -> None:
+        self._sentences = list(map(read_text, sentences))
+        self.titles = read_text(titles)
+        self.question = read_text(question)
+        self._terms = self.titles.terms.union(*(sentence.terms for sentence in self._sentences))
+        self._plain = simplify(" ".join((*sentences, titles))).casefold()
+        self._asked = simplify(question).casefold()
+        self.is_chinese = has_more_han(self._plain)
+
+    @cached_property
+    def places(self) -> SourcePlaces:
+        """The places of the words and mentions of the sentences."""
+        return SourcePlaces(self._sentences)
+
+    def find_fault(self, statement: str) -> Finding | None:
+        """Return the first fault of a statement, or None if the sources say it."""
+        said = read_text(statement)
+        if not (said.words or said.numbers) or _ABOUT_SOURCES.search(statement):
+            return None
+        if has_more_han(said.text) != self.is_chinese:
+            return self.find_number(said) or self.find_name(said)
+        return (
+            self.find_number(said)
+            or self.find_name(said)
+            or self.find_denial(said)
+            or self.find_misplacement(said)
+            or self.find_strange_words(said)
+        )
+
+    def find_number(self, said: ReadText) -> Finding | None:
+        for number in said.numbers:
+            if self._has_number(number, said):
+                continue
+            return Finding(Fault.NUMBER, said.text[number.start : number.end].strip())
+        return None
+
+    def _has_number(self, number: Number, said: ReadText) -> bool:
+        before, after = said.text[: number.start], said.text[number.end :]
+        if _ENUMERATION.search(before) and _AFTER_ENUMERATION.match(after):
+            return True
+        if number.is_written and max(number.values) <= LARGEST_COUNT:
+            # It may count, unless the passage counts the same things, and never to this number.
+            thing = word_behind(number.end, said)
+            counted = (
+                n for s in self._sentences for n in s.numbers if word_behind(n.end, s) == thing
+            )
+            counts = [n.values for n in counted] if thing else []
+            is_one = number.values == _ONE
+            return is_one or not counts or any(values & number.values for values in counts)
+        holders = [s for s in self._sentences if states_number(s, number.values)]
+        if holders:
+            thing = word_behind(number.end, said)
+            return not thing or not all(_counts_other(thing, number, s) for s in holders)
+        if states_number(self.question, number.values):
+            return not _ASKS_YES_NO.search(self.question.text) or bool(_NOT_THIS.search(before))
+        near = (b for s in self._sentences for other in s.numbers for b in other.values)
+        return states_number(self.titles, number.values) or (
+            bool(_ABOUT.search(before))
+            and any(abs(a - b) <= _ROUNDING * abs(b) for b in near for a in number.values)
+        )
+
+    def find_name(self, said: ReadText) -> Finding | None:
+        for word in said.words:
+            if word.is_name and not self._has_name(word, said):
+                return Finding(Fault.NAME, said.text[word.start : word.end])
+        return None
+
+    def _has_name(self, word: Word, said: ReadText) -> bool:
+        shown = simplify(said.text[word.start : word.end]).casefold()
+        if (
+            word.term in self._terms
+            or word.term in self.question.terms
+            or shown in self._plain
+            or shown in self._asked
+            or shown in _TITLES_OF_PEOPLE
+        ):
+            return True
+        is_chinese = has_more_han(said.text)
+        if self.is_chinese != is_chinese and shown.isalpha() and not shown.isupper():
+            # Names are translated; what has digits or signs is not.
+            return not is_chinese or bool(HAN_CHARACTER.match(shown))
+        if HAN_CHARACTER.match(shown):
+            name = shown.lstrip(_BEFORE_NAMES_ZH)
+            pairs = [a + b for a, b in pairwise(name)]
+            held = sum(pair in self._plain or pair in self._asked for pair in pairs)
+            return held * 2 >= len(pairs)
+        if shown in MONTHS:
+            month = frozenset([Decimal(MONTHS.index(shown) + 1)])
+            return any(states_number(s, month) for s in self._sentences)
+        return self._is_spelled_otherwise(shown) or self._is_shortened(said, word)
+
+    def _is_spelled_otherwise(self, name: str) -> bool:
+        return any(
+            abs(len(term) - len(name)) <= 3
+            and term[:3] == name[:3]
+            and len(name) > 4
+            and SequenceMatcher(None, term, name).ratio() >= _SAME_SPELLING
+            for term in self._terms
+        )
+
+    def _is_shortened(self, said: ReadText, word: Word) -> bool:
+        """Return True for "LTS" where the passage has "long term support", or the other way."""
+        shown = said.text[word.start : word.end]
+        if shown.isupper() and len(shown) > 1:
+            letters = "".join(w[0] for w in re.findall(r"[^\W\d_]+", self._plain))
+            return shown.casefold() in letters
+        names = "".join(m[0][0] for m in re.finditer(r"\b[A-Z][a-z]+", said.text)).casefold()
+        return any(
+            len(term) > 1 and term in names and shown[0].casefold() in term
+            for s in self._sentences
+            for term in re.findall(r"\b[A-Z]{2,}\b", s.text)
+            for term in (term.casefold(),)
+        )
+
+    def find_denial(self, said: ReadText) -> Finding | None:
+        """Find a denial that the sources do not have, or the lack of one that they have."""
+        if not self._sentences:
+            return None
+        denials = self.denials_in(said)
+        if not denials and not any(map(denials_of, self._sentences)):
+            return None
+        if judge_polarity(said, self.places, self.question, denials) <= LEAST_ODDS_OF_DENIAL:
+            return None
+        if not denials:  # that of the sentence with most of its words
+            denied = [s for s in self._sentences if denials_of(s)]
+            denials = denials_of(max(denied, key=lambda s: covered_share(said, s)))
+        return Finding(Fault.NEGATION, denials[0][0])
+
+    def denials_in(self, said: ReadText) -> list[re.Match[str]]:
+        """Return the denials of a statement, without those in words that the sources have too."""
+        found = [(d, simplify(said.text[d.start() : d.start() + 2])) for d in denials_of(said)]
+        # A mark before a verb such as 是 and 能 denies, whatever the passage has elsewhere.
+        return [
+            denial
+            for denial, word in found
+            if not HAN_CHARACTER.match(word) or word[1:] in _DENIED_ZH or word not in self._plain
+        ]
+
+    def find_misplacement(self, said: ReadText) -> Finding | None:
+        """Find a name or number that stands where the sources have another one."""
+        compared = Compared(said, self.places, self.titles, self.question)
+        for first, second in compared.roles.turned:
+            return Finding(Fault.ROLES, said.text[first.start : second.end])
+        found = judge_placement(compared)
+        if found is None or found[1] <= LEAST_ODDS:
+            return None
+        kind = Fault.NAME if found[0].kind == NAME else Fault.NUMBER
+        return Finding(kind, said.text[found[0].start : found[0].end])
+
+    def find_strange_words(self, said: ReadText) -> Finding | None:
+        """Find a statement that has too little in common with its passages to be theirs."""
+        words = {word.start: word for word in said.words}.values()
+        least = LEAST_SHARE_ZH if has_more_han(said.text) else LEAST_SHARE
+        if self._held_share(words, said) < least:
+            return Finding(Fault.WORDS)
+        new = [
+            word
+            for word in words
+            if word.term not in self._asked and word.term not in self.question.terms
+        ]
+        if new and self._held_share(new, said) < LEAST_NEW_SHARE:
+            return Finding(Fault.WORDS, said.text[new[0].start : new[0].end])
+        return None
+
+    def _held_share(self, words: Collection[Word], said: ReadText) -> float:
+        """Return the share of words, and of a statement's numbers, that the sources have.
+
+        A number or a word of letters counts as much as two Chinese characters.
+        """
+        total = 2.0 * len(said.numbers)
+        held = 2.0 * sum(
+            any(states_number(s, number.values) for s in self._sentences) for number in said.numbers
+        )
+        for word in words:
+            pieces = list(pieces_of(said.text[word.start : word.end]))
+            weight = len(pieces) if HAN_CHARACTER.match(word.term) else 2.0
+            total += weight
+            held += weight * sum(p in self._pieces for p in pieces) / max(len(pieces), 1)
+        return held / total if total else 1.0
+
+    @cached_property
+    def _pieces(self) -> frozenset[str]:
+        return frozenset(pieces_of(self._plain))
+
+
+def _counts_other(thing: str, number: Number, sentence: ReadText) -> bool:
+    """Return True if a sentence has a number of something else, and another one of a thing."""
+    counted = [(word_behind(n.end, sentence), n.values & number.values) for n in sentence.numbers]
+    own = {word for word, shared in counted if shared}
+    return bool(own) and not own & {thing, ""} and any(word == thing for word, _ in counted)
+
+
+_BEFORE_NAMES_ZH = "由被在于为对把跟与和"
+"""Words of one character that the segmentation joins with a name after them."""
+_DENIED_ZH = frozenset("是能会可要需应该得必用有在再曾位属由被将")
+"""Characters before which a negation is a word of its own."""
+_ONE = frozenset([Decimal(1)])
+_ROUNDING = Decimal("0.06")
+_SAME_SPELLING = 0.78
+_ENUMERATION = re.compile(r"(?:^|\n)[\s(（]*$")
+_AFTER_ENUMERATION = re.compile(r"\s*[.)）、:]\s")
+_ABOUT = re.compile(
+    r"(?:about|around|approximately|roughly|nearly|almost|over|than|some|约|近|超过|大约|左右|多达)\s*[$€£¥]?$",
+    re.IGNORECASE,
+)
+_NOT_THIS = re.compile(
+    r"(?:\bnot|\bthan|instead of|不是|而非|并非|不止)\W*(?:\w+\W+){0,2}$", re.IGNORECASE
+)
+_ASKS_YES_NO = re.compile(
+    r"^\W*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|must|may)\b|[吗嗎]|是否|是不是",
+    re.IGNORECASE,
+)
+_TITLES_OF_PEOPLE = frozenset(
+    "mr mrs ms dr sir lord lady king queen prince princess president professor general captain"  # noqa: SIM905
+    " colonel saint pope emperor chapter section figure table".split()
+)
+_ABOUT_SOURCES = re.compile(
+    r"\b(?:passages?|documents?|sources?|texts?|context|manual|excerpts?)\b[^.]{0,30}\b(?:not|no)\b"
+    r"[^.]{0,12}\b(?:say|state|mention|contain|includ|specif|give|provid|describ|explain|tell|answer)"
+    r"|(?:段落|文档|文檔|文中|资料|資料|原文|上下文).{0,6}(?:没有|沒有|未|不)"
+    r".{0,4}(?:提|说|說|写|寫|给|給|包含|涉及|回答)",
+    re.IGNORECASE,
+)
+"""A statement that the passages do not say something: they need not say that themselves."""
+
 
 FENCE = "```"
 _ROW = re.compile(r"\|.+\|")
@@ -183,24 +477,22 @@ def find_cell_fault(row: Row, known: Sequence[Row]) -> Finding | None:
     The first cell names the subject of the row; a cell that no table has is not judged. ``known``
     are the rows of the tables.
     """
-    tables = [_fold(other) for other in known]
-    (_, subject), *others = _fold(row)
+
+    def fold(row: Row) -> Row:
+        return [(column.casefold(), cell.casefold()) for column, cell in row]
+
+    def gives(row: Row, column: str, cell: str) -> bool:
+        named = [value for name, value in row if name == column]
+        return cell in (named or [value for _, value in row])
+
+    tables = [fold(other) for other in known]
+    (_, subject), *others = fold(row)
     about = [other for other in tables if any(cell == subject for _, cell in other)]
     for place, (column, cell) in enumerate(others, start=1):
         is_known = about and any(cell == value for other in tables for _, value in other)
-        if is_known and not any(_gives(other, column, cell) for other in about):
+        if is_known and not any(gives(other, column, cell) for other in about):
             return Finding(Fault.NUMBER, row[place][1])
     return None
-
-
-def _fold(row: Row) -> Row:
-    return [(column.casefold(), cell.casefold()) for column, cell in row]
-
-
-def _gives(row: Row, column: str, cell: str) -> bool:
-    """Return True if a row has a cell, and below the column of that name if it has one."""
-    named = [value for name, value in row if name == column]
-    return cell in named or (not named and any(cell == value for _, value in row))
 
 
 def pair_cells(columns: Sequence[str], cells: Sequence[str]) -> Row:

@@ -40,8 +40,7 @@ from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis import ask_request
 from knotwork._synthesis.ask_request import ASK_MODES
-from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
-from knotwork.agents._ask import ask_agent_events
+from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, ask_agent_events
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000

@@ -39,8 +39,8 @@ from knotwork._extensions.server.workspaces import Workspace
 from knotwork._synthesis import ask_request
 from knotwork.agents._chat import Chat, ChatEvent, Conversation, MemoryUpdate, local_now
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
+from knotwork.agents._fact_rules import split_message
 from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
-from knotwork.agents._statements import split_message
 from knotwork.errors import NotFound
 
 router = Routes("memory")

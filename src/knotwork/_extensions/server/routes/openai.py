@@ -50,7 +50,7 @@ from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._shapes.answers import AnswerShape, split_pieces
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
-from knotwork._synthesis.questions.follow_ups import MOST_TURNS
+from knotwork._synthesis.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, InvalidRequest, KnotworkError, NotFound, RequestTooLarge
 from knotwork.records import Answer, Citation, Document

@@ -10,23 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import chain
 from typing import NamedTuple
 
-from knotwork._inference.chat import (
-    ChatModel,
-    ChatReply,
-    complete_checked,
-    require_whole,
-)
+from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.grounding.polarity import denials_of
+from knotwork._synthesis.grounding.places import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.prompt_context import make_request
 from knotwork._text.chinese import HAN_CHARACTER, segment, simplify
@@ -77,20 +71,16 @@ def rewrite_follow_up(
     """
     if not turns or not is_follow_up(question, names):
         return RewrittenQuestion(question)
-    asked, question = question, " ".join(question.split())
-    pronoun = _open_pronoun(question, names)
-    note = ""
+    asked, question, note = question, " ".join(question.split()), ""
     if model is not None:
         try:
             return RewrittenQuestion(rewrite_with_model(question, turns, model))
         except ModelError as error:
             note = f"The follow-up was rewritten by rules: {error.message}"
-    if pronoun:
-        return RewrittenQuestion(_with_antecedent(question, pronoun, turns), note)
-    asked_before = [turn for turn in turns if turn.question]
-    if not asked_before:
-        return RewrittenQuestion(asked, note)
-    return RewrittenQuestion(_apply_to_last(question, asked_before[-1], names), note)
+    if _open_pronoun(question, names):
+        return RewrittenQuestion(resolve_pronoun(question, turns, names), note)
+    last = next((turn for turn in reversed(turns) if turn.question), None)
+    return RewrittenQuestion(_apply_to_last(question, last, names) if last else asked, note)
 
 
 def is_follow_up(question: str, names: NameReader) -> bool:
@@ -115,12 +105,8 @@ def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[Con
 def resolve_pronoun(text: str, turns: Sequence[ConversationTurn], names: NameReader) -> str:
     """Return a text with its first pronoun replaced by the name it refers to, if one fits."""
     pronoun = _open_pronoun(text, names)
-    return _with_antecedent(text, pronoun, turns) if pronoun else text
-
-
-def _with_antecedent(text: str, pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> str:
-    name = find_antecedent(pronoun.kind, turns)
-    if not name:
+    name = find_antecedent(pronoun.kind, turns) if pronoun else ""
+    if pronoun is None or not name:
         return text
     shown = f"{name}'s" if pronoun.possessive else name
     return f"{text[: pronoun.start]}{shown}{text[pronoun.end :]}"
@@ -169,7 +155,7 @@ def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> 
     named = names(f" {rest}")  # after a space, so that a capital does not open a sentence
     if rest and len(named) == 1 and len(named[0].name) >= len(rest) - len("the "):
         same = [name for name in last.names if name.type == named[0].type]
-        for old in [*same, *last.names]:
+        for old in (same or last.names)[:1]:
             return last.question.replace(old.name, named[0].name)
     asked = _ENDING.sub("", last.question)
     return f"{asked}{colon}{rest}{mark}" if asked and rest else question
@@ -294,19 +280,13 @@ def _overlap(one: SpokenName, other: SpokenName) -> bool:
     return one.start < other.start + len(other.name) and other.start < one.start + len(one.name)
 
 
-class PronounKind(Enum):
-    """What a pronoun may refer to."""
-
-    PERSON = "person"
-    THING = "thing"
-    PLACE = "place"
-    ANY = "any"
-
-
 class Pronoun(NamedTuple):
-    """A pronoun in a question: its kind, its start and end offset, and whether it is possessive."""
+    """A pronoun in a question: its offsets, whether it is possessive, and what it may refer to.
 
-    kind: PronounKind
+    That is a "person", a "thing", a "place" or "any" of these.
+    """
+
+    kind: str
     start: int
     end: int
     possessive: bool
@@ -357,44 +337,43 @@ def find_pronoun(question: str) -> Pronoun | None:
     if match is None:
         return None
     group = str(match.lastgroup)
-    kind = PronounKind(group.removesuffix(_OWN))
-    return Pronoun(kind, *match.span(), possessive=group.endswith(_OWN))
+    return Pronoun(group.removesuffix(_OWN), *match.span(), possessive=group.endswith(_OWN))
 
 
-def find_antecedent(kind: PronounKind, turns: Sequence[ConversationTurn]) -> str:
+def find_antecedent(kind: str, turns: Sequence[ConversationTurn]) -> str:
     """Return the name that a pronoun of this kind refers to; "" if none fits.
 
     The latest turns are tried first. Names of the answer precede those of its question if the
     question asked for them: for a person or a place, or with a short answer that has one name.
     """
     for turn in reversed(turns):
-        is_asked = kind is PronounKind.PLACE or _asks_for(kind, turn)
+        is_asked = kind == "place" or _asks_for(kind, turn)
         both = (turn.answer_names, turn.names) if is_asked else (turn.names, turn.answer_names)
         fitting = [name for name in chain(*both) if _may_be(kind, name)]
-        certain = [name for name in fitting if name.type == kind.name]
-        for name in [*certain, *fitting]:
+        fitting.sort(key=lambda name: name.type != kind.upper())
+        for name in fitting:
             return name.name
     return ""
 
 
-def _asks_for(kind: PronounKind, turn: ConversationTurn) -> bool:
+def _asks_for(kind: str, turn: ConversationTurn) -> bool:
     """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
     question = turn.question
     if _DEFINES.search(question):
         return False
-    if kind is PronounKind.PERSON and _ASKS_WHO.search(question):
+    if kind == "person" and _ASKS_WHO.search(question):
         return True
     is_one = len(turn.answer_names) == 1 and len(turn.answer.split()) <= _SHORT_ANSWER_WORDS
     return is_one and bool(_ASKS_WHAT.search(question) and not _ASKS_HOW_MUCH.search(question))
 
 
-def _may_be(kind: PronounKind, name: SpokenName) -> bool:
-    if kind is PronounKind.PLACE:
+def _may_be(kind: str, name: SpokenName) -> bool:
+    if kind == "place":
         return name.type == "PLACE"
-    if kind is PronounKind.PERSON:
+    if kind == "person":
         is_word = name.name.isascii() and name.name.islower() and " " not in name.name
         return name.type not in _NO_PERSONS and (name.type == "PERSON" or not is_word)
-    return kind is PronounKind.ANY or name.type != "PERSON"
+    return kind == "any" or name.type != "PERSON"
 
 
 UNDERSTAND_OUTPUT_TOKENS = 120

@@ -1,1 +1,0 @@
-"""Answers about the whole, a document, a section, a topic or counts, without a model."""
