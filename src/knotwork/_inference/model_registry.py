@@ -7,10 +7,10 @@ called with ``model``, the part of the name after the colon, and ``settings``, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
@@ -165,14 +165,6 @@ EMBEDDERS: Registry[Embedder] = Registry(
 )
 
 
-@runtime_checkable
-class OnServer(Protocol):
-    """A chat model on a server, whose responses have headers."""
-
-    def listen(self, listener: Callable[[int, Mapping[str, str]], None]) -> None:
-        """Call ``listener`` with the status and headers of every response."""
-
-
 NO_CHAT_MODEL = NONE
 ModelRole = Literal["extract", "summarize", "keyword", "answer", "judge", "describe"]
 MODEL_ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
@@ -287,11 +279,13 @@ class ChatModels:
         if settings.model == NO_CHAT_MODEL:
             return None
         if settings not in self._opened:
+            from knotwork._inference.model_servers import ModelServer
+
             opened = open_model(settings.model, CHAT_MODELS, settings)
             self._clients[settings] = opened
             limiter = self._limiter(settings)
-            if isinstance(opened, OnServer):
-                opened.listen(limiter.heed)
+            if isinstance(server := getattr(opened, "server", None), ModelServer):
+                server.listen(limiter.heed)
             client = RateLimitedChat(opened, limiter)
             # Retries go outside, so that a call that waits to be repeated holds no slot.
             self._opened[settings] = RetryingChat(client, self._retries)
