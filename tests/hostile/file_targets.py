@@ -219,14 +219,14 @@ def _use_index(path: Path) -> None:
 @cache
 def _calls() -> bytes:
     path = _folder() / "sound.calls"
-    CallCache.open(path).close()
+    CallCache(path).close()
     return path.read_bytes()
 
 
 def _use_calls(path: Path) -> None:
-    with contextlib.closing(CallCache.open(path, busy_timeout_s=0.1)) as cache_file:
+    with contextlib.closing(CallCache(path, busy_timeout_s=0.1)) as cache_file:
         cache_file.reply_count()
-        cache_file.ledger()
+        cache_file.total()
         cache_file.check()
 
 

@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from knotwork._companions import CompanionDatabase
-from knotwork._inference.call_costs import PriceTable, UsageMeter
+from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_database import (
+    CALLS,
     CallDatabase,
-    CallLedger,
     add_call,
     add_reuse,
     storable,
@@ -83,23 +83,18 @@ class SingleFlight(Generic[T]):
                 continue
 
     def _fly(self, key: bytes, flight: Future[T], action: Callable[[], T]) -> T:
+        end: Callable[[], object] = flight.cancel
         try:
             result = action()
+            end = partial(flight.set_result, result)
         except KnotworkError as error:
-            self._land(key)
-            flight.set_exception(error)
+            end = partial(flight.set_exception, error)
             raise
-        except BaseException:
-            self._land(key)
-            flight.cancel()
-            raise
-        self._land(key)
-        flight.set_result(result)
+        finally:
+            with self._lock:
+                del self._flights[key]
+            end()
         return result
-
-    def _land(self, key: bytes) -> None:
-        with self._lock:
-            del self._flights[key]
 
 
 class KeyLocks:
@@ -139,33 +134,26 @@ class KeyLocks:
             self._file = -1
 
     def _acquire(self, offset: int) -> bool:
-        if sys.platform == "win32" or self._path is None:
+        return self._path is None or self._lock_byte(self._descriptor(), offset, hold=True)
+
+    def _release(self, offset: int) -> None:
+        with self._lock:
+            if self._file >= 0:
+                self._lock_byte(self._file, offset, hold=False)
+
+    def _lock_byte(self, file: int, offset: int, *, hold: bool) -> bool:
+        """Lock or free a byte; return False if another process holds it."""
+        if sys.platform == "win32":
             return True
         import fcntl
 
-        descriptor = self._descriptor()
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if hold else fcntl.LOCK_UN, 1, offset)
         except OSError as error:
-            if error.errno in _TAKEN:
-                return False
-            if error.errno not in _IMPOSSIBLE:
+            if error.errno not in _TAKEN | _IMPOSSIBLE:
                 raise
+            return error.errno not in _TAKEN
         return True
-
-    def _release(self, offset: int) -> None:
-        if sys.platform == "win32":
-            return
-        import fcntl
-
-        with self._lock:
-            if self._file < 0:
-                return
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
-            except OSError as error:
-                if error.errno not in _IMPOSSIBLE:
-                    raise
 
     def _descriptor(self) -> int:
         assert self._path is not None
@@ -181,7 +169,9 @@ class KeyLocks:
             return self._file
 
 
-_KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
+def _as_it_is(reply: ChatReply) -> ChatReply:
+    """Return the reply: how one without a check is parsed."""
+    return reply
 
 
 class CachedChatModel(WrappedChat):
@@ -228,7 +218,7 @@ class CachedChatModel(WrappedChat):
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; cache it if it is neither cut off nor empty."""
-        return self._obtain(request, lambda reply: reply, self._keep_whole)
+        return self._obtain(request, _as_it_is)
 
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         """Return what ``parse`` makes of the reply; cache the reply if ``parse`` returns.
@@ -238,7 +228,7 @@ class CachedChatModel(WrappedChat):
         `ChatModel.complete`. A cached reply that a stricter ``parse`` refuses becomes a rejected
         one.
         """
-        return self._obtain(request, parse, partial(self._keep_parsed, parse=parse))
+        return self._obtain(request, parse)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply piece by piece, then whole; a cached reply is a single piece.
@@ -246,7 +236,7 @@ class CachedChatModel(WrappedChat):
         The reply is cached before it is yielded whole. If the caller stops early, nothing is
         cached and the ledger does not count the call.
         """
-        yield from self._stream(request, lambda reply: reply, self._keep_whole)
+        yield from self.stream_checked(request, _as_it_is)
 
     def stream_checked(
         self, request: ChatRequest, parse: Callable[[ChatReply], T]
@@ -255,11 +245,6 @@ class CachedChatModel(WrappedChat):
 
         Caches and raises as `complete_checked`; a known rejection is raised before any piece.
         """
-        yield from self._stream(request, parse, partial(self._keep_parsed, parse=parse))
-
-    def _stream(
-        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
-    ) -> Iterator[str | T]:
         key = call_key(self.name, request)
         known = self._look_up(key)
         if known is not None:
@@ -271,13 +256,12 @@ class CachedChatModel(WrappedChat):
         self._breaker.check(request.stage)
         for item in self._model.stream(request):
             if isinstance(item, ChatReply):
-                yield keep(key, request, replace(item, usage=item.usage.with_a_call()))
+                item = replace(item, usage=item.usage.with_a_call())  # noqa: PLW2901
+                yield self._keep(key, request, item, parse)
             else:
                 yield item
 
-    def _obtain(
-        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
-    ) -> T:
+    def _obtain(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         key = call_key(self.name, request)
         made: list[T] = []
 
@@ -293,7 +277,7 @@ class CachedChatModel(WrappedChat):
                     self._breaker.miss(request.stage, error)
                     raise
                 reply = replace(reply, usage=reply.usage.with_a_call())
-                made.append(keep(key, request, reply))
+                made.append(self._keep(key, request, reply, parse))
                 return reply
 
         reply, ours = self._cache.flights.run(key, lead)
@@ -328,24 +312,20 @@ class CachedChatModel(WrappedChat):
             )
         return found
 
-    def _keep_whole(self, key: bytes, request: ChatRequest, reply: ChatReply) -> ChatReply:
-        """Count a call, and cache its reply if it is neither cut off nor empty."""
-        self._meter.add(self.name, request, reply.usage)
-        if is_whole(reply):
-            self._cache.accept(key, self.name, request, reply)
-        else:
-            self._cache.count_call(self.name, request, reply.usage)
-        return reply
-
-    def _keep_parsed(
-        self,
-        key: bytes,
-        request: ChatRequest,
-        reply: ChatReply,
-        parse: Callable[[ChatReply], T],
+    def _keep(
+        self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
     ) -> T:
-        """Count a call, and cache its reply if it can be parsed, otherwise as rejected."""
+        """Count a call, and cache its reply if it can be parsed, otherwise as rejected.
+
+        One without a check is cached if it is neither cut off nor empty.
+        """
         self._meter.add(self.name, request, reply.usage)
+        if parse is _as_it_is:
+            if is_whole(reply):
+                self._cache.accept(key, self.name, request, reply)
+            else:
+                self._cache.count_call(self.name, request, reply.usage)
+            return parse(reply)
         self._breaker.warn(reply.warning)
         try:
             parsed = parse_reply(reply, parse)
@@ -387,47 +367,27 @@ def needs_call(model: ChatModel, request: ChatRequest) -> bool:
     return not (isinstance(model, CachedChatModel) and model.is_settled(request))
 
 
-class CallCache:
+class CallCache(CallDatabase):
     """Stores replies by key in one database; safe for many threads and processes.
 
     ``flights`` lets one thread at a time make the call of a key, ``locks`` one process; on a
     server, two processes may make a call at the same moment, and both use the first reply stored.
     """
 
-    def __init__(self, database: CallDatabase) -> None:
-        self._database = database
-        path = database.path
+    def __init__(
+        self, place: CompanionDatabase | str | Path, *, busy_timeout_s: float = CALLS.busy_timeout_s
+    ) -> None:
+        super().__init__(place, busy_timeout_s=busy_timeout_s)
+        path = self.path
         self.flights: SingleFlight[ChatReply] = SingleFlight()
         self.locks = KeyLocks(None if path in (None, IN_MEMORY) else f"{path}-lock")
-
-    @classmethod
-    def open(cls, path: str | Path, *, busy_timeout_s: float = 30.0) -> Self:
-        """Open or create the file; ``:memory:`` keeps replies until the process ends.
-
-        Raises what `CallDatabase` raises.
-        """
-        return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
-
-    @property
-    def database(self) -> CallDatabase:
-        """The database of the replies."""
-        return self._database
-
-    @property
-    def path(self) -> str | None:
-        """The path of the file, None on a server."""
-        return self._database.path
-
-    def ledger(self, *, prices: PriceTable | None = None) -> CallLedger:
-        """Return the cost ledger of this database, with money at ``prices``."""
-        return CallLedger(self._database, prices=prices)
 
     def find(self, key: bytes) -> ChatReply | RejectedReply | None:
         """Return the accepted reply to a call, else the rejected one, else None.
 
         Raises StoreError if the stored reply is damaged.
         """
-        rows = self._database.rows(_FIND, (key,))
+        rows = self.rows(_FIND, (key,))
         if not rows:
             return None
         is_accepted, *rejected = rows[0][:8]
@@ -435,7 +395,7 @@ class CallCache:
             return _read_rejected(tuple(rejected))
         text, finish_reason = rejected[3:5]
         if not _is_sound(key, (text, finish_reason, *rows[0][8:])):
-            raise self._database.damaged("a reply does not match its checksum")
+            raise self._tables.damaged("a reply does not match its checksum")
         input_tokens, output_tokens, calls, _ = rows[0][8:]
         return ChatReply(
             _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)
@@ -462,7 +422,7 @@ class CallCache:
             tables.change("DELETE FROM rejected WHERE key = $1", (key,))
             add_call(tables, model, request, usage)
 
-        self._database.write(write)
+        self.write(write)
 
     def reject(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
@@ -474,7 +434,7 @@ class CallCache:
                 _insert_rejected(tables, key, model, request, reply, reason)
             add_call(tables, model, request, reply.usage, rejected=True)
 
-        self._database.write(write)
+        self.write(write)
 
     def revoke(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
@@ -485,23 +445,23 @@ class CallCache:
             tables.change("DELETE FROM reply WHERE key = $1", (key,))
             _insert_rejected(tables, key, model, request, reply, reason)
 
-        self._database.write(write)
+        self.write(write)
 
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call whose reply is neither accepted nor rejected."""
-        self._database.write(lambda tables: add_call(tables, model, request, usage))
+        self.write(lambda tables: add_call(tables, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
         """Count a call that was avoided because its reply was cached."""
-        self._database.write(lambda tables: add_reuse(tables, model, request, saved))
+        self.write(lambda tables: add_reuse(tables, model, request, saved))
 
     def rejected(self) -> list[RejectedReply]:
         """Return all rejected replies, in order of arrival."""
-        return [_read_rejected(row) for row in self._database.rows(_SELECT_REJECTED)]
+        return [_read_rejected(row) for row in self.rows(_SELECT_REJECTED)]
 
     def reply_count(self) -> int:
         """Return the number of accepted replies."""
-        ((count,),) = self._database.rows("SELECT COUNT(*) FROM reply")
+        ((count,),) = self.rows("SELECT COUNT(*) FROM reply")
         return int(count)
 
     def forget(self, sources: Collection[str]) -> int:
@@ -510,7 +470,7 @@ class CallCache:
         Their cost stays in the ledger. Another document with equal text sends the request again.
         """
         count = 0
-        with self._database.transaction() as tables:
+        with self.transaction() as tables:
             for source in sources:
                 for table in ("reply", "rejected"):
                     count += tables.change(
@@ -523,8 +483,8 @@ class CallCache:
 
     def check(self) -> list[str]:
         """Read the whole file and return a description of each fault."""
-        faults = self._database.check()
-        rows = self._database.rows(
+        faults = super().check()
+        rows = self.rows(
             "SELECT key, text, finish_reason, input_tokens, output_tokens, calls, digest FROM reply"
         )
         bad = sum(1 for key, *rest in rows if not _is_sound(key, tuple(rest)))
@@ -535,7 +495,7 @@ class CallCache:
     def close(self) -> None:
         """Close the file."""
         self.locks.close()
-        self._database.close()
+        super().close()
 
 
 _FIND = """

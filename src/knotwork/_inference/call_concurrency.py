@@ -15,7 +15,7 @@ of calls times the tokens that each gets per second.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from knotwork._config import AUTO
 
@@ -40,41 +40,31 @@ class FinishedCall:
     wait_s: float = 0.0
 
 
-class ConcurrencyLimit(Protocol):
-    """The number of calls that may run at a time. Not thread-safe: its limiter holds a lock."""
-
-    @property
-    def allowed(self) -> int:
-        """The number of calls that may run at a time now, at least 1."""
-
-    def succeed(self, call: FinishedCall) -> None:
-        """Learn from a call that succeeded."""
-
-    def overload(self, started: float, now: float) -> None:
-        """Learn from a call that the server was too busy for, and that began at ``started``."""
-
-
 class FixedLimit:
-    """A limit from the settings, lowered only while the server is overloaded."""
+    """A limit from the settings, lowered only while the server is overloaded.
+
+    Not thread-safe, as `MeasuredLimit`: its limiter holds a lock. ``allowed`` calls may run at a
+    time now, at least 1.
+    """
 
     def __init__(self, concurrency: int, *, now: float) -> None:
-        self._ceiling = self._allowed = float(concurrency)
+        self._ceiling = self._level = float(concurrency)
         self._cut_at = now
 
     @property
     def allowed(self) -> int:
-        return int(self._allowed)
+        return int(self._level)
 
     def succeed(self, call: FinishedCall) -> None:
         """Raise the limit by one for as many successes as calls may run."""
         del call
-        self._allowed = min(self._ceiling, self._allowed + 1 / self._allowed)
+        self._level = min(self._ceiling, self._level + 1 / self._level)
 
     def overload(self, started: float, now: float) -> None:
-        """Halve the limit."""
+        """Halve the limit, as the server was too busy for a call that began at ``started``."""
         # A call that started before the last cut says nothing about the current concurrency.
         if started >= self._cut_at:
-            self._allowed = max(1.0, self._allowed / 2)
+            self._level = max(1.0, self._level / 2)
             self._cut_at = now
 
 
@@ -82,19 +72,13 @@ _INPUT_SHARE = 0.1
 """Work of a prompt's token in tokens of output: prompts are computed many tokens at a time."""
 _LEAST_CALLS = 4
 """Calls that one measurement has at least; it has no fewer than calls may run."""
-_DOUBLING_GAIN = 1.3
-"""Throughput by which twice as many calls are better: 1 if they only queue, 2 if none waits."""
-_HALVING_LOSS = 0.8
-"""Throughput that half as many calls must keep to be as good; 0.5 if none of them waited."""
-_TRIMMING_LOSS = 0.92
-"""As before, for three quarters of the calls."""
+_LEAST_GAIN = {"down": 0.8, "up": 1.3}
+"""Throughput that half as many calls must keep to be as good (0.5 if none of them waited), and by
+which twice as many are better: 1 if they only queue, 2 if none waits."""
 _SETTLED_ROUNDS = 25
 """Calls per allowed call until a settled limit is measured again, as servers and loads change."""
 _WAIT_SHARE = 0.5
 """Part of the time-out that a call may be expected to wait for its first piece."""
-
-
-_Phase = Literal["measure", "sink", "climb", "trim"]
 
 
 class MeasuredLimit:
@@ -102,24 +86,17 @@ class MeasuredLimit:
 
     It measures `FIRST_CONCURRENCY` calls, then half as many: if these are as fast, the server
     queues, and the search goes on downwards. Otherwise the limit doubles for as long as throughput
-    grows, and is then trimmed by a quarter if nothing is lost. It does not double if calls would
-    wait too much of ``timeout_s`` for their first piece. A limit that is found is measured again
-    later. Calls that end while fewer run than allowed are not counted, since the callers have no
-    more to ask.
+    grows. It does not double if calls would wait too much of ``timeout_s`` for their first piece.
+    A limit that is found is measured again later. Calls that end while fewer run than allowed are
+    not counted, since the callers have no more to ask.
     """
 
-    def __init__(
-        self, *, now: float, timeout_s: float = float("inf"), most: int = MOST_CONCURRENCY
-    ) -> None:
-        self._most = most
+    def __init__(self, *, now: float, timeout_s: float = float("inf")) -> None:
         self._longest_expected_s = timeout_s * _WAIT_SHARE
         self._cut_at = now
         self._best = 0, 0.0
-        self._found = False
-        self._full_since = float("inf")
-        self._rest = self._calls = 0
-        self._work = self._seconds = self._longest_wait_s = 0.0
-        self._try(min(FIRST_CONCURRENCY, most), "measure")
+        self._rest = 0
+        self._try(FIRST_CONCURRENCY, "first")
 
     @property
     def allowed(self) -> int:
@@ -151,44 +128,31 @@ class MeasuredLimit:
 
     def _judge(self, throughput: float) -> None:
         """Compare the throughput of this limit with the best one, and choose the next limit."""
-        limit, before = self._best
-        least = {"measure": 0.0, "climb": _DOUBLING_GAIN, "sink": _HALVING_LOSS}.get(
-            self._phase, _TRIMMING_LOSS if limit > 2 else _HALVING_LOSS
-        )
-        is_better = throughput >= least * before
+        is_better = throughput >= _LEAST_GAIN.get(self._step, 0.0) * self._best[1]
         if is_better:
             self._best = self._limit, throughput
         limit = self._best[0]
-        match self._phase, is_better:
-            case "measure", _ if not self._found and limit > 1:
-                self._try(limit // 2, "sink")
-            case "sink", True if limit > 1:
-                self._try(limit // 2, "sink")
-            case ("measure", _) | ("climb", True):
-                self._climb(limit)
-            case "sink", False if limit == FIRST_CONCURRENCY:
-                self._climb(limit)
-            case "climb", False if limit > 1:
-                self._try(limit - max(1, limit // 4), "trim")
-            case _:
-                self._settle(limit)
-
-    def _climb(self, limit: int) -> None:
-        higher = min(2 * limit, self._most)
-        expected_s = self._longest_wait_s * higher / self._limit
-        if higher == limit or expected_s > self._longest_expected_s:
+        if limit > 1 and (self._step == "first" or (self._step == "down" and is_better)):
+            self._try(limit // 2, "down")
+        elif (self._step == "down" and limit != FIRST_CONCURRENCY) or not (
+            is_better or self._step == "down"
+        ):
             self._settle(limit)
         else:
-            self._try(higher, "climb")
+            higher = min(2 * limit, MOST_CONCURRENCY)
+            expected_s = self._longest_wait_s * higher / self._limit
+            if higher == limit or expected_s > self._longest_expected_s:
+                self._settle(limit)
+            else:
+                self._try(higher, "up")
 
     def _settle(self, limit: int) -> None:
-        self._try(limit, "measure")
-        self._found = True
+        self._try(limit, "again")
         self._rest = _SETTLED_ROUNDS * max(limit, _LEAST_CALLS)
 
-    def _try(self, limit: int, phase: _Phase) -> None:
+    def _try(self, limit: int, step: Literal["first", "down", "up", "again"]) -> None:
         self._limit = limit
-        self._phase: _Phase = phase
+        self._step = step
         self._full_since = float("inf")
         self._calls = 0
         self._work = self._seconds = self._longest_wait_s = 0.0
@@ -196,7 +160,7 @@ class MeasuredLimit:
 
 def open_limit(
     concurrency: int | str, *, now: float, timeout_s: float = float("inf")
-) -> ConcurrencyLimit:
+) -> FixedLimit | MeasuredLimit:
     """Return the limit for the setting ``llm.concurrency``: a number, or "auto"."""
     if concurrency == AUTO:
         return MeasuredLimit(now=now, timeout_s=timeout_s)

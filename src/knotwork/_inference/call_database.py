@@ -37,9 +37,8 @@ from knotwork._sqlite_file import (
     is_empty,
     sync_commits,
 )
-from knotwork.errors import StoreError
 
-Write = Callable[[CompanionDatabase], None]
+Write = Callable[[CompanionDatabase], object]
 
 APPLICATION_ID = 0x4B4E4F43
 """``KNOC``: identifies a SQLite file as a call database of Knotwork."""
@@ -47,6 +46,29 @@ APPLICATION_ID = 0x4B4E4F43
 _WAL_LIMIT_BYTES = 16 * 1024 * 1024
 
 MIGRATIONS: tuple[Migration, ...] = (Migration("0002-awaited", CALL_TABLES),)
+
+
+Dimension = Literal["stage", "source", "model"]
+
+_CACHED = " (cached)"
+"""Behind the name of a model: the row counts input tokens that the server had cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTotal:
+    """The calls of one group, such as one stage, or of all.
+
+    ``group`` holds the group's values of the dimensions asked for, in that order. ``usage`` is what
+    was paid for, with the number of reused replies; ``saved`` is the usage that reuse avoided.
+    ``rejected`` is the number of calls whose reply was rejected. ``money`` is None if a price is
+    unknown.
+    """
+
+    group: tuple[str, ...]
+    usage: TokenUsage
+    saved: TokenUsage
+    rejected: int
+    money: Decimal | None
 
 
 @dataclass(slots=True)
@@ -73,17 +95,14 @@ def _prepare(
     file.migrate(connection, migrations)
 
 
-def _advise(_path: str) -> str:
-    return (
-        "Restore it from a backup, or move it away together with its `-wal` file. The index is not "
-        "affected, but calls that only this file has are made, and paid for, again."
-    )
-
-
+_REPAIR = (
+    "Restore it from a backup, or move it away together with its `-wal` file. The index is not "
+    "affected, but calls that only this file has are made, and paid for, again."
+)
 CALLS = Companion(
     FILE_KINDS[CALLS_SUFFIX],
     CALLS_SUFFIX,
-    _advise,
+    lambda _path: _REPAIR,
     _configure,
     _prepare,
     application_id=APPLICATION_ID,
@@ -147,13 +166,9 @@ class CallDatabase:
         with self._queue_lock:
             group, self._queue = self._queue, []
         try:
-            try:
-                with self._tables.transaction():
-                    for waiting in group:
-                        waiting.work(self._tables)
-            except Exception:  # noqa: BLE001  running each write alone shows which one fails
-                for waiting in group:
-                    waiting.error = self._fault_of(waiting.work)
+            if self._fault_of(group) is not None:
+                for waiting in group:  # running each write alone shows which one fails
+                    waiting.error = self._fault_of([waiting])
         except BaseException:  # Ctrl-C in this thread: the others do their own writes
             with self._queue_lock:
                 self._queue = group + self._queue
@@ -161,10 +176,12 @@ class CallDatabase:
         for waiting in group:
             waiting.is_done = True
 
-    def _fault_of(self, work: Write) -> Exception | None:
+    def _fault_of(self, group: Sequence[_Waiting]) -> Exception | None:
+        """Run writes in one transaction, and return what failed."""
         try:
             with self._tables.transaction():
-                work(self._tables)
+                for waiting in group:
+                    waiting.work(self._tables)
         except Exception as error:  # noqa: BLE001  raised later, in the thread that waits
             return error
         return None
@@ -178,6 +195,44 @@ class CallDatabase:
         with self._lock, self._tables.transaction():
             yield self._tables
 
+    def totals(self, *by: Dimension, prices: PriceTable | None = None) -> list[CallTotal]:
+        """Return what calls have cost by each group of ``by``, in order; without it, one of all.
+
+        Money is at ``prices``, those of today.
+        """
+        # Money needs the model even if the groups do not.
+        columns = ", ".join((*by, "model"))
+        rows = self.rows(
+            f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
+            "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
+            f"FROM spent GROUP BY {columns} ORDER BY {columns}",
+        )
+        groups: dict[tuple[str, ...], list[Row]] = {} if by else {(): []}
+        for *names, model, calls, rejected, sent, received, reused, saved_in, saved_out in rows:
+            name = model.removesuffix(_CACHED)
+            cached = int(sent) if model != name else 0
+            usage = TokenUsage(int(sent), int(received), int(calls), int(reused), cached)
+            saved = TokenUsage(int(saved_in), int(saved_out), 0, int(reused))
+            group = tuple(
+                name if part == "model" else own for part, own in zip(by, names, strict=True)
+            )
+            groups.setdefault(group, []).append((name, usage, saved, int(rejected)))
+        prices = prices or PriceTable()
+        return [
+            CallTotal(
+                group,
+                sum((usage for _, usage, *_ in calls), TokenUsage()),
+                sum((saved for *_, saved, _ in calls), TokenUsage()),
+                sum(rejected for *_, rejected in calls),
+                prices.money((model, usage) for model, usage, *_ in calls),
+            )
+            for group, calls in groups.items()
+        ]
+
+    def total(self, *, prices: PriceTable | None = None) -> CallTotal:
+        """Return the total of all recorded calls."""
+        return self.totals(prices=prices)[0]
+
     def check(self) -> list[str]:
         """Read the whole file, and return a phrase for each fault."""
         return self._tables.check()
@@ -185,10 +240,6 @@ class CallDatabase:
     def close(self) -> None:
         """Close the database; it cannot be used afterwards."""
         self._tables.close()
-
-    def damaged(self, detail: object) -> StoreError:
-        """Return the error for damaged content."""
-        return self._tables.damaged(detail)
 
 
 _REPLY = ("key", "stage", "source", "model", "text", "finish_reason")
@@ -233,11 +284,6 @@ def _add_new(
             target.change(add, row)
 
 
-Dimension = Literal["stage", "source", "model"]
-
-_CACHED = " (cached)"
-"""Behind the name of a model: the row counts input tokens that the server had cached."""
-
 _COUNT_CALL = """
 INSERT INTO spent VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (stage, source, model) DO UPDATE SET
@@ -248,88 +294,6 @@ ON CONFLICT (stage, source, model) DO UPDATE SET
     saved_input_tokens = spent.saved_input_tokens + excluded.saved_input_tokens,
     saved_output_tokens = spent.saved_output_tokens + excluded.saved_output_tokens
 """
-
-
-@dataclass(frozen=True, slots=True)
-class CallTotal:
-    """The calls of one group, such as one stage, or of all.
-
-    ``group`` holds the group's values of the dimensions asked for, in that order. ``usage`` is what
-    was paid for, with the number of reused replies; ``saved`` is the usage that reuse avoided.
-    ``rejected`` is the number of calls whose reply was rejected. ``money`` is None if a price is
-    unknown.
-    """
-
-    group: tuple[str, ...]
-    usage: TokenUsage
-    saved: TokenUsage
-    rejected: int
-    money: Decimal | None
-
-
-class CallLedger:
-    """Sums what calls have cost, at the ``prices`` of today."""
-
-    def __init__(self, database: CallDatabase, *, prices: PriceTable | None = None) -> None:
-        self._database = database
-        self._prices = prices or PriceTable()
-
-    def totals(self, *by: Dimension) -> list[CallTotal]:
-        """Return a total for each group of ``by``, ordered by group; without ``by``, one of all."""
-        # Money needs the model even if the groups do not.
-        columns = ", ".join((*by, "model"))
-        rows = self._database.rows(
-            f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
-            "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
-            f"FROM spent GROUP BY {columns} ORDER BY {columns}",
-        )
-        groups: dict[tuple[str, ...], list[_CountedCall]] = {} if by else {(): []}
-        for row in rows:
-            counted = _CountedCall.of(row, by=by)
-            groups.setdefault(counted.group, []).append(counted)
-        return [self._sum(group, parts) for group, parts in groups.items()]
-
-    def total(self) -> CallTotal:
-        """Return the total of all recorded calls."""
-        (total,) = self.totals()
-        return total
-
-    def _sum(self, group: tuple[str, ...], parts: Sequence[_CountedCall]) -> CallTotal:
-        return CallTotal(
-            group=group,
-            usage=sum((part.usage for part in parts), TokenUsage()),
-            saved=sum((part.saved for part in parts), TokenUsage()),
-            rejected=sum(part.rejected for part in parts),
-            money=self._prices.money((part.model, part.usage) for part in parts),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _CountedCall:
-    group: tuple[str, ...]
-    model: str
-    usage: TokenUsage
-    saved: TokenUsage
-    rejected: int
-
-    @classmethod
-    def of(cls, row: Sequence[object], *, by: Sequence[Dimension]) -> _CountedCall:
-        width = len(by)
-        group = tuple(
-            str(value).removesuffix(_CACHED) if name == "model" else str(value)
-            for name, value in zip(by, row, strict=False)
-        )
-        counts = [int(str(value)) for value in row[width + 1 :]]
-        calls, rejected, tokens_in, tokens_out, reused, saved_in, saved_out = counts
-        model = str(row[width])
-        cached = tokens_in if model.endswith(_CACHED) else 0
-        return cls(
-            group,
-            model.removesuffix(_CACHED),
-            TokenUsage(tokens_in, tokens_out, calls, reused, cached),
-            TokenUsage(saved_in, saved_out, 0, reused),
-            rejected,
-        )
 
 
 def add_call(

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
@@ -284,31 +284,31 @@ class RateLimiter:
         return self._limit.allowed
 
     @contextmanager
-    def turn(self, tokens: int) -> Iterator[CallTurn]:
-        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
+    def turn(self, tokens: int) -> Iterator[list[ChatReply]]:
+        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use.
+
+        Yields a list, to which the caller adds the reply of a call that succeeded.
+        """
         started, was_alone = self._enter(tokens)
-        turn = CallTurn(tokens)
+        replies: list[ChatReply] = []
         try:
-            yield turn
+            yield replies
         except ModelUnavailable as error:
             if error.timed_out and was_alone:
                 error.is_final = True
                 error.fix = _ALONE_FIX
             self._learn_failure(error, started)
             raise
-        else:
-            if turn.reply is not None:
-                usage, wait_s = turn.reply.usage, turn.reply.wait_s
-                tokens_used = usage.input_tokens, usage.output_tokens
-                with self._lock:
-                    ended = self._clock.now()
-                    self._limit.succeed(
-                        FinishedCall(started, ended, *tokens_used, self._running, wait_s)
-                    )
         finally:
             with self._lock:
+                for reply in replies:
+                    self._tokens.take(reply.usage.tokens - tokens)
+                    counts = reply.usage.input_tokens, reply.usage.output_tokens
+                    ended = self._clock.now()
+                    self._limit.succeed(
+                        FinishedCall(started, ended, *counts, self._running, reply.wait_s)
+                    )
                 self._running -= 1
-                self._tokens.take(turn.used - tokens)
                 self._notify_first()
 
     def _enter(self, tokens: int) -> tuple[float, bool]:
@@ -371,22 +371,6 @@ class RateLimiter:
                 self._paused_until = max(self._paused_until, now + asked_s)
 
 
-class CallTurn:
-    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported.
-
-    ``reply`` is the reply of a call that succeeded.
-    """
-
-    def __init__(self, tokens: int) -> None:
-        self.used = tokens
-        self.reply: ChatReply | None = None
-
-    def settle(self, reply: ChatReply) -> None:
-        """Record that the call succeeded, and its usage."""
-        self.used = reply.usage.tokens
-        self.reply = reply
-
-
 class RateLimitedChat(WrappedChat):
     """A chat model whose calls wait for the rate limiter of its server."""
 
@@ -396,23 +380,21 @@ class RateLimitedChat(WrappedChat):
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, once the call may start."""
-        with self._limiter.turn(_most_tokens(request)) as turn:
-            reply = self._model.complete(request)
-            turn.settle(reply)
-            return reply
+        with self._turn(request) as replies:
+            replies.append(self._model.complete(request))
+            return replies[0]
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply; the call holds its slot until the stream ends or the caller stops."""
-        with self._limiter.turn(_most_tokens(request)) as turn:
+        with self._turn(request) as replies:
             for item in self._model.stream(request):
                 if isinstance(item, ChatReply):
-                    turn.settle(item)
+                    replies.append(item)
                 yield item
 
-
-def _most_tokens(request: ChatRequest) -> int:
-    """Return the most tokens that a call may use, as servers reserve them."""
-    return estimate_input_tokens(request) + request.max_output_tokens
+    def _turn(self, request: ChatRequest) -> AbstractContextManager[list[ChatReply]]:
+        # Servers reserve the most tokens that a call may use.
+        return self._limiter.turn(estimate_input_tokens(request) + request.max_output_tokens)
 
 
 _log = logging.getLogger("knotwork.inference")
