@@ -3,7 +3,6 @@
 No other package reads the environment.
 """
 
-from knotwork._config.extraction_settings import ExtractionSettings
 from knotwork._config.index_urls import is_server_url, shown_url
 from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
 from knotwork._config.setting_values import AUTO, SecretRef, SettingTable
@@ -11,6 +10,7 @@ from knotwork._config.settings import (
     AnswerSettings,
     CommunitySettings,
     EmbeddingSettings,
+    ExtractionSettings,
     GraphSettings,
     IndexSettings,
     LlmSettings,

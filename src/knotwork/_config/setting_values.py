@@ -19,15 +19,14 @@ NumberOrAuto = int | Literal["auto"]
 class SettingRule:
     """The explanation and constraints of a setting.
 
-    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
-    result of indexing a file. ``is_path`` values are relative to the file that sets them.
+    ``bounds`` are the least and the greatest number. ``shapes_index`` marks settings that change
+    the result of indexing a file. ``is_path`` values are relative to the file that sets them.
     ``is_server`` values are URLs, which are printed and so may not have a password. The entries of
     a table that ``holds_secrets`` are texts or names of environment variables.
     """
 
     explanation: str
-    minimum: float | None = None
-    maximum: float | None = None
+    bounds: tuple[float, float] | None = None
     may_be_empty: bool = True
     shapes_index: bool = False
     is_path: bool = False

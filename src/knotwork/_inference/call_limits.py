@@ -19,7 +19,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from math import inf
+from typing import Protocol, Self, TypeVar
 
 from knotwork._cancellation import Cancellation, check_wait, in_context, sleep, wait_for
 from knotwork._inference.call_concurrency import FinishedCall, open_limit
@@ -37,61 +38,74 @@ LONGEST_WAIT_S = 120.0
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_BURST_SHARE = 0.1
 _WITHOUT_RESET_S = 60.0
 """Limits are of a minute, unless the server says otherwise."""
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """What is left until ``ends`` (monotonic seconds); ``most`` is the limit, 0 if unknown."""
+class Allowance:
+    """Requests or tokens that may be used, which fill up steadily. Not thread-safe.
 
-    left: float
-    most: float
-    at: float
-    ends: float
+    ``level`` is what is left at ``now`` (monotonic seconds), ``capacity`` the most that is ever
+    left. An amount larger than that waits for all of it, and the following ones until its debt is
+    paid. From ``ends`` on, there is no limit.
+    """
 
-    def wait_for(self, amount: float, now: float) -> float:
-        """Return the seconds until ``amount`` is left: allowances fill up steadily."""
-        if now >= self.ends:
+    def __init__(
+        self, level: float, capacity: float, per_second: float, *, now: float, ends: float = inf
+    ) -> None:
+        self._level = level
+        self._capacity = capacity
+        self._per_second = per_second
+        self._at = now
+        self._ends = ends
+
+    @classmethod
+    def per_minute(cls, limit: float, *, now: float) -> Self:
+        """Return a limit per minute, of which a tenth may be used at once; 0 is unlimited.
+
+        In no minute does it let through more than the limit, except for a single larger amount.
+        """
+        if not limit:
+            return cls(inf, inf, 1.0, now=now)
+        capacity = max(1.0, limit * _BURST_SHARE)
+        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
+        burst = capacity if capacity > 1 else 0.0
+        return cls(capacity, capacity, (limit - burst) / 60, now=now)
+
+    def wait_for(self, amount: float, *, now: float) -> float:
+        """Return the seconds until ``amount`` may be taken."""
+        if now >= self._ends:
             return 0.0
-        wanted = min(amount, self.most) if self.most else amount
-        if wanted <= self.left:
+        self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
+        self._at = now
+        missing = min(amount, self._capacity) - self._level
+        # Less than a millionth is a rounding error that waiting would not remove.
+        if missing <= 1e-6 * self._capacity:
             return 0.0
-        share = (wanted - self.left) / (self.most - self.left) if self.most > self.left else 1.0
-        return max(0.0, self.at + min(share, 1.0) * (self.ends - self.at) - now)
+        return min(missing / self._per_second, self._ends - now)
+
+    def take(self, amount: float) -> None:
+        """Take ``amount``; a negative one is given back."""
+        self._level = min(self._capacity, self._level - amount)
 
 
-class StatedLimits:
-    """The requests and tokens that a server said are left. Not thread-safe."""
+def read_allowance(headers: Mapping[str, str], kind: str, *, now: float) -> Allowance | None:
+    """Return how many "requests" or "tokens" a server says are left; None if it does not say.
 
-    def __init__(self) -> None:
-        self._left: dict[str, _Allowance] = {}
-
-    def read(self, headers: Mapping[str, str], *, now: float) -> None:
-        """Take over what the headers of a response state; ``now`` is in monotonic seconds."""
-        for kind in ("requests", "tokens"):
-            left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
-            if left is None:
-                continue
-            reset = _find(headers, f"reset-{kind}", f"{kind}-reset")
-            reset_s = read_duration(reset) if reset else _WITHOUT_RESET_S
-            if reset_s is None or reset_s > LONGEST_WAIT_S:
-                self._left.pop(kind, None)
-                continue
-            most = _number(_find(headers, f"limit-{kind}", f"{kind}-limit")) or 0.0
-            self._left[kind] = _Allowance(left, most, now, now + reset_s)
-
-    def wait_for(self, tokens: float, *, now: float) -> float:
-        """Return the seconds until a call with this number of tokens may start."""
-        amounts = {"requests": 1.0, "tokens": tokens}
-        waits = [left.wait_for(amounts[kind], now) for kind, left in self._left.items()]
-        return max(waits, default=0.0)
-
-    def take(self, tokens: float) -> None:
-        """Count a call that starts; later headers replace the count."""
-        for kind, amount in (("requests", 1.0), ("tokens", tokens)):
-            if kind in self._left:
-                self._left[kind].left = max(0.0, self._left[kind].left - amount)
+    A limit that holds for longer than two minutes is none.
+    """
+    left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
+    if left is None:
+        return None
+    reset = _find(headers, f"reset-{kind}", f"{kind}-reset")
+    reset_s = read_duration(reset) if reset else _WITHOUT_RESET_S
+    if reset_s is None or reset_s > LONGEST_WAIT_S:
+        return Allowance(inf, inf, 1.0, now=now)
+    most = _number(_find(headers, f"limit-{kind}", f"{kind}-limit"))
+    most = max(most or left + 1, left)
+    per_second = max(most - left, 1.0) / max(reset_s, 1e-9)
+    return Allowance(left, most, per_second, now=now, ends=now + reset_s)
 
 
 def _find(headers: Mapping[str, str], name: str, other: str) -> str:
@@ -194,7 +208,6 @@ _LONGEST_PAUSE_S = 120.0
 _ALONE_FIX = (
     "Raise llm.timeout_s: no other call was running, so that fewer at a time would be no faster."
 )
-_BURST_SHARE = 0.1
 _FAULTS = 500
 
 
@@ -214,38 +227,6 @@ class _SystemClock:
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         condition.wait(min(seconds, _LONGEST_NAP_S))
-
-
-class TokenBucket:
-    """A limit per minute, of which a tenth may be used at once; 0 is unlimited. Not thread-safe.
-
-    In no minute does it let through more than the limit, except for a single request larger than
-    the bucket: that one waits for a full bucket, and the following ones until its debt is paid.
-    """
-
-    def __init__(self, per_minute: float, *, now: float) -> None:
-        self._unlimited = per_minute == 0
-        self._capacity = max(1.0, per_minute * _BURST_SHARE)
-        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
-        burst = self._capacity if self._capacity > 1 else 0.0
-        self._per_second = (per_minute - burst) / 60
-        self._level = self._capacity
-        self._at = now
-
-    def wait_for(self, amount: float, *, now: float) -> float:
-        """Return the seconds until ``amount`` may be taken."""
-        if self._unlimited:
-            return 0.0
-        self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
-        self._at = now
-        missing = min(amount, self._capacity) - self._level
-        # Less than a millionth is a rounding error that waiting would not remove.
-        return missing / self._per_second if missing > 1e-6 * self._capacity else 0.0
-
-    def take(self, amount: float) -> None:
-        """Take ``amount``; a negative one is given back."""
-        if not self._unlimited:
-            self._level = min(self._capacity, self._level - amount)
 
 
 class RateLimiter:
@@ -269,9 +250,11 @@ class RateLimiter:
         self._clock: Clock = clock or _SystemClock()
         now = self._clock.now()
         self._limit = open_limit(concurrency, now=now, timeout_s=timeout_s)
-        self._requests = TokenBucket(requests_per_minute, now=now)
-        self._tokens = TokenBucket(tokens_per_minute, now=now)
-        self._stated = StatedLimits()
+        self._allowances = {
+            ("requests", "set"): Allowance.per_minute(requests_per_minute, now=now),
+            ("tokens", "set"): Allowance.per_minute(tokens_per_minute, now=now),
+        }
+        """By kind and who limits it: the settings, or the server."""
         self._running = 0
         self._paused_until = now
         self._lock = threading.Lock()
@@ -302,7 +285,7 @@ class RateLimiter:
         finally:
             with self._lock:
                 for reply in replies:
-                    self._tokens.take(reply.usage.tokens - tokens)
+                    self._allowances["tokens", "set"].take(reply.usage.tokens - tokens)
                     counts = reply.usage.input_tokens, reply.usage.output_tokens
                     ended = self._clock.now()
                     self._limit.succeed(
@@ -328,9 +311,8 @@ class RateLimiter:
                         break
                     self._clock.wait(waiter, wait_s)
                 self._running += 1
-                self._requests.take(1)
-                self._tokens.take(tokens)
-                self._stated.take(tokens)
+                for (kind, _), allowance in self._allowances.items():
+                    allowance.take(tokens if kind == "tokens" else 1)
             finally:
                 # Also on Ctrl-C and on a cancellation, or the others would wait forever.
                 self._queue.remove(waiter)
@@ -346,19 +328,21 @@ class RateLimiter:
         """Return the seconds until this caller may start, as far as they are known."""
         if self._queue[0] is not waiter or self._running >= self.allowed:
             return _LONGEST_NAP_S  # a notification comes earlier
-        return max(
-            self._paused_until - now,
-            self._requests.wait_for(1, now=now),
-            self._tokens.wait_for(tokens, now=now),
-            self._stated.wait_for(tokens, now=now),
+        waits = (
+            allowance.wait_for(tokens if kind == "tokens" else 1, now=now)
+            for (kind, _), allowance in self._allowances.items()
         )
+        return max(self._paused_until - now, *waits)
 
     def heed(self, status: int, headers: Mapping[str, str]) -> None:
         """Let later calls wait as the headers of a response ask, of which a few state limits."""
         if status >= _FAULTS:
             return  # a gateway in front of a server that is down knows no limits
         with self._lock:
-            self._stated.read(headers, now=self._clock.now())
+            for kind in ("requests", "tokens"):
+                stated = read_allowance(headers, kind, now=self._clock.now())
+                if stated is not None:  # it counts the calls that were made before
+                    self._allowances[kind, "stated"] = stated
 
     def _learn_failure(self, error: ModelUnavailable, started: float) -> None:
         if error.status not in _OVERLOAD_STATUSES:

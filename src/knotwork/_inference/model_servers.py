@@ -146,7 +146,7 @@ class ModelServer:
 
         Raises as `exchange`, and ModelUnavailable if the response is not an object.
         """
-        return self._check_object(self.exchange(path, payload), path)
+        return self._object(self.exchange(path, payload), path)
 
     def exchange(self, path: str, payload: Mapping[str, object]) -> object:
         """Send JSON and return the JSON of the response.
@@ -159,7 +159,7 @@ class ModelServer:
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object under ``path``; raises as `post` does."""
-        return self._check_object(self._parse(self._send("get", path), path), path)
+        return self._object(self._parse(self._send("get", path), path), path)
 
     def list_models(self) -> list[dict[str, Any]]:
         """Return what the server lists of its models; raises as `post` does."""
@@ -179,18 +179,17 @@ class ModelServer:
         files = [("file", (name, content, "application/jsonl"))]
         headers = {"Content-Type": "multipart/form-data"}
         body = self._send("post", path, headers, body=fields, files=files)
-        return self._check_object(self._parse(body, path), path)
+        return self._object(self._parse(body, path), path)
 
     def _send(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, **content: object
     ) -> str:
         """Send a request, and return the body of its response; raises as `exchange`."""
         send = getattr(self._client(), method)
-        options = self._options
-        if headers:
-            options = {**options, "headers": {**options["headers"], **headers}}
+        options = {**self._options, "headers": {**self._options["headers"], **(headers or {})}}
+        # The complete URL is faster than having the SDK join its parts.
+        call = partial(send, self.base_url + path, cast_to=str, options=options, **content)
         with self._translated_errors(path):
-            call = partial(send, self._url(path), cast_to=str, options=options, **content)
             return str(run_apart(call))
 
     def stream(
@@ -204,17 +203,16 @@ class ModelServer:
         from openai import Stream
 
         client = self._client()
-        kind = Stream[object]
         with self._translated_errors(path):
             events = client.post(
-                self._url(path), cast_to=object, body=payload, options=self._options,
-                stream=True, stream_cls=kind,
+                self.base_url + path, cast_to=object, body=payload, options=self._options,
+                stream=True, stream_cls=Stream[object],
             )  # fmt: skip
         try:
             if events.response.headers.get("Content-Type", "").startswith(_WHOLE_BODIES):
                 with self._translated_errors(path):  # a server that does not stream
                     body = events.response.read().decode("utf-8", "replace")
-                yield self._check_object(self._parse(body, path), path)
+                yield self._object(self._parse(body, path), path)
                 return
             if lines:
                 decoder: Any = _LineDecoder()
@@ -231,10 +229,6 @@ class ModelServer:
         finally:
             events.close()
 
-    def mask(self, text: str) -> str:
-        """Return ``text`` on one line, shortened, with the key masked."""
-        return shorten_error(text, *self._secrets)
-
     def listen(self, listener: HeaderListener) -> None:
         """Call ``listener`` with the status and headers of every response from now on."""
         self._listeners.append(listener)
@@ -243,9 +237,12 @@ class ModelServer:
         for listener in self._listeners:
             listener(response.status_code, response.headers)
 
-    def _url(self, path: str) -> str:
-        """Return the complete URL, which is faster than having the SDK join its parts."""
-        return f"{self.base_url}{path}"
+    def _mask(self, text: str) -> str:
+        """Return ``text`` on one line, shortened, with the key and other secrets masked."""
+        text = " ".join(text.split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
     def _client(self) -> openai.OpenAI:
         opened = self._opened
@@ -253,45 +250,43 @@ class ModelServer:
             return opened
         with self._lock:
             if self._opened is None:
-                from openai import DefaultHttpxClient, OpenAI, Timeout
-
-                key = self._api_key.reveal() if self._api_key else ""
-                extra = {
-                    name: value.reveal() if isinstance(value, SecretRef) else value
-                    for name, value in self._extra_headers.items()
-                }
-                hidden = (n for n, v in self._extra_headers.items() if isinstance(v, SecretRef))
-                self._secrets = tuple(secret for secret in (key, *map(extra.get, hidden)) if secret)
-                timeout = Timeout(
-                    self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
-                )
-                client = OpenAI(
-                    api_key=key or "none",
-                    base_url=self.base_url,
-                    max_retries=0,
-                    timeout=timeout,
-                    http_client=DefaultHttpxClient(
-                        follow_redirects=False,
-                        timeout=timeout,
-                        event_hooks={"response": [_call_weakly(self._note_response)]},
-                    ),
-                )
-                # Connections stay open for later calls, until this object is collected.
-                weakref.finalize(self, client.close)
-                is_bearer = bool(key) and not self._api_version
-                own = {name.lower() for name in extra}
-                headers: dict[str, Any] = {
-                    name: omit
-                    for name, omit in _omitted_headers(client, has_key=is_bearer).items()
-                    if name.lower() not in own
-                } | extra
-                self._options = {"headers": headers}
-                if self._api_version:
-                    self._options["params"] = {"api-version": self._api_version}
-                    if key:
-                        headers["api-key"] = key
-                self._opened = client  # last, since other threads read it without the lock
+                self._opened = self._open()  # last, since others read it without the lock
             return self._opened
+
+    def _open(self) -> openai.OpenAI:
+        from openai import DefaultHttpxClient, OpenAI, Timeout
+
+        key = self._api_key.reveal() if self._api_key else ""
+        extra: dict[str, Any] = {}
+        secrets = [key]
+        for name, value in self._extra_headers.items():
+            extra[name] = value.reveal() if isinstance(value, SecretRef) else value
+            secrets += [extra[name]] if isinstance(value, SecretRef) else []
+        self._secrets = tuple(filter(None, secrets))
+        connect_s = min(self._timeout_s, _LONGEST_CONNECT_S)
+        timeout = Timeout(self._timeout_s, connect=connect_s, pool=None)
+        client = OpenAI(
+            api_key=key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=DefaultHttpxClient(
+                follow_redirects=False,
+                timeout=timeout,
+                event_hooks={"response": [_call_weakly(self._note_response)]},
+            ),
+        )
+        # Connections stay open for later calls, until this object is collected.
+        weakref.finalize(self, client.close)
+        omitted = _omitted_headers(client, has_key=bool(key) and not self._api_version)
+        own = {name.lower() for name in extra}
+        headers = {name: omit for name, omit in omitted.items() if name.lower() not in own} | extra
+        self._options = {"headers": headers}
+        if self._api_version:
+            self._options["params"] = {"api-version": self._api_version}
+            if key:
+                headers["api-key"] = key
+        return client
 
     def _move(self, base_url: str, *, api_key: Key) -> None:
         """Use the server at another address from the next call on."""
@@ -311,19 +306,17 @@ class ModelServer:
         try:
             answer: object = json.loads(body)
         except (ValueError, RecursionError):
-            raise self._invalid_response(body, path) from None
+            answer = self._object(body, path)  # raises
         if isinstance(answer, dict):
             self._check_error(answer, path)
         return answer
 
-    def _check_object(self, answer: object, path: str) -> dict[str, Any]:
+    def _object(self, answer: object, path: str) -> dict[str, Any]:
         if isinstance(answer, dict):
             return answer
-        raise self._invalid_response(json.dumps(answer), path)
-
-    def _invalid_response(self, body: str, path: str) -> ModelUnavailable:
-        return ModelUnavailable(
-            f"`{self.base_url}{path}` did not return a JSON object: {self.mask(body)}", status=200
+        body = answer if isinstance(answer, str) else json.dumps(answer)
+        raise ModelUnavailable(
+            f"`{self.base_url}{path}` did not return a JSON object: {self._mask(body)}", status=200
         )
 
     def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
@@ -347,7 +340,7 @@ class ModelServer:
             detail = reason if isinstance(reason, str) else json.dumps(inner, ensure_ascii=False)
             sizes = [f"{n} {inner[n]}" for n in _STATED_SIZES if isinstance(inner.get(n), int)]
             detail = f"{detail} ({', '.join(sizes)})" if sizes else detail
-        detail = self.mask(detail)
+        detail = self._mask(detail)
         message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
         if status == 429 and code in _QUOTA_CODES:
             fix = "Check the plan and the billing of your account at the server."
@@ -385,12 +378,12 @@ class ModelServer:
                 timed_out=True,
             )
         if isinstance(error, openai.APIConnectionError):
-            return self._unreachable(url, self.mask(str(error.__cause__ or error)))
+            return self._unreachable(url, self._mask(str(error.__cause__ or error)))
         if isinstance(error, openai.APIError):
             return self.refuse(path, 500, error.body or error.message, None)
         if isinstance(error, ValueError | RecursionError):
             return ModelUnavailable(
-                f"`{url}` did not return valid JSON: {self.mask(str(error))}", status=200
+                f"`{url}` did not return valid JSON: {self._mask(str(error))}", status=200
             )
         return None
 
@@ -465,12 +458,3 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
     except ValueError:
         return None
     return seconds_until(moment, now=now)
-
-
-def shorten_error(body: bytes | str, *secrets: str) -> str:
-    """Return the text of a response for an error message: a line, shortened, secrets masked."""
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    text = " ".join(text.split())
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -167,9 +167,7 @@ class OpenAIEmbedder:
     def _batches_of(self, texts: Sequence[str]) -> Iterator[list[str]]:
         return batch_texts(texts, batch_tokens=self._batch_tokens, most=self._limits.texts)
 
-    def _embed_batch(
-        self, texts: Sequence[str], retries: RetryPolicy | None = None
-    ) -> FloatMatrix:
+    def _embed_batch(self, texts: Sequence[str], retries: RetryPolicy | None = None) -> FloatMatrix:
         """Return unit rows of a batch, in smaller ones if the server cannot take it.
 
         It may have too many texts, or one of them that the server takes in no batch.

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import secrets
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import weakref
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from knotwork._cancellation import run_apart
 from knotwork._inference.model_servers import ModelServer
@@ -32,7 +31,10 @@ from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:
     import openai
+import struct
+from typing import BinaryIO
 
+_MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _LONGEST_STRING = 1 << 24
 _MOST_KEYS = 4_096
@@ -56,65 +58,73 @@ def read_context_length(path: Path) -> int:
             f"The model file `{path}` cannot be read: {reason}.",
             fix='Write the path of a file: llm.model = "gguf:/models/NAME.gguf"',
         ) from None
-    except ValueError as error:
+    except _Malformed as error:
         raise ConfigError(
             f"`{path}` is not a model file in the GGUF format: {error}.",
             fix="Download the file again, or convert the model with llama.cpp.",
         ) from None
 
 
+class _Malformed(Exception):
+    """The bytes do not follow the format."""
+
+
 def _read_length(file: BinaryIO) -> int:
-    """Return the context length in a head. Raises ValueError if it does not follow the format."""
-
-    def take(length: int) -> bytes:
-        taken = file.read(length)
-        if len(taken) < length:
-            raise ValueError("it ends too early")
-        return taken
-
-    def number(form: str) -> int:
-        found: int = struct.unpack(form, take(struct.calcsize(form)))[0]
-        return found
-
-    def string() -> str:
-        length = number("<Q")
-        if length > _LONGEST_STRING:
-            raise ValueError(f"a string has {length} bytes")
-        return take(length).decode("utf-8", "replace")
-
-    def value(kind: int) -> object:
-        """Return a value of the head; lists are skipped and returned as None."""
-        if kind in _NUMBERS:
-            return number(_NUMBERS[kind])
-        if kind == _STRING:
-            return string()
-        if kind != _ARRAY:
-            raise ValueError(f"a value has the unknown type {kind}")
-        inner, count = number("<I"), number("<Q")
-        if inner in _NUMBERS:
-            file.seek(struct.calcsize(_NUMBERS[inner]) * count, 1)
-        elif inner == _STRING:
-            for _ in range(count):
-                string()
-        else:
-            raise ValueError(f"a list has the unknown type {inner}")
-        return None
-
-    if take(4) != b"GGUF":
-        raise ValueError("it does not begin with GGUF")
-    version, _, keys = number("<I"), number("<Q"), number("<Q")
+    if _take(file, 4) != _MAGIC:
+        raise _Malformed("it does not begin with GGUF")
+    version = _number(file, "<I")
     if version not in _VERSIONS:
-        raise ValueError(f"its version is {version}, not {' or '.join(map(str, _VERSIONS))}")
+        raise _Malformed(f"its version is {version}, not {' or '.join(map(str, _VERSIONS))}")
+    _number(file, "<Q")  # of tensors
+    keys = int(_number(file, "<Q"))
     if keys > _MOST_KEYS:
-        raise ValueError(f"its head has {keys} entries")
+        raise _Malformed(f"its head has {keys} entries")
     found: dict[str, object] = {}
     for _ in range(keys):
-        key = string()
-        found[key] = value(number("<I"))
+        key = _string(file)
+        found[key] = _value(file, int(_number(file, "<I")))
         length = found.get(f"{found.get('general.architecture')}.context_length")
         if isinstance(length, int) and length > 0:
             return length  # the long lists of tokens come later
     return 0
+
+
+def _value(file: BinaryIO, kind: int) -> object:
+    """Return a value of the head; lists are skipped and returned as None."""
+    if kind in _NUMBERS:
+        return _number(file, _NUMBERS[kind])
+    if kind == _STRING:
+        return _string(file)
+    if kind != _ARRAY:
+        raise _Malformed(f"a value has the unknown type {kind}")
+    inner, count = int(_number(file, "<I")), int(_number(file, "<Q"))
+    if inner in _NUMBERS:
+        file.seek(struct.calcsize(_NUMBERS[inner]) * count, 1)
+    elif inner == _STRING:
+        for _ in range(count):
+            _string(file)
+    else:
+        raise _Malformed(f"a list has the unknown type {inner}")
+    return None
+
+
+def _string(file: BinaryIO) -> str:
+    length = int(_number(file, "<Q"))
+    if length > _LONGEST_STRING:
+        raise _Malformed(f"a string has {length} bytes")
+    return _take(file, length).decode("utf-8", "replace")
+
+
+def _number(file: BinaryIO, form: str) -> float:
+    number: float = struct.unpack(form, _take(file, struct.calcsize(form)))[0]
+    return number
+
+
+def _take(file: BinaryIO, length: int) -> bytes:
+    taken = file.read(length)
+    if len(taken) < length:
+        raise _Malformed("it ends too early")
+    return taken
 
 
 DEFAULT_CONTEXT = 8_192

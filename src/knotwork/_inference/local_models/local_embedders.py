@@ -241,8 +241,7 @@ def _group_passages(
 def _cut_passages(
     encoder: Encoder, prompt: str, passages: Sequence[PassageText]
 ) -> tuple[list[int], list[Tokens], list[Window]]:
-    """Return where the text of each passage starts, behind prompt and titles, tokens and windows.
-    """
+    """Return where the texts of passages start, behind prompt and titles, tokens and windows."""
     prefixes = [
         f"{prompt}{passage.context}. " if passage.context else prompt for passage in passages
     ]
