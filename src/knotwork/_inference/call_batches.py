@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from knotwork._companions import CompanionDatabase
 from knotwork._inference.call_budget import CallBudget
@@ -21,7 +21,7 @@ from knotwork._inference.call_costs import BATCH, UsageMeter
 from knotwork._inference.call_database import CallDatabase, storable
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
-from knotwork._inference.model_servers import ModelServer
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ModelError
 
 MOST_REQUESTS = 50_000
@@ -37,24 +37,6 @@ _LONGEST_WAIT_S = 60.0
 _GONE = frozenset({404, 410})
 
 _log = logging.getLogger("knotwork.inference")
-
-
-@runtime_checkable
-class BatchModel(Protocol):
-    """A chat model whose requests a batch of its server can hold."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def server(self) -> ModelServer:
-        """The server of the model."""
-
-    def batch_body(self, request: ChatRequest) -> dict[str, object]:
-        """Return the body of a request, in the form that the server takes."""
-
-    def read_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
-        """Return the reply in the body of a response. Raises ModelError without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +108,7 @@ class CallBatches:
 
     def __init__(
         self,
-        model: BatchModel,
+        model: OpenAIChat,
         cache: CallCache,
         *,
         meter: UsageMeter,

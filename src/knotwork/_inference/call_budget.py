@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from knotwork._inference.call_costs import PriceTable, count_request
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage, WrappedChat
+from knotwork._inference.chat import (
+    CallInProgress,
+    ChatModel,
+    ChatRequest,
+    TokenUsage,
+    WrappedChat,
+)
 from knotwork.errors import BudgetExceeded, ConfigError
 
 _CALLS_FOR_A_MEAN = 5
@@ -100,10 +106,6 @@ class CallBudget:
         with self._changed:
             return self._money([])
 
-    def estimate(self, request: ChatRequest, text: str) -> TokenUsage:
-        """Estimate the usage of a call of whose reply only ``text`` arrived."""
-        return TokenUsage(count_request(request, self._count_tokens), self._count_tokens(text), 1)
-
     def affordable(self, model: str, requests: Sequence[ChatRequest]) -> int:
         """Return how many of these requests, in order, fit into what is left.
 
@@ -128,23 +130,24 @@ class CallBudget:
     @contextmanager
     def call(
         self, model: str, request: ChatRequest, *, is_stream: bool = False
-    ) -> Iterator[Callable[[TokenUsage], None]]:
+    ) -> Iterator[CallInProgress]:
         """Reserve the estimated cost of a call for as long as it runs.
 
-        Yields a function to call with the actual usage; without it, as when the call fails, the
-        call counts as free. Raises BudgetExceeded if the call would exceed the ceiling, and
+        A stream that ends without a reply is charged for the request and its pieces, any other call
+        without one counts as free. Raises BudgetExceeded if the call would exceed the ceiling, and
         ConfigError if the ceiling is monetary and the model has no price.
         """
         reservation = self._reserve(model, request, is_stream=is_stream)
-        used = TokenUsage()
-
-        def settle(usage: TokenUsage) -> None:
-            nonlocal used
-            used = usage
-
+        call = CallInProgress()
         try:
-            yield settle
+            yield call
         finally:
+            used = TokenUsage()
+            if call.reply is not None:
+                used = call.reply.usage.with_a_call()
+            elif call.pieces:
+                output = self._count_tokens("".join(call.pieces))
+                used = TokenUsage(count_request(request, self._count_tokens), output, 1)
             with self._changed:
                 self._reserved.remove(reservation)
                 self.charge(model, request, used)
@@ -214,25 +217,7 @@ class BudgetedChatModel(WrappedChat):
         super().__init__(model)
         self._budget = budget
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply; raises BudgetExceeded before anything is sent."""
-        with self._budget.call(self.name, request) as settle:
-            reply = self._model.complete(request)
-            settle(reply.usage.with_a_call())
-            return reply
-
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply; if the caller stops early, charge the request and the text so far."""
-        with self._budget.call(self.name, request, is_stream=True) as settle:
-            pieces: list[str] = []
-            try:
-                for item in self._model.stream(request):
-                    if isinstance(item, ChatReply):
-                        pieces.clear()
-                        settle(item.usage.with_a_call())
-                    else:
-                        pieces.append(item)
-                    yield item
-            finally:
-                if pieces:
-                    settle(self._budget.estimate(request, "".join(pieces)))
+    def _around(
+        self, request: ChatRequest, *, is_stream: bool
+    ) -> AbstractContextManager[CallInProgress]:
+        return self._budget.call(self.name, request, is_stream=is_stream)

@@ -25,6 +25,7 @@ from typing import Protocol, Self, TypeVar
 from knotwork._cancellation import Cancellation, check_wait, in_context, sleep, wait_for
 from knotwork._inference.call_concurrency import FinishedCall, open_limit
 from knotwork._inference.chat import (
+    CallInProgress,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -267,15 +268,12 @@ class RateLimiter:
         return self._limit.allowed
 
     @contextmanager
-    def turn(self, tokens: int) -> Iterator[list[ChatReply]]:
-        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use.
-
-        Yields a list, to which the caller adds the reply of a call that succeeded.
-        """
+    def turn(self, tokens: int) -> Iterator[CallInProgress]:
+        """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
         started, was_alone = self._enter(tokens)
-        replies: list[ChatReply] = []
+        call = CallInProgress()
         try:
-            yield replies
+            yield call
         except ModelUnavailable as error:
             if error.timed_out and was_alone:
                 error.is_final = True
@@ -284,12 +282,13 @@ class RateLimiter:
             raise
         finally:
             with self._lock:
-                for reply in replies:
-                    self._allowances["tokens", "set"].take(reply.usage.tokens - tokens)
-                    counts = reply.usage.input_tokens, reply.usage.output_tokens
+                if call.reply is not None:
+                    usage, wait_s = call.reply.usage, call.reply.wait_s
+                    self._allowances["tokens", "set"].take(usage.tokens - tokens)
+                    counts = usage.input_tokens, usage.output_tokens
                     ended = self._clock.now()
                     self._limit.succeed(
-                        FinishedCall(started, ended, *counts, self._running, reply.wait_s)
+                        FinishedCall(started, ended, *counts, self._running, wait_s)
                     )
                 self._running -= 1
                 self._notify_first()
@@ -362,21 +361,10 @@ class RateLimitedChat(WrappedChat):
         super().__init__(model)
         self._limiter = limiter
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, once the call may start."""
-        with self._turn(request) as replies:
-            replies.append(self._model.complete(request))
-            return replies[0]
-
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply; the call holds its slot until the stream ends or the caller stops."""
-        with self._turn(request) as replies:
-            for item in self._model.stream(request):
-                if isinstance(item, ChatReply):
-                    replies.append(item)
-                yield item
-
-    def _turn(self, request: ChatRequest) -> AbstractContextManager[list[ChatReply]]:
+    def _around(
+        self, request: ChatRequest, *, is_stream: bool
+    ) -> AbstractContextManager[CallInProgress]:
+        del is_stream
         # Servers reserve the most tokens that a call may use.
         return self._limiter.turn(estimate_input_tokens(request) + request.max_output_tokens)
 

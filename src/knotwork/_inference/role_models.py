@@ -10,7 +10,7 @@ from contextlib import closing
 from knotwork._cancellation import sleep
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings, Settings
-from knotwork._inference.call_batches import BatchModel, CallBatches
+from knotwork._inference.call_batches import CallBatches
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
@@ -26,6 +26,7 @@ from knotwork._inference.model_registry import (
     price_table,
     role_settings,
 )
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.stage_breaker import StageBreaker
@@ -221,7 +222,7 @@ class ModelRun(RoleModels):
         """Return the batches of a role's model; None if it has none."""
         with self._lock:
             model = self._given or self._models.client(role)
-            if not isinstance(model, BatchModel) or not model.server.takes_batches:
+            if not isinstance(model, OpenAIChat) or not model.server.takes_batches:
                 return None
             found = CallBatches(
                 model,
