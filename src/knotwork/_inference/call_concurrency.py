@@ -95,7 +95,9 @@ class MeasuredLimit:
         self._longest_expected_s = timeout_s * _WAIT_SHARE
         self._cut_at = now
         self._best = 0, 0.0
-        self._rest = 0
+        self._full_since = float("inf")
+        self._rest = self._calls = 0
+        self._work = self._seconds = self._longest_wait_s = 0.0
         self._try(FIRST_CONCURRENCY, "first")
 
     @property

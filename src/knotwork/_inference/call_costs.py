@@ -94,7 +94,10 @@ class PriceTable:
         found = next((price for pattern, price in self._rules if fnmatchcase(name, pattern)), None)
         if found is None or name == model:
             return found
-        return Price(*(None if part is None else part / 2 for part in astuple(found)))
+        cached = found.cached_per_million
+        return Price(
+            found.input_per_million / 2, found.output_per_million / 2, cached and cached / 2
+        )
 
     def money(self, usage_by_model: Iterable[tuple[str, TokenUsage]]) -> Decimal | None:
         """Return the total cost of usage, or None if a model that was used has no price."""
@@ -323,7 +326,7 @@ def _estimate_stage(
         len(calls),
         tokens_in,
         tokens_out,
-        price and Range(*map(price.of, astuple(tokens_in), astuple(tokens_out))),
+        None if price is None else Range(*map(price.of, astuple(tokens_in), astuple(tokens_out))),
     )
 
 

@@ -34,7 +34,7 @@ from knotwork._inference.chat import (
 )
 from knotwork.errors import ModelUnavailable
 
-LONGEST_WAIT_S = 120.0
+_LONGEST_WAIT_S = 120.0
 """A longer wait, as for the limit of a day, is left to the server, whose refusal says why."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -101,7 +101,7 @@ def read_allowance(headers: Mapping[str, str], kind: str, *, now: float) -> Allo
         return None
     reset = _find(headers, f"reset-{kind}", f"{kind}-reset")
     reset_s = read_duration(reset) if reset else _WITHOUT_RESET_S
-    if reset_s is None or reset_s > LONGEST_WAIT_S:
+    if reset_s is None or reset_s > _LONGEST_WAIT_S:
         return Allowance(inf, inf, 1.0, now=now)
     most = _number(_find(headers, f"limit-{kind}", f"{kind}-limit"))
     most = max(most or left + 1, left)
@@ -205,7 +205,6 @@ _OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
 """HTTP statuses of an overloaded server; None is a time-out or a failed connection."""
 _LONGEST_NAP_S = 0.5
 """Longest single wait, since not every system interrupts a longer one on Ctrl-C."""
-_LONGEST_PAUSE_S = 120.0
 _ALONE_FIX = (
     "Raise llm.timeout_s: no other call was running, so that fewer at a time would be no faster."
 )
@@ -350,7 +349,7 @@ class RateLimiter:
             now = self._clock.now()
             self._limit.overload(started, now)
             asked_s = error.retry_after_s or 0.0
-            if asked_s <= _LONGEST_PAUSE_S:
+            if asked_s <= _LONGEST_WAIT_S:
                 self._paused_until = max(self._paused_until, now + asked_s)
 
 
