@@ -14,8 +14,7 @@ from tests.hostile.mutations import damaged, loose
 from tests.hostile.targets import Target
 
 import knotwork
-from knotwork._config.loading import load_settings
-from knotwork._config.toml_writer import render_config
+from knotwork._config.loading import load_settings, render_config
 from knotwork._indexing.graph_import.graph_importer import import_graph_steps
 from knotwork._inference.call_cache import CallCache
 from knotwork._retrieval.entity.ontology import load_ontology

@@ -14,7 +14,6 @@ from hashlib import blake2b
 from math import inf
 from typing import Any, get_type_hints
 
-from knotwork._config.index_urls import shown_url
 from knotwork._config.setting_values import (
     AUTO,
     NO_ENTRIES,
@@ -23,6 +22,7 @@ from knotwork._config.setting_values import (
     SecretRef,
     SettingRule,
     SettingTable,
+    shown_url,
 )
 from knotwork._config.setting_values import setting as _setting
 

@@ -244,12 +244,12 @@ def is_whole(reply: ChatReply) -> bool:
 
 def require_whole(reply: ChatReply) -> ChatReply:
     """Return the reply if it is complete and not empty, the simplest check. Raises Unparsable."""
-    if reply.finish_reason != "stop":
-        where = "at its token limit" if reply.finish_reason == "length" else "by the server"
-        raise Unparsable(f"The reply was cut off {where}.")
-    if not reply.text.strip():
+    if is_whole(reply):
+        return reply
+    if reply.finish_reason == "stop":
         raise Unparsable("The reply is empty.")
-    return reply
+    where = "at its token limit" if reply.finish_reason == "length" else "by the server"
+    raise Unparsable(f"The reply was cut off {where}.")
 
 
 def usable_lines(reply: ChatReply) -> list[str]:

@@ -13,13 +13,11 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knotwork._cancellation import in_context, wait_for
-from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._inference.embedding_prefixes import NO_PREFIXES, Prefixes
 from knotwork._inference.model_servers import ModelServer
@@ -135,14 +133,10 @@ class OpenAIEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> FloatMatrix:
         batches = list(self._batches_of(texts))
-        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
-            futures = [pool.submit(in_context(self._embed_batch), batch) for batch in batches]
-            try:
-                parts = [wait_for(future) for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        return np.concatenate(parts)
+        concurrency = min(self._concurrency, len(batches))
+        return np.concatenate(
+            list(work_ordered(self._embed_batch, batches, concurrency=concurrency))
+        )
 
     def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
         """Return the vectors of passages and of their sentences, each embedded separately."""
