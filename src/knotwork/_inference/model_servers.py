@@ -393,23 +393,14 @@ def _check_url(base_url: str, section: str) -> None:
         )
 
 
-def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, from Retry-After-Ms or Retry-After."""
-    milliseconds = headers.get("retry-after-ms", "").strip()
-    if milliseconds.replace(".", "", 1).isdecimal():
-        return float(milliseconds) / 1000
-    return parse_retry_after(headers.get("retry-after"))
-
-
-def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks for: a number or a date (RFC 9110)."""
-    if not value:
-        return None
-    text = value.strip()
-    if text.replace(".", "", 1).isdecimal():
-        return float(text)
+def read_wait(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds that a server asks to wait: a number or a date (RFC 9110)."""
+    for name, unit in (("retry-after-ms", 1_000), ("retry-after", 1)):
+        text = headers.get(name, "").strip()
+        if text.replace(".", "", 1).isdecimal():
+            return float(text) / unit
     try:
-        moment = parsedate_to_datetime(text)
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
     return seconds_until(moment, now=now)
