@@ -5,8 +5,7 @@ from contextlib import closing
 import pytest
 
 from knotwork._inference.call_batches import AwaitedRequests
-from knotwork._inference.call_cache import CallCache
-from knotwork._inference.call_database import CALLS
+from knotwork._inference.call_cache import CALLS, CallCache
 from knotwork._inference.chat import ChatRequest
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 from tests.stores.raw_files import change
 
-from knotwork._inference.call_cache import CallCache, RejectedReply
-from knotwork._inference.call_database import MIGRATIONS, CallDatabase
+from knotwork._inference.call_cache import MIGRATIONS, CallCache, RejectedReply
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._sqlite_file import Migration
 from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
@@ -154,19 +153,19 @@ def test_files_of_others_are_refused_unchanged(path, tmp_path):
 
 def test_a_later_version_is_refused_and_an_earlier_one_brought_up_to_date(path):
     later = (*MIGRATIONS, Migration("0002-later", "CREATE TABLE later (x)"))
-    CallDatabase(path).close()
-    database = CallDatabase(path, migrations=later)
+    CallCache(path).close()
+    database = CallCache(path, migrations=later)
     assert database.rows("SELECT * FROM later") == []
     database.close()
     with pytest.raises(SchemaMismatch, match="0002-later"):
-        CallDatabase(path)
+        CallCache(path)
 
 
 def test_a_migration_is_whole_or_not_at_all(path):
     broken = (*MIGRATIONS, Migration("0002-broken", "CREATE TABLE half (x); SELECT nonsense;"))
     with pytest.raises(StoreError):
-        CallDatabase(path, migrations=broken)
-    database = CallDatabase(path)
+        CallCache(path, migrations=broken)
+    database = CallCache(path)
     with pytest.raises(StoreError, match="no such table"):
         database.rows("SELECT * FROM half")
     database.close()
@@ -240,7 +239,7 @@ def write_of(value):
 @pytest.fixture
 def database(path):
     things = Migration("things", "CREATE TABLE thing (value NOT NULL)")
-    database = CallDatabase(path, migrations=[*MIGRATIONS, things])
+    database = CallCache(path, migrations=[*MIGRATIONS, things])
     yield database
     database.close()
 

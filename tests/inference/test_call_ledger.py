@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
-from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_cache import CachedChatModel, CallCache, CallTotal
 from knotwork._inference.call_costs import PriceTable, UsageMeter
-from knotwork._inference.call_database import CallTotal
 from knotwork._inference.chat import ChatReply, TokenUsage
 
 PRICES = PriceTable.read(["fake:cheap* 1 2", "fake:dear 10 30.5"])

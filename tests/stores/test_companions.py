@@ -12,9 +12,8 @@ import pytest
 from tests.inference.chat_fakes import ask
 
 from knotwork._companions import CompanionDatabase, Companions, FileCompanions
-from knotwork._inference.call_cache import CallCache, RejectedReply
+from knotwork._inference.call_cache import CALLS, CallCache, RejectedReply
 from knotwork._inference.call_costs import PriceTable
-from knotwork._inference.call_database import CALLS
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._service.job_store import JOBS, MOST_FINISHED, JobState, JobStore
 from knotwork._stores.base import companions_of

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from tests.service.serving import make_settings, open_client
 
-from knotwork._inference.call_database import CALLS
+from knotwork._inference.call_cache import CALLS
 from knotwork._service.job_store import JOBS
 from knotwork._service.server import ServerConfig
 from knotwork._stores.postgres import PostgresStore

@@ -16,9 +16,8 @@ from typing import Any
 
 from knotwork._companions import CompanionDatabase
 from knotwork._inference.call_budget import CallBudget
-from knotwork._inference.call_cache import CallCache, RejectedReply, call_key
+from knotwork._inference.call_cache import CallCache, RejectedReply, call_key, storable
 from knotwork._inference.call_costs import BATCH, UsageMeter
-from knotwork._inference.call_database import CallDatabase, storable
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
 from knotwork._inference.openai_chat import OpenAIChat
@@ -65,7 +64,7 @@ class _Awaited:
 class AwaitedRequests:
     """The requests in open batches of one model on one server."""
 
-    def __init__(self, database: CallDatabase, *, server: str, model: str) -> None:
+    def __init__(self, database: CallCache, *, server: str, model: str) -> None:
         self._database = database
         self._where = (storable(server), storable(model))
 

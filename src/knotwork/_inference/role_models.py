@@ -12,9 +12,8 @@ from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings, Settings
 from knotwork._inference.call_batches import CallBatches
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
-from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_cache import CALLS, CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
-from knotwork._inference.call_database import CALLS
 from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import (

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from knotwork._companions import open_to_read
-from knotwork._inference.call_database import CALLS, CallDatabase, CallTotal
+from knotwork._inference.call_cache import CALLS, CallCache, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._service.access import (
     Caller,
@@ -77,7 +77,7 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
 def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
     """Return the tokens and costs of language models so far, by stage and by model."""
     prices = price_table(workspace.base.settings.llm)
-    calls = CallDatabase(open_to_read(companions_of(workspace.base.store), CALLS))
+    calls = CallCache(open_to_read(companions_of(workspace.base.store), CALLS))
     with closing(calls):
         by_stage, by_model = (calls.totals(name, prices=prices) for name in ("stage", "model"))
         return {
