@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
     RetryPolicy,
+    most_calls,
 )
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker

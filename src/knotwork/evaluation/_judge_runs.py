@@ -13,8 +13,8 @@ from functools import partial
 from typing import Self
 
 from knotwork._config import Settings
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
+from knotwork._inference.call_limits import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
 from knotwork._inference.prompt_files import read_prompt_folder
