@@ -12,7 +12,7 @@ from knotwork._extensions.evaluation.judge_requests import ask_judge
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.schema_proposals import propose_for_index
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.prompt_folder import built_in_prompts, copy_built_in, read_prompt_folder
+from knotwork._inference.prompt_files import built_in_prompts, copy_built_in, read_prompt_folder
 from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._shapes.indexing import describe_report
 from knotwork._synthesis.engine import choose_mode_with_model, find_keywords
@@ -132,7 +132,7 @@ def test_every_request_is_made_of_them(server, opened, tmp_path):
 def own_model(folder, reply):
     """Return a cached model that carries the prompts of a folder, and the model inside it."""
     inner = ScriptedChatModel(reply)
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     return CachedChatModel(inner, cache, prompts=read_prompt_folder(folder)), inner
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.running import knotwork
 from tests.indexing.pipeline_fakes import LatinEmbedder
 
-from knotwork._inference import model_registry
+from knotwork._inference import embedder
 
 pytestmark = pytest.mark.slow
 
@@ -171,9 +171,7 @@ def test_ctrl_c_keeps_what_was_done_and_says_how_to_go_on(tmp_path, as_json):
 
 
 def test_chunks_that_the_model_does_not_read_are_told_once(folder, monkeypatch):
-    monkeypatch.setattr(
-        model_registry, "open_hashing_embedder", lambda model, settings: LatinEmbedder(int(model))
-    )
+    monkeypatch.setattr(embedder, "open_hashing", lambda model, settings: LatinEmbedder(int(model)))
     line = ("index", folder, "--store", "x.knot", "--set", "embedding.model=hashing:32")
     outcome = knotwork(*line)
     assert (outcome.out + outcome.err).count("chunks have no vectors") == 1

@@ -42,12 +42,13 @@ def installed(monkeypatch):
         monkeypatch.setattr(local_embedders, "ONNX_MODELS", models)
         monkeypatch.setattr(local_embedders.importlib.util, "find_spec", lambda name: name)
 
-        def open_fake(model, settings):
+        def open_fake(name, load, **options):
             embedder = HashingEmbedder(8)
-            embedder.name = f"local:{model.name}"
+            embedder.name = name
             return embedder
 
-        monkeypatch.setattr(local_embedders, "_open_onnx", open_fake)
+        monkeypatch.setattr(local_embedders, "LocalEmbedder", open_fake)
+        monkeypatch.setattr(local_embedders, "load_onnx", lambda name: None)
 
     return install
 

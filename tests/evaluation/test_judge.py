@@ -299,7 +299,7 @@ def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
 
     word = word_judge()._script
     model = ScriptedChatModel(sometimes_garbage)
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     before = plan_judging(cached(model, cache), [CASE], embedder=PlaneEmbedder())
     assert (len(before), model.requests) == (6, [])
     first = judge(cached(model, cache), [CASE], embedder=PlaneEmbedder())
@@ -326,7 +326,7 @@ def test_the_estimate_is_close_to_what_judging_takes():
 
 
 def test_a_budget_stops_the_judge_and_the_next_run_continues():
-    model, cache = word_judge(), CallCache.open(":memory:")
+    model, cache = word_judge(), CallCache(":memory:")
     cases = [replace(CASE, id=str(n), text=f"{CASE.text} Volume {n}.") for n in range(20)]
     budget = CallBudget(parse_ceiling("6k"), count_tokens=count_tokens)
     with pytest.raises(BudgetExceeded):

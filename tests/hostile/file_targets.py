@@ -14,8 +14,7 @@ from tests.hostile.mutations import damaged, loose
 from tests.hostile.targets import Target
 
 import knotwork
-from knotwork._config.loading import load_settings
-from knotwork._config.toml_writer import render_config
+from knotwork._config.loading import load_settings, render_config
 from knotwork._extensions.evaluation.answer_questions import read_answer_questions
 from knotwork._extensions.evaluation.datasets import read_cases
 from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
@@ -219,14 +218,14 @@ def _use_index(path: Path) -> None:
 @cache
 def _calls() -> bytes:
     path = _folder() / "sound.calls"
-    CallCache.open(path).close()
+    CallCache(path).close()
     return path.read_bytes()
 
 
 def _use_calls(path: Path) -> None:
-    with contextlib.closing(CallCache.open(path, busy_timeout_s=0.1)) as cache_file:
+    with contextlib.closing(CallCache(path, busy_timeout_s=0.1)) as cache_file:
         cache_file.reply_count()
-        cache_file.ledger()
+        cache_file.total()
         cache_file.check()
 
 

@@ -83,7 +83,7 @@ def test_an_interrupted_run_is_continued_and_nothing_is_paid_twice(tmp_path, fol
 
     with ModelTestServer(batches=BatchPlan(polls=3)) as server:
         with open_base(tmp_path, server) as base, monkeypatch.context() as patch:
-            patch.setattr("knotwork._inference.role_models.ModelRun._wait_for_batch", interrupt)
+            patch.setattr("knotwork._inference.role_models.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt) as caught:
                 base.index(folder, tier="full", batch=True)
         assert caught.value.report.interrupted

@@ -301,7 +301,7 @@ def test_a_server_that_fails_at_times_loses_nothing(store, tmp_path):
     names = {f"town{n}": FACTS[n:] + FACTS[:n] for n in range(6)}
     fill(store, **names)
     plan = FaultPlan(rates={Fault.RATE_LIMITED: 0.3, Fault.GARBAGE: 0.2, Fault.TRUNCATED: 0.2})
-    with ModelTestServer(faults=plan) as server, closing(CallCache.open(tmp_path / "c")) as cache:
+    with ModelTestServer(faults=plan) as server, closing(CallCache(tmp_path / "c")) as cache:
         settings = LlmSettings(model="openai:test", base_url=server.url)
         model = ChatModels(settings, retries=RetryPolicy(sleep=lambda _: None)).open("summarize")
         cached = CachedChatModel(model, cache)

@@ -138,9 +138,9 @@ def check_counts(kb, report, server):
     assert report.readings == Counter(reading.status for reading in readings.values())
     totals = server.traffic.totals
     assert sum(usage.calls for usage in report.usage.values()) == totals.statuses[200]
-    with_cache = CallCache.open(f"{kb.store.url}.calls")
+    with_cache = CallCache(f"{kb.store.url}.calls")
     try:
-        counted = with_cache.ledger().total()
+        counted = with_cache.total()
         rejected = with_cache.rejected()
         assert counted.usage.calls == totals.statuses[200]
         assert counted.usage.output_tokens == totals.output_tokens

@@ -44,7 +44,7 @@ class Library:
 
     def __init__(self, folder):
         self.model = ScriptedChatModel(read_names)
-        self.cache = CallCache.open(folder / "calls")
+        self.cache = CallCache(folder / "calls")
         self._folder = folder
 
     def index(self, name, documents):

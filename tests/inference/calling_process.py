@@ -37,7 +37,7 @@ def main(file: str, log: Path, first: int, last: int, pause_s: float) -> None:
         time.sleep(pause_s)
         return echo(request)
 
-    model = CachedChatModel(EchoModel(answer), CallCache.open(file))
+    model = CachedChatModel(EchoModel(answer), CallCache(file))
     for number in range(first, last):
         try:
             done = model.complete_checked(request_for(number), parse)

@@ -26,7 +26,7 @@ REUSED = TokenUsage(reused=1)
 
 @pytest.fixture
 def cache(tmp_path):
-    cache = CallCache.open(tmp_path / "index.calls")
+    cache = CallCache(tmp_path / "index.calls")
     yield cache
     cache.close()
 
@@ -62,7 +62,7 @@ def test_an_equal_call_is_not_made_again(model, inner, cache):
 
 def test_calls_outlive_the_process_that_made_them(inner, cache):
     CachedChatModel(inner, cache).complete(ask("a"))
-    reopened = CallCache.open(cache.path)
+    reopened = CallCache(cache.path)
     later = CachedChatModel(inner, reopened)
     assert later.complete(ask("a")).usage == REUSED
     assert later.meter.total() == REUSED
@@ -79,7 +79,7 @@ def test_a_reply_that_is_not_whole_is_given_and_not_kept(inner, model, cache, re
     assert len(inner.requests) == 2
     assert cache.reply_count() == 0
     assert cache.rejected() == []
-    assert cache.ledger().total().usage.calls == 2
+    assert cache.total().usage.calls == 2
     with pytest.raises(Unparsable):
         require_whole(reply)
 
@@ -109,7 +109,7 @@ def test_a_bad_reply_is_never_served_again(model, inner, cache):
     (rejected,) = cache.rejected()
     assert (rejected.text, rejected.reason) == ("re: seven", "`seven` is not a number")
     assert (rejected.stage, rejected.source, rejected.attempts) == ("extract", "a.md", 1)
-    assert cache.ledger().total().usage == TokenUsage(5, 9, 1)
+    assert cache.total().usage == TokenUsage(5, 9, 1)
 
 
 def test_a_bad_reply_goes_with_its_rejection(model, inner, cache):
@@ -165,7 +165,7 @@ def test_a_fault_of_the_parser_loses_no_account_and_condemns_no_reply(model, cac
     with pytest.raises(ZeroDivisionError):
         model.complete_checked(ask("1"), lambda _: 1 // 0)
     assert cache.rejected() == []
-    assert cache.ledger().total().usage.calls == 1
+    assert cache.total().usage.calls == 1
     assert model.complete_checked(ask("1"), parse_number) == 1
 
 
@@ -177,7 +177,7 @@ def test_a_failed_call_leaves_nothing(model, inner, cache):
     with pytest.raises(ModelUnavailable):
         model.complete(ask("a"))
     assert cache.reply_count() == 0
-    assert cache.ledger().total().usage == TokenUsage()
+    assert cache.total().usage == TokenUsage()
     inner.answer = echo
     assert model.complete(ask("a")).usage.calls == 1
 
@@ -207,7 +207,7 @@ def test_equal_calls_at_the_same_time_are_one(model, inner, cache):
         usages = [future.result().usage for future in futures]
     assert sorted(usage.reused for usage in usages) == [0] + [1] * 7
     assert len(inner.requests) == 1
-    total = cache.ledger().total()
+    total = cache.total()
     assert total.usage == TokenUsage(1, 5, 1, 7)
     assert total.saved == TokenUsage(7, 35, 0, 7)
 

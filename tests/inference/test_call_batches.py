@@ -5,8 +5,7 @@ from contextlib import closing
 import pytest
 
 from knotwork._inference.call_batches import AwaitedRequests
-from knotwork._inference.call_cache import CallCache
-from knotwork._inference.call_database import CALLS, CallDatabase
+from knotwork._inference.call_cache import CALLS, CallCache
 from knotwork._inference.chat import ChatRequest
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
@@ -19,14 +18,14 @@ KEYS = [bytes([number]) * 16 for number in range(3)]
 @pytest.fixture(params=["file", "server"])
 def database(request, tmp_path):
     if request.param == "file":
-        place = CallDatabase(tmp_path / "k.calls")
+        place = CallCache(tmp_path / "k.calls")
         with closing(place):
             yield place
         return
     url = request.getfixturevalue("postgres_url")
     with (
         closing(open_store(url, create=True)) as store,
-        closing(CallDatabase(companions_of(store).open(CALLS))) as place,
+        closing(CallCache(companions_of(store).open(CALLS))) as place,
     ):
         yield place
 
@@ -43,7 +42,7 @@ def test_requests_are_kept_for_their_model_and_server_until_their_batch_ends(dat
     ]
     here.add("batch-2", {KEYS[1]: request})  # sent again after its batch was lost
     assert {item.batch for item in here.all()} == {"batch-0", "batch-2"}
-    assert CallCache(database).forget(["a.txt"]) == 0  # no reply was deleted
+    assert database.forget(["a.txt"]) == 0  # no reply was deleted
     assert [item.key for item in here.all()] == [KEYS[1]]
     assert other.all() == []
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 from tests.stores.raw_files import change
 
-from knotwork._inference.call_cache import CallCache, RejectedReply
-from knotwork._inference.call_database import MIGRATIONS, CallDatabase
+from knotwork._inference.call_cache import MIGRATIONS, CallCache, RejectedReply
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._sqlite_file import Migration
 from knotwork.errors import SchemaMismatch, StoreBusy, StoreError, StoreNotFound, StoreReadOnly
@@ -29,7 +28,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def cache(path):
-    cache = CallCache.open(path)
+    cache = CallCache(path)
     yield cache
     cache.close()
 
@@ -37,7 +36,7 @@ def cache(path):
 def test_a_kept_reply_is_there_after_opening_again(cache, path):
     cache.accept(KEY, "m", ask("?"), REPLY)
     cache.close()
-    again = CallCache.open(path)
+    again = CallCache(path)
     assert again.find(KEY) == REPLY
     assert again.find(b"x" * 16) is None
     assert again.check() == []
@@ -50,7 +49,7 @@ def test_a_kept_reply_is_there_after_opening_again(cache, path):
     st.text(st.characters(), max_size=5),
 )
 def test_any_text_is_kept_as_it_is(text, finish_reason, name):
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     reply = ChatReply(text, finish_reason, TokenUsage(1, 2, 3))
     request = ask(text, stage=name, source=name)
     cache.accept(KEY, name, request, reply)
@@ -68,7 +67,7 @@ def test_the_first_kept_reply_stays(cache):
     cache.reject(KEY, "m", ask("?"), ChatReply("…", usage=TokenUsage(10, 1, 1)), "bad")
     assert cache.find(KEY) == REPLY
     assert cache.rejected() == []
-    total = cache.ledger().total()
+    total = cache.total()
     assert total.usage == TokenUsage(30, 6, 3)
     assert total.rejected == 1
 
@@ -93,7 +92,7 @@ def test_forgetting_a_document_deletes_its_replies_and_keeps_the_account(cache):
     assert cache.find(KEY) is None
     assert cache.rejected() == []
     assert cache.reply_count() == 1
-    assert cache.ledger().total().usage.calls == 3
+    assert cache.total().usage.calls == 3
 
 
 def flip_reply(path):
@@ -111,7 +110,7 @@ def test_a_reply_that_changed_in_the_file_is_not_served(cache, path):
 
 
 def test_a_file_with_garbage_in_it_is_refused_and_left_alone(path):
-    cache = CallCache.open(path)
+    cache = CallCache(path)
     for number in range(200):
         cache.accept(bytes([number]) * 16, "m", ask("?"), ChatReply("x" * 500))
     cache.close()
@@ -125,7 +124,7 @@ def test_a_file_with_garbage_in_it_is_refused_and_left_alone(path):
 
 
 def use(path):
-    cache = CallCache.open(path)
+    cache = CallCache(path)
     try:
         cache.find(KEY)
         cache.accept(KEY, "m", ask("?"), REPLY)
@@ -136,7 +135,7 @@ def use(path):
 def test_files_of_others_are_refused_unchanged(path, tmp_path):
     path.write_text("my notes", encoding="utf-8")
     with pytest.raises(SchemaMismatch, match="not a call cache"):
-        CallCache.open(path)
+        CallCache(path)
     assert path.read_text(encoding="utf-8") == "my notes"
     other = tmp_path / "other.db"
     connection = apsw.Connection(str(other))
@@ -144,29 +143,29 @@ def test_files_of_others_are_refused_unchanged(path, tmp_path):
     connection.close()
     before = other.read_bytes()
     with pytest.raises(SchemaMismatch, match="not a call cache"):
-        CallCache.open(other)
+        CallCache(other)
     assert other.read_bytes() == before
     with pytest.raises(SchemaMismatch, match="folder"):
-        CallCache.open(tmp_path)
+        CallCache(tmp_path)
     with pytest.raises(StoreNotFound, match="does not exist"):
-        CallCache.open(tmp_path / "absent" / "x.calls")
+        CallCache(tmp_path / "absent" / "x.calls")
 
 
 def test_a_later_version_is_refused_and_an_earlier_one_brought_up_to_date(path):
     later = (*MIGRATIONS, Migration("0002-later", "CREATE TABLE later (x)"))
-    CallDatabase(path).close()
-    database = CallDatabase(path, migrations=later)
+    CallCache(path).close()
+    database = CallCache(path, migrations=later)
     assert database.rows("SELECT * FROM later") == []
     database.close()
     with pytest.raises(SchemaMismatch, match="0002-later"):
-        CallDatabase(path)
+        CallCache(path)
 
 
 def test_a_migration_is_whole_or_not_at_all(path):
     broken = (*MIGRATIONS, Migration("0002-broken", "CREATE TABLE half (x); SELECT nonsense;"))
     with pytest.raises(StoreError):
-        CallDatabase(path, migrations=broken)
-    database = CallDatabase(path)
+        CallCache(path, migrations=broken)
+    database = CallCache(path)
     with pytest.raises(StoreError, match="no such table"):
         database.rows("SELECT * FROM half")
     database.close()
@@ -174,21 +173,21 @@ def test_a_migration_is_whole_or_not_at_all(path):
 
 def test_a_full_disk_is_said_and_what_was_kept_stays(cache):
     cache.accept(KEY, "m", ask("?"), REPLY)
-    connection = cache._database._tables._connection()
+    connection = cache._tables._connection()
     connection.pragma("max_page_count", connection.pragma("page_count") + 1)
     with pytest.raises(StoreError, match="disk is full") as caught:
         cache.accept(b"x" * 16, "m", ask("?"), ChatReply("x" * 100_000, usage=REPLY.usage))
     assert "not repeated" in caught.value.fix
     assert cache.find(KEY) == REPLY
     assert cache.find(b"x" * 16) is None
-    assert cache.ledger().total().usage == REPLY.usage
+    assert cache.total().usage == REPLY.usage
     connection.pragma("max_page_count", 1 << 30)
     cache.accept(b"x" * 16, "m", ask("?"), REPLY)
     assert cache.reply_count() == 2
 
 
 def test_a_writer_that_does_not_end_is_named(path):
-    cache = CallCache.open(path, busy_timeout_s=0.01)
+    cache = CallCache(path, busy_timeout_s=0.01)
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy, match="waited"):
@@ -201,9 +200,9 @@ def test_a_writer_that_does_not_end_is_named(path):
 
 
 def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
-    CallCache.open(path).close()
+    CallCache(path).close()
     monkeypatch.setattr("knotwork._companions.READ_WRITE", apsw.SQLITE_OPEN_READONLY)
-    cache = CallCache.open(path)
+    cache = CallCache(path)
     with pytest.raises(StoreReadOnly, match="is not writable") as caught:
         cache.accept(KEY, "m", ask("?"), REPLY)
     assert "use another file" in caught.value.fix
@@ -240,7 +239,7 @@ def write_of(value):
 @pytest.fixture
 def database(path):
     things = Migration("things", "CREATE TABLE thing (value NOT NULL)")
-    database = CallDatabase(path, migrations=[*MIGRATIONS, things])
+    database = CallCache(path, migrations=[*MIGRATIONS, things])
     yield database
     database.close()
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from knotwork._inference.call_concurrency import (
+from knotwork._inference.call_limits import (
     FinishedCall,
     FixedLimit,
     MeasuredLimit,

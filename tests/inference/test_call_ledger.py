@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
-from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_cache import CachedChatModel, CallCache, CallTotal
 from knotwork._inference.call_costs import PriceTable, UsageMeter
-from knotwork._inference.call_database import CallTotal
 from knotwork._inference.chat import ChatReply, TokenUsage
 
 PRICES = PriceTable.read(["fake:cheap* 1 2", "fake:dear 10 30.5"])
@@ -22,7 +21,7 @@ NOTHING = TokenUsage()
 
 @pytest.fixture
 def cache():
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     yield cache
     cache.close()
 
@@ -36,24 +35,23 @@ def test_totals_by_any_of_their_names(cache):
     count(cache, "fake:cheap-2", "extract", "b.md", 2_000_000)
     count(cache, "fake:dear", "answer", "", 1_000)
     cache.count_reuse("fake:dear", ask("", stage="answer"), TokenUsage(5, 6, 1))
-    ledger = cache.ledger(prices=PRICES)
-    assert ledger.total() == CallTotal(
+    assert cache.total(prices=PRICES) == CallTotal(
         (),
         TokenUsage(3_001_000, 6_002_000, 3, 1),
         TokenUsage(5, 6, 0, 1),
         0,
         Decimal("15.071"),
     )
-    assert [(t.group, t.money) for t in ledger.totals("stage")] == [
+    assert [(t.group, t.money) for t in cache.totals("stage", prices=PRICES)] == [
         (("answer",), Decimal("0.071")),
         (("extract",), Decimal(15)),
     ]
-    assert [t.group for t in ledger.totals("source", "model")] == [
+    assert [t.group for t in cache.totals("source", "model")] == [
         ("", "fake:dear"),
         ("a.md", "fake:cheap-1"),
         ("b.md", "fake:cheap-2"),
     ]
-    by_both = {total.group: total.usage for total in ledger.totals("stage", "source")}
+    by_both = {total.group: total.usage for total in cache.totals("stage", "source")}
     assert by_both["extract", "b.md"] == TokenUsage(2_000_000, 4_000_000, 1)
 
 
@@ -61,11 +59,10 @@ def test_money_is_unknown_rather_than_too_little(cache):
     count(cache, "fake:cheap-1", "extract", "a.md", 10)
     count(cache, "fake:new", "extract", "a.md", 10)
     count(cache, "fake:free", "answer", "a.md", 0)
-    ledger = cache.ledger(prices=PRICES)
-    assert ledger.total().money is None
-    by_model = {t.group[0]: t.money for t in ledger.totals("model")}
+    assert cache.total(prices=PRICES).money is None
+    by_model = {t.group[0]: t.money for t in cache.totals("model", prices=PRICES)}
     assert by_model == {"fake:cheap-1": Decimal("0.00005"), "fake:free": 0, "fake:new": None}
-    assert cache.ledger().total().money is None
+    assert cache.total().money is None
 
 
 calls = st.lists(
@@ -88,7 +85,7 @@ def answer(request) -> ChatReply:
 @settings(max_examples=25, deadline=None)
 @given(calls)
 def test_sums_add_up_under_any_interleaving(wanted):
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     meter = UsageMeter()
     inner = {name: EchoModel(answer, name=name) for name in ("fake:x", "fake:y")}
     models = {name: CachedChatModel(model, cache, meter=meter) for name, model in inner.items()}
@@ -99,29 +96,28 @@ def test_sums_add_up_under_any_interleaving(wanted):
 
     with ThreadPoolExecutor(4) as pool:
         usages = list(pool.map(call, wanted))
-    ledger = cache.ledger()
-    total = ledger.total()
+    total = cache.total()
     assert total.usage == sum(usages, NOTHING) == meter.total()
     assert total.usage.calls == sum(len(model.requests) for model in inner.values())
     assert total.usage.calls + total.usage.reused == len(wanted)
     for size in range(1, 4):
         for by in combinations(("stage", "source", "model"), size):
-            groups = ledger.totals(*by)
+            groups = cache.totals(*by)
             assert sum((group.usage for group in groups), NOTHING) == total.usage
             assert sum((group.saved for group in groups), NOTHING) == total.saved
             assert len({group.group for group in groups}) == len(groups)
     for by, found in (("model", meter.by_model()), ("stage", meter.by_stage())):
-        assert {total.group[0]: total.usage for total in ledger.totals(by)} == found
+        assert {total.group[0]: total.usage for total in cache.totals(by)} == found
     cache.close()
 
 
 def test_totals_survive_a_restart(tmp_path):
     path = tmp_path / "calls"
     for run in range(1, 4):
-        cache = CallCache.open(path)
+        cache = CallCache(path)
         model = CachedChatModel(EchoModel(), cache)
         model.complete(ask(f"run {run}", stage="s"))
         model.complete(ask("always", stage="s"))
-        total = cache.ledger().total()
+        total = cache.total()
         assert (total.usage.calls, total.usage.reused) == (run + 1, run - 1)
         cache.close()

@@ -11,11 +11,11 @@ from tests.inference.chat_fakes import EchoModel, ask, echo
 
 from knotwork._cancellation import Cancellation, Cancelled, in_context
 from knotwork._inference.call_limits import (
+    Allowance,
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
     RetryPolicy,
-    TokenBucket,
 )
 from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 from knotwork.errors import ModelError, ModelUnavailable
@@ -90,7 +90,7 @@ def fail(pacer, error, times=1):
     gaps=st.lists(st.floats(0, 20), max_size=10),
 )
 def test_no_minute_gets_more_than_its_amount(per_minute, amounts, gaps):
-    bucket = TokenBucket(per_minute, now=0.0)
+    bucket = Allowance.per_minute(per_minute, now=0.0)
     largest = max(1.0, per_minute / 10)
     now, taken = 0.0, []
     for place, amount in enumerate(amounts):
@@ -108,13 +108,13 @@ def test_no_minute_gets_more_than_its_amount(per_minute, amounts, gaps):
 
 
 def test_a_large_request_waits_for_a_full_bucket_and_leaves_a_debt():
-    bucket = TokenBucket(600, now=0.0)  # 60 at once, 9 a second
+    bucket = Allowance.per_minute(600, now=0.0)  # 60 at once, 9 a second
     assert bucket.wait_for(500, now=0.0) == 0
     bucket.take(500)
     assert bucket.wait_for(60, now=0.0) == pytest.approx(500 / 9)
     bucket.take(-440)  # it used less than was reserved
     assert bucket.wait_for(60, now=0.0) == pytest.approx(60 / 9)
-    unlimited = TokenBucket(0, now=0.0)
+    unlimited = Allowance.per_minute(0, now=0.0)
     unlimited.take(10**9)
     assert unlimited.wait_for(10**9, now=0.0) == 0
 

@@ -67,7 +67,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path, start):
         finished = list(range(len(finished) + lines + len(output.split(b"\n")[:-1])))
         in_flight += 1
     calls = made_calls(tmp_path)
-    cache = CallCache.open(tmp_path / "calls")
+    cache = CallCache(tmp_path / "calls")
     assert cache.check() == []
     # What was acknowledged is there, whole, and was asked for once.
     for number in finished:
@@ -78,7 +78,7 @@ def test_a_killed_process_repeats_no_finished_call(tmp_path, start):
     # A call may be made twice only where a process was killed before its reply came in.
     repeated = calls.total() - len(calls)
     assert repeated <= in_flight
-    counted = cache.ledger().total()
+    counted = cache.total()
     assert len(finished) <= counted.usage.calls <= calls.total()
     assert cache.reply_count() + len(cache.rejected()) == counted.usage.calls
     cache.close()
@@ -89,10 +89,10 @@ def test_processes_at_once_make_each_call_once_and_count_it(tmp_path, start):
     for process in processes:
         assert finish(process) == list(range(60))
     calls = made_calls(tmp_path)
-    cache = CallCache.open(tmp_path / "calls")
+    cache = CallCache(tmp_path / "calls")
     assert set(calls) == set(range(60))
     assert calls.total() == 60
-    total = cache.ledger().total()
+    total = cache.total()
     usage = total.usage
     expected = expected_usage(calls)
     assert (usage.input_tokens, usage.output_tokens, usage.calls) == (
@@ -120,7 +120,7 @@ def test_a_process_waits_for_the_call_of_another_until_that_one_is_killed(tmp_pa
         other.communicate(timeout=60)
 
     inner = EchoModel()
-    cache = CallCache.open(tmp_path / "calls")
+    cache = CallCache(tmp_path / "calls")
     cache.locks = KeyLocks(f"{cache.path}-lock", sleep=kill_other)
     assert CachedChatModel(inner, cache).complete(request_for(1)).text == "re: 1"
     assert len(waits) == len(inner.requests) == 1

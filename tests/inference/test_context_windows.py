@@ -143,7 +143,7 @@ def test_the_size_that_llama_cpp_states_beside_the_message_is_used():
 
 def test_a_prompt_that_was_cut_silently_is_named_once_with_what_to_do():
     faults = FaultPlan(context_tokens=1_024, cuts_prompts=True)
-    breaker, cache = StageBreaker(), CallCache.open(":memory:")
+    breaker, cache = StageBreaker(), CallCache(":memory:")
     with ModelTestServer(lambda messages: "ok", faults=faults) as server:
         model = CachedChatModel(connect(server), cache, breaker=breaker)
         for lines in (400, 399):

@@ -7,14 +7,14 @@ import pytest
 from tests.inference.chat_answers import refuse
 from tests.inference.model_server import Reply, reply, serve
 
+from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable
 from knotwork._diagnosis.model_trials import list_models
 from knotwork._diagnosis.models import check_chat_models
-from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
 from knotwork._inference.model_registry import ChatModels, role_settings
-from knotwork._inference.role_models import RoleModels
+from knotwork._inference.role_models import ModelRun
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.testing._chat_contract import ChatModelContract, read_stream
@@ -342,9 +342,9 @@ def test_a_missing_model_of_ollama_is_reported_with_those_that_it_has(monkeypatc
 
 @pytest.mark.parametrize(("model", "takes_them"), [("ollama:a", False), ("openai:a", True)])
 def test_only_servers_of_openai_take_batches(model, takes_them):
-    models = RoleModels(LlmSettings(model=model))
+    models = ModelRun(LlmSettings(model=model), companions=IN_MEMORY_COMPANIONS, count_tokens=len)
     try:
-        found = models.batches("extract", meter=UsageMeter(), budget=None, sleep=lambda _: None)
+        found = models.batches("extract")
     finally:
         models.close()
     assert (found is not None) is takes_them

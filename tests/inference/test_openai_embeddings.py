@@ -19,7 +19,7 @@ from tests.inference.model_server import (
 from knotwork._config import SecretRef
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.model_servers import ModelServer, parse_retry_after
+from knotwork._inference.model_servers import ModelServer, read_wait
 from knotwork._inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 from knotwork.records import Span
@@ -280,11 +280,11 @@ def test_an_address_that_is_none_is_refused(url):
 
 def test_retry_after_is_seconds_or_a_date():
     now = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
-    assert parse_retry_after("2.5") == 2.5
-    assert parse_retry_after("Thu, 01 Jan 2026 12:00:30 GMT", now=now) == 30
-    assert parse_retry_after("Thu, 01 Jan 2026 11:00:00 GMT", now=now) == 0
-    assert parse_retry_after("") is None
-    assert parse_retry_after("later") is None
+    assert read_wait({"retry-after": "2.5"}) == 2.5
+    assert read_wait({"retry-after": "Thu, 01 Jan 2026 12:00:30 GMT"}, now=now) == 30
+    assert read_wait({"retry-after": "Thu, 01 Jan 2026 11:00:00 GMT"}, now=now) == 0
+    assert read_wait({"retry-after": ""}) is None
+    assert read_wait({"retry-after": "later"}) is None
 
 
 def test_batches_keep_order_and_a_large_text_stands_alone():

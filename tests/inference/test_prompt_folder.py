@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from knotwork._inference.own_prompts import BUILT_IN, prompts_of
-from knotwork._inference.prompt_files import PROMPTS, fill_prompt, read_prompt
-from knotwork._inference.prompt_folder import (
+from knotwork._inference.prompt_files import (
+    PROMPTS,
     built_in_prompts,
     copy_built_in,
     faults_in,
+    fill_prompt,
+    read_prompt,
     read_prompt_folder,
 )
 from knotwork._registry import Entry

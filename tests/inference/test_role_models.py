@@ -140,8 +140,8 @@ def test_roles_share_cache_meter_and_budget(path, companions, monkeypatch):
     # A kept reply is served also when nothing may be spent any more.
     assert answer.complete(ask("ab", max_output_tokens=20)).usage == TokenUsage(reused=1)
     models.close()
-    kept = CallCache.open(path)
-    assert kept.ledger().total().usage == meter.total()
+    kept = CallCache(path)
+    assert kept.total().usage == meter.total()
     kept.close()
 
 

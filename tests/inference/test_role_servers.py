@@ -139,18 +139,18 @@ def test_the_tokens_that_a_server_had_cached_cost_less_and_are_counted():
         request = ChatRequest((Message("user", "Who?"),), stage="answer", source="x (cached)")
         model.complete(request)
         model.complete(ChatRequest((Message("user", "Where?"),), stage="answer"))
-        ledger = model._cache.ledger(prices=run.prices)
+        cache = model._cache
     assert run.meter.total().cached_tokens == 1_200
     money = (Decimal(300 * 10) + 1_200 * 1 + 110 * 20) / 1_000_000
     assert run.meter.money(run.prices) == money
     assert run._budget.money() == money
-    total = ledger.total()
+    total = cache.total(prices=run.prices)
     assert (total.usage.input_tokens, total.usage.cached_tokens) == (1_500, 1_200)
     assert total.money == money
-    (by_model,) = ledger.totals("model")
+    (by_model,) = cache.totals("model", prices=run.prices)
     assert (by_model.group, by_model.usage.calls) == (("openai:small",), 2)
     assert by_model.usage == total.usage
-    assert {total.group[0] for total in ledger.totals("source")} == {"", "x (cached)"}
+    assert {total.group[0] for total in cache.totals("source")} == {"", "x (cached)"}
     run.close()
 
 

@@ -100,7 +100,7 @@ def test_a_model_that_always_thinks_is_not_forbidden_to():
     answer = refuse_if(lambda sent: sent.get("enable_thinking") is False, message, say("Ann."))
     with serve(answer) as server:
         model = connect(server)
-        model._dialect = type(model._dialect)(forbids_thinking=True)
+        model._dialect = type(model._dialect)(first=frozenset({"thinking"}))
         assert [model.complete(ask()).text for _ in range(2)] == ["Ann.", "Ann."]
     assert [sent.get("enable_thinking") for sent in server.requests] == [False, None, None]
 

@@ -32,7 +32,7 @@ def send(model, count, stage="extract"):
 
 @pytest.fixture
 def cache():
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     yield cache
     cache.close()
 

@@ -1,5 +1,6 @@
 """Waiting as the headers of a server's responses ask."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ from tests.inference.chat_answers import say
 from tests.inference.model_server import serve
 
 from knotwork._config import LlmSettings
-from knotwork._inference.call_limits import RateLimiter, StatedLimits, read_duration
+from knotwork._inference.call_limits import RateLimiter, read_duration
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.model_registry import ChatModels
 
@@ -79,18 +80,22 @@ def headers(left, *, kind="tokens", most="", reset="30s"):
     ],
 )
 def test_a_call_waits_until_enough_is_left(stated, tokens, wait_s):
-    limits = StatedLimits()
-    limits.read(stated, now=100.0)
-    assert limits.wait_for(tokens, now=100.0) == pytest.approx(wait_s)
-    assert limits.wait_for(tokens, now=100.0 + wait_s) == pytest.approx(0.0)
+    clock = FakeClock()
+    limiter = RateLimiter(concurrency=8, clock=clock)
+    limiter.heed(200, stated)
+    with limiter.turn(tokens):
+        assert clock.seconds == pytest.approx(wait_s)
 
 
 @given(st.dictionaries(st.sampled_from([*headers("1", most="2"), "x-ratelimit-y"]), st.text()))
 def test_no_header_stops_calls_for_longer_than_two_minutes(stated):
-    limits = StatedLimits()
-    limits.read(stated, now=0.0)
-    limits.take(10.0)
-    assert 0.0 <= limits.wait_for(10.0, now=0.0) <= 120.0
+    clock = FakeClock()
+    limiter = RateLimiter(concurrency=8, clock=clock)
+    limiter.heed(200, stated)
+    for _ in range(2):
+        before = clock.seconds
+        with limiter.turn(10):
+            assert 0.0 <= clock.seconds - before <= 120.001
 
 
 def test_calls_that_started_count_until_the_server_says_otherwise():
@@ -117,7 +122,7 @@ def test_a_chat_waits_after_a_reply_that_says_nothing_is_left():
             status,
             {**sent, "X-RateLimit-Remaining-Requests": "0"}
             | {
-                "X-RateLimit-Reset-Requests": "150ms",
+                "X-RateLimit-Reset-Requests": "1s",
             },
             body,
         )
@@ -128,6 +133,7 @@ def test_a_chat_waits_after_a_reply_that_says_nothing_is_left():
         request = ChatRequest((Message("user", "Who?"),))
         with ThreadPoolExecutor(4) as pool:
             texts = list(pool.map(lambda _: model.complete(request).text, range(4)))
-        limiter = model._model._limiter
-        assert limiter._stated.wait_for(1, now=limiter._clock.now()) > 0
+        before = time.monotonic()
+        with model._model._limiter.turn(1):
+            assert time.monotonic() - before > 0.3
     assert texts == ["Ann."] * 4

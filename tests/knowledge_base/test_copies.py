@@ -43,7 +43,7 @@ def test_an_index_moves_to_a_server_and_back(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     back = tmp_path / "back.knot"
     reply = ChatReply("Ada.", usage=TokenUsage(10, 2, 1))
-    with closing(CallCache.open(f"{index}{CALLS_SUFFIX}")) as calls:
+    with closing(CallCache(f"{index}{CALLS_SUFFIX}")) as calls:
         for number in range(3):
             calls.accept(bytes([number]) * 16, "m", ask_model("?"), reply)
         calls.reject(b"r" * 16, "m", ask_model("?"), reply, "no line")
@@ -64,11 +64,11 @@ def test_an_index_moves_to_a_server_and_back(
                 [kb.tables.query(f"SELECT * FROM {t.name}").rows for t in kb.tables.list()]
             )
             assert tables[-1] == tables[0] != []
-    with closing(CallCache.open(f"{back}{CALLS_SUFFIX}")) as calls:
+    with closing(CallCache(f"{back}{CALLS_SUFFIX}")) as calls:
         assert calls.find(bytes(16)) == reply
         assert calls.reply_count() == 3
         assert [rejected.reason for rejected in calls.rejected()] == ["no line"]
-        assert calls.ledger().total().usage.calls == 4
+        assert calls.total().usage.calls == 4
 
 
 def test_a_copy_answers_alike_and_goes_on(index: Path, tmp_path: Path) -> None:

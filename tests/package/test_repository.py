@@ -43,7 +43,7 @@ def test_the_versions_agree():
 
 def test_only_what_decides_results_or_size_is_pinned():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
-    assert {line.partition("==")[0] for line in lines} <= {"graspologic-native", "openai", "torch"}
+    assert {line.partition("==")[0] for line in lines} <= {"graspologic-native", "torch"}
 
 
 def test_the_layers_are_those_of_the_architecture():

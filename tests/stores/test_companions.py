@@ -13,9 +13,8 @@ from tests.inference.chat_fakes import ask
 
 from knotwork._companions import CompanionDatabase, Companions, FileCompanions
 from knotwork._extensions.server.job_store import JOBS, MOST_FINISHED, JobState, JobStore
-from knotwork._inference.call_cache import CallCache, RejectedReply
+from knotwork._inference.call_cache import CALLS, CallCache, RejectedReply
 from knotwork._inference.call_costs import PriceTable
-from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
@@ -42,7 +41,7 @@ def companions(index: str) -> Iterator[Companions]:
 
 
 def open_calls(companions: Companions) -> CallCache:
-    return CallCache(CallDatabase(companions.open(CALLS)))
+    return CallCache(companions.open(CALLS))
 
 
 def open_jobs(companions: Companions, place: str = "") -> JobStore:
@@ -62,10 +61,10 @@ def test_replies_and_their_cost_are_there_for_the_next(companions: Companions) -
         (rejected,) = cache.rejected()
         assert (rejected.reason, rejected.attempts) == ("no line \x00", 2)
         assert isinstance(cache.find(OTHER), RejectedReply)
-        total = cache.ledger(prices=PriceTable.read(["m 1 1"])).total()
+        total = cache.total(prices=PriceTable.read(["m 1 1"]))
         assert (total.usage.calls, total.usage.reused, total.rejected) == (4, 1, 2)
         assert total.money == Decimal(48) / 1_000_000
-        assert (ask("?").stage,) in [one.group for one in cache.ledger().totals("stage")]
+        assert (ask("?").stage,) in [one.group for one in cache.totals("stage")]
         cache.revoke(KEY, "m", ask("?"), REPLY, "a stricter check")
         assert cache.reply_count() == 0
         assert cache.forget([ask("?").source]) == 2
@@ -85,9 +84,9 @@ def test_a_write_that_fails_leaves_nothing(companions: Companions) -> None:
     with closing(open_calls(companions)) as cache:
         cache.accept(KEY, "m", ask("?"), REPLY)
         with pytest.raises(StoreError):
-            cache._database.write(forget_all_and_fail)
+            cache.write(forget_all_and_fail)
         with pytest.raises(ZeroDivisionError):
-            cache._database.write(forget_all_and_raise)
+            cache.write(forget_all_and_raise)
         assert cache.find(KEY) == REPLY
 
 
@@ -105,7 +104,7 @@ def test_two_that_write_at_once_lose_nothing(companions: Companions) -> None:
         thread.join()
     with closing(open_calls(companions)) as cache:
         assert cache.reply_count() == 80
-        assert cache.ledger().total().usage.calls == 120
+        assert cache.total().usage.calls == 120
 
 
 def test_facts_are_learned_ended_and_corrected(companions: Companions) -> None:

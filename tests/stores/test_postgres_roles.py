@@ -15,7 +15,7 @@ from knotwork._extensions.postgres.companions import PostgresCompanion
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.server.job_store import JOBS
 from knotwork._extensions.server.server import ServerConfig
-from knotwork._inference.call_database import CALLS
+from knotwork._inference.call_cache import CALLS
 from knotwork._stores.server_tables import ServerTables
 from knotwork._stores.vectors import staged_name
 from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from knotwork._extensions.server.job_store import JobState, JobStore
-from knotwork._inference.call_database import CallDatabase
+from knotwork._inference.call_cache import CallCache
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
@@ -103,7 +103,7 @@ def read_index(path):
 
 
 def write_calls(path, number):
-    database = CallDatabase(path)
+    database = CallCache(path)
     row = "INSERT INTO spent VALUES ($1, '', '', 1, 0, 0, 0, 0, 0, 0)"
     for n in range(number):
         database.write(lambda tables, n=n: tables.change(row, (str(n),)))
@@ -111,7 +111,7 @@ def write_calls(path, number):
 
 
 def read_calls(path):
-    return len(CallDatabase(path).rows("SELECT * FROM spent"))
+    return len(CallCache(path).rows("SELECT * FROM spent"))
 
 
 def write_tables(path, number):

@@ -27,7 +27,7 @@ GOOD = "The Travel Office approves trips abroad [1]. Its head was born in London
 
 @pytest.fixture
 def cache():
-    cache = CallCache.open(":memory:")
+    cache = CallCache(":memory:")
     yield cache
     cache.close()
 

@@ -52,7 +52,7 @@ def write(script, question=QUESTION, *, cache=None, evidence=None, settings=None
     """Return the answer, the events before it, and the model."""
     found, store = evidence or make_evidence(question)
     model = script if isinstance(script, ScriptedChatModel) else ScriptedChatModel(script)
-    cached = CachedChatModel(model, cache or CallCache.open(":memory:"))
+    cached = CachedChatModel(model, cache or CallCache(":memory:"))
     writer = AnswerWriter(cached, store=store, settings=settings or AnswerSettings(), **options)
     *events, last = writer.write(found)
     assert last.kind is AskEventKind.FINISHED

@@ -3,14 +3,19 @@
 No other package reads the environment.
 """
 
-from knotwork._config.extraction_settings import ExtractionSettings
-from knotwork._config.index_urls import is_server_url, shown_url
-from knotwork._config.loading import CONFIG_FILE, Loaded, load_settings
-from knotwork._config.setting_values import AUTO, SecretRef, SettingTable
+from knotwork._config.loading import (
+    CONFIG_FILE,
+    Loaded,
+    load_settings,
+    render_config,
+    write_default_config,
+)
+from knotwork._config.setting_values import AUTO, SecretRef, SettingTable, is_server_url, shown_url
 from knotwork._config.settings import (
     AnswerSettings,
     CommunitySettings,
     EmbeddingSettings,
+    ExtractionSettings,
     GraphSettings,
     IndexSettings,
     LlmSettings,
@@ -22,7 +27,6 @@ from knotwork._config.settings import (
     StoreSettings,
     fingerprint,
 )
-from knotwork._config.toml_writer import render_config, write_default_config
 
 __all__ = [
     "AUTO",

@@ -1,4 +1,4 @@
-"""Load settings from arguments, environment and file, and validate every value.
+"""Load settings from arguments, environment and file, and write the file.
 
 Arguments override environment variables, which override `knotwork.toml`, which overrides the
 defaults. Each value keeps its origin for messages and `knotwork config show --origin`.
@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from knotwork._config.setting_values import (
     AUTO,
@@ -86,11 +87,13 @@ def load_settings(
     for an unknown key or variable.
     """
     variables = os.environ if environ is None else environ
-    source = _find_file(file, variables)
+    named = file if file is not None else variables.get(_FILE_VARIABLE) or None
+    source = Path(CONFIG_FILE if named is None else named)
+    is_read = named is not None or source.is_file()
     known = named_settings()
     values: dict[str, object] = {entry.name: entry.default for entry in setting_fields()}
     origins = dict.fromkeys(values, "default")
-    if source is not None:
+    if is_read:
         origin = f"file {source}"
         for name, raw in _flatten(_read_toml(source), source):
             value = check_value(known[name], raw, origin)
@@ -104,15 +107,7 @@ def load_settings(
             value = _resolve(known[name], check_value(known[name], raw, ARGUMENT), Path())
             _assign(known[name], value, ARGUMENT, values, origins)
     _check_together(values, origins)
-    return Loaded(_build(values), origins, source)
-
-
-def _find_file(file: str | Path | None, variables: Mapping[str, str]) -> Path | None:
-    named = file if file is not None else variables.get(_FILE_VARIABLE) or None
-    if named is not None:
-        return Path(named)
-    default = Path(CONFIG_FILE)
-    return default if default.is_file() else None
+    return Loaded(_build(values), origins, source if is_read else None)
 
 
 def _read_toml(source: Path) -> dict[str, object]:
@@ -204,36 +199,26 @@ def _resolve(entry: SettingField, value: object, folder: Path) -> object:
     return str(folder / Path(value).expanduser())
 
 
-def _check_together(values: Mapping[str, object], origins: Mapping[str, str]) -> None:
-    size, overlap = values["index.chunk_tokens"], values["index.overlap_tokens"]
-    parent = values["index.parent_tokens"]
-    assert isinstance(size, int)
-    assert isinstance(overlap, int)
-    assert isinstance(parent, int)
-    if overlap >= size:
-        raise ConfigError(
-            f"`index.overlap_tokens` is `{overlap}` ({origins['index.overlap_tokens']}), but must "
-            f"be less than `index.chunk_tokens`, which is `{size}` "
-            f"({origins['index.chunk_tokens']})."
-        )
-    if parent < size:
-        raise ConfigError(
-            f"`index.parent_tokens` is `{parent}` ({origins['index.parent_tokens']}), but must be "
-            f"at least `index.chunk_tokens`, which is `{size}` ({origins['index.chunk_tokens']})."
-        )
+def _check_together(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
+    size = values["index.chunk_tokens"]
+    for name, fits, rule in (
+        ("index.overlap_tokens", values["index.overlap_tokens"] < size, "less than"),
+        ("index.parent_tokens", values["index.parent_tokens"] >= size, "at least"),
+    ):
+        if not fits:
+            raise ConfigError(
+                f"`{name}` is `{values[name]}` ({origins[name]}), but must be {rule} "
+                f"`index.chunk_tokens`, which is `{size}` ({origins['index.chunk_tokens']})."
+            )
 
 
 def _build(values: Mapping[str, object]) -> Settings:
-    built: dict[str, object] = {}
-    for section, kind in sections().items():
-        prefix = f"{section}."
-        own = {
-            name.removeprefix(prefix): value
-            for name, value in values.items()
-            if name.startswith(prefix)
-        }
-        built[section] = kind(**own)
-    return Settings(**built)  # type: ignore[arg-type]  # each section was built by its own class
+    own: dict[str, dict[str, object]] = {section: {} for section in sections()}
+    for name, value in values.items():
+        section, _, key = name.partition(".")
+        own[section][key] = value
+    built: dict[str, Any] = {section: kind(**own[section]) for section, kind in sections().items()}
+    return Settings(**built)
 
 
 def _show(value: object) -> str:
@@ -279,9 +264,9 @@ def check_value(entry: SettingField, value: object, origin: str) -> object:
         raise _invalid_value(entry, value, origin, f"must be {_EXPECTED[entry.kind]}")
     if isinstance(typed, float) and not math.isfinite(typed):
         raise _invalid_value(entry, value, origin, "must be a finite number")
-    if isinstance(typed, int | float):
-        low, high = entry.rule.minimum, entry.rule.maximum
-        if (low is not None and typed < low) or (high is not None and typed > high):
+    if entry.rule.bounds and isinstance(typed, int | float):
+        low, high = entry.rule.bounds
+        if not low <= typed <= high:
             raise _invalid_value(entry, typed, origin, f"must be from {low:g} to {high:,.15g}")
     if isinstance(typed, str) and not typed.strip() and not entry.rule.may_be_empty:
         raise _invalid_value(entry, value, origin, "must not be empty")
@@ -308,7 +293,9 @@ def parse_variable(entry: SettingField, text: str, origin: str) -> object:
         word = text.strip().lower()
         raw = True if word in _TRUE else False if word in _FALSE else text
     elif entry.kind in (int, float, NumberOrAuto):
-        raw = _parse_number(text)
+        for number in (float, int):  # an integer if it is one
+            with contextlib.suppress(ValueError):
+                raw = number(text.strip())
     elif entry.kind == tuple[str, ...]:
         raw = _parse_list(text)
     elif entry.kind == SettingTable or (entry.kind == RoleModel and text.strip().startswith("{")):
@@ -353,15 +340,6 @@ def _parse_table(text: str) -> object:
     return text
 
 
-def _parse_number(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text.strip())
-        except ValueError:
-            continue
-    return text
-
-
 def _check_table(entry: SettingField, table: Mapping[object, object], origin: str) -> SettingTable:
     if entry.kind == RoleModel:
         return _check_role(entry, table, origin)
@@ -395,12 +373,8 @@ def _check_header(entry: SettingField, name: object, value: object, origin: str)
     where = f"`{entry.name}` ({origin})"
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
         raise ConfigError(f"{where} has `{name}`, which is not a valid name of a header.")
-    if isinstance(value, SecretRef):
-        return value
-    if isinstance(value, Mapping) and set(value) == {"env"}:
-        variable = value["env"]
-        if isinstance(variable, str) and _VARIABLE.fullmatch(variable):
-            return SecretRef(variable)
+    if secret := _read_secret(value):
+        return secret
     if _SECRET_NAME.search(name):
         raise ConfigError(
             f"The header `{name}` of {where} looks like a secret, which is not accepted here.",
@@ -415,17 +389,22 @@ def _check_header(entry: SettingField, name: object, value: object, origin: str)
 
 
 def _check_secret(entry: SettingField, value: object, origin: str) -> SecretRef | None:
-    if value is None or isinstance(value, SecretRef):
-        return value
+    secret = _read_secret(value)
+    if secret is None and value is not None:
+        raise ConfigError(
+            f"`{entry.name}` ({origin}) must name the environment variable with the secret; "
+            "the secret itself is not accepted here.",
+            fix=f'Write {entry.key} = {{ env = "NAME" }} and set NAME, or set {entry.variable}.',
+        )
+    return secret
+
+
+def _read_secret(value: object) -> SecretRef | None:
+    """Return a reference to a secret, also as a table; None if the value is none."""
     if isinstance(value, Mapping) and set(value) == {"env"}:
         name = value["env"]
-        if isinstance(name, str) and _VARIABLE.fullmatch(name):
-            return SecretRef(name)
-    raise ConfigError(
-        f"`{entry.name}` ({origin}) must name the environment variable with the secret; "
-        "the secret itself is not accepted here.",
-        fix=f'Write {entry.key} = {{ env = "NAME" }} and set NAME, or set {entry.variable}.',
-    )
+        return SecretRef(name) if isinstance(name, str) and _VARIABLE.fullmatch(name) else None
+    return value if isinstance(value, SecretRef) else None
 
 
 def _invalid_value(entry: SettingField, value: object, origin: str, rule: str) -> ConfigError:
@@ -433,3 +412,56 @@ def _invalid_value(entry: SettingField, value: object, origin: str, rule: str) -
         f"`{entry.name}` is `{value}` ({origin}), but {rule}.",
         fix=f"It is {entry.rule.explanation.replace(chr(10), ' ')}.",
     )
+
+
+_HEAD = """\
+# Settings of Knotwork. A line that begins with "#" shows a default: remove the "#" to change it.
+# Environment variables (KNOTWORK_STORE_PATH for path in [store]) and command line options override
+# this file. `knotwork config show --origin` lists the effective values.
+"""
+
+
+def render_config(settings: Settings | None = None) -> str:
+    """Return TOML that loads to these settings; values that equal their default are comments.
+
+    The user and the password in the URL of an index are left out.
+    """
+    settings = settings or Settings()
+    blocks = [_HEAD]
+    for section, kind in sections().items():
+        lines = [f"# {kind.__doc__}", f"[{section}]"]
+        for entry in setting_fields():
+            if entry.section == section:
+                lines.extend(_render_setting(entry, entry.shown(settings)))
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def write_default_config(path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a settings file with all defaults as comments, and return its path.
+
+    Raises ConfigError if the file exists and ``overwrite`` is off, or if it is not writable.
+    """
+    target = Path(path)
+    try:
+        with target.open("w" if overwrite else "x", encoding="utf-8", newline="\n") as stream:
+            stream.write(render_config())
+    except FileExistsError:
+        raise ConfigError(
+            f"The settings file `{target}` already exists.",
+            fix="Edit it, or replace it with: knotwork init --force",
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"The settings file `{target}` cannot be written: {error.strerror}.",
+            fix="Choose an existing folder that is writable.",
+        ) from error
+    return target
+
+
+def _render_setting(entry: SettingField, value: object) -> list[str]:
+    lines = [f"## {line}" for line in entry.rule.explanation.split("\n")]
+    if value == entry.default:
+        shown = '{ env = "NAME" }' if value is None else as_toml(value)
+        return [*lines, f"# {entry.key} = {shown}"]
+    return [*lines, f"{entry.key} = {as_toml(value)}"]

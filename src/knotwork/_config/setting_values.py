@@ -1,9 +1,10 @@
-"""Values of settings beyond plain ones, and the rules that constrain a setting."""
+"""Values of settings beyond plain ones, the rules that constrain a setting, and URLs as shown."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,15 +20,14 @@ NumberOrAuto = int | Literal["auto"]
 class SettingRule:
     """The explanation and constraints of a setting.
 
-    ``minimum`` and ``maximum`` are inclusive. ``shapes_index`` marks settings that change the
-    result of indexing a file. ``is_path`` values are relative to the file that sets them.
+    ``bounds`` are the least and the greatest number. ``shapes_index`` marks settings that change
+    the result of indexing a file. ``is_path`` values are relative to the file that sets them.
     ``is_server`` values are URLs, which are printed and so may not have a password. The entries of
     a table that ``holds_secrets`` are texts or names of environment variables.
     """
 
     explanation: str
-    minimum: float | None = None
-    maximum: float | None = None
+    bounds: tuple[float, float] | None = None
     may_be_empty: bool = True
     shapes_index: bool = False
     is_path: bool = False
@@ -129,3 +129,29 @@ def as_toml(value: object) -> str:
 def _quote(text: str) -> str:
     # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+_SERVER = re.compile(r"(?!file:|memory:)([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
+
+
+def is_server_url(url: str) -> bool:
+    """Return True if an index is on a server, and not a file or in memory."""
+    return _SERVER.fullmatch(url) is not None
+
+
+def shown_url(url: str) -> str:
+    """Return the path or URL of an index as messages and names of files may have it.
+
+    Of a server's URL, scheme, host, port, path and the name of the index are left.
+    """
+    found = _SERVER.fullmatch(url)
+    if found is None:
+        return url
+    scheme, rest = found.groups()
+    address, _, query = rest.partition("#")[0].partition("?")
+    authority, slash, path = address.partition("/")
+    host = authority.rpartition("@")[2]
+    if "@" in path:  # an unescaped slash in a password
+        host, path = "", path.rpartition("@")[2].partition("/")[2]
+    named = [part for part in query.split("&") if part.startswith("index=")]
+    return f"{scheme}://{host}{slash}{path}{''.join(f'?{part}' for part in named[-1:])}"

@@ -11,10 +11,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields, replace
 from hashlib import blake2b
+from math import inf
 from typing import Any, get_type_hints
 
-from knotwork._config.extraction_settings import ExtractionSettings, PromptSettings
-from knotwork._config.index_urls import shown_url
 from knotwork._config.setting_values import (
     AUTO,
     NO_ENTRIES,
@@ -23,6 +22,7 @@ from knotwork._config.setting_values import (
     SecretRef,
     SettingRule,
     SettingTable,
+    shown_url,
 )
 from knotwork._config.setting_values import setting as _setting
 
@@ -53,19 +53,19 @@ class StoreSettings:
         may_be_empty=False,
     )
     pool_size: int = _setting(
-        8, "connections of one process to a database server", minimum=1, maximum=1_000
+        8, "connections of one process to a database server", bounds=(1, 1_000)
     )
     statement_timeout_s: float = _setting(
-        300.0, "seconds that one statement on a server may take; 0 is no limit", minimum=0
+        300.0, "seconds that one statement on a server may take; 0 is no limit", bounds=(0, inf)
     )
     lock_timeout_s: float = _setting(
-        30.0, "seconds to wait there for another writer; 0 is no limit", minimum=0
+        30.0, "seconds to wait there for another writer; 0 is no limit", bounds=(0, inf)
     )
     idle_timeout_s: float = _setting(
-        600.0, "seconds that a transaction there may be idle; 0 is no limit", minimum=0
+        600.0, "seconds that a transaction there may be idle; 0 is no limit", bounds=(0, inf)
     )
     retry_s: float = _setting(
-        15.0, "seconds in which a lost connection to a server is opened again", minimum=0
+        15.0, "seconds in which a lost connection to a server is opened again", bounds=(0, inf)
     )
 
     @property
@@ -97,17 +97,14 @@ class EmbeddingSettings:
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
         None, 'the variable with its key, for example { env = "OPENAI_API_KEY" }'
     )
-    dimension: int = _setting(
-        0, "the length of its vectors; 0 asks the model", minimum=0, maximum=65_536
-    )
+    dimension: int = _setting(0, "the length of its vectors; 0 asks the model", bounds=(0, 65_536))
     threads: int = _setting(
         0,
         "texts that a local model without PyTorch embeds at a time, one per core; 0 is all cores",
-        minimum=0,
-        maximum=256,
+        bounds=(0, 256),
     )
-    concurrency: int = _setting(4, "concurrent requests to a server", minimum=1, maximum=256)
-    timeout_s: float = _setting(60.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
+    concurrency: int = _setting(4, "concurrent requests to a server", bounds=(1, 256))
+    timeout_s: float = _setting(60.0, "seconds to wait for a server", bounds=(0.1, 3_600))
     sentences: bool = _setting(
         True, "whether to embed sentences too; with an openai: model, each one is sent"
     )
@@ -147,47 +144,39 @@ class LlmSettings:
     timeout_s: float = _setting(
         120.0,
         "longest silence of the server in seconds; a reply that goes on arriving may take longer",
-        minimum=0.1,
-        maximum=3_600,
+        bounds=(0.1, 3_600),
     )
     concurrency: NumberOrAuto = _setting(  # noqa: RUF009  it is a dataclass field
         AUTO,
         'maximum number of concurrent calls, reduced while the server is overloaded; "auto" finds\n'
         "the fewest at which it computes the most tokens per second, up to 64",
-        minimum=1,
-        maximum=256,
+        bounds=(1, 256),
     )
     requests_per_minute: int = _setting(
-        0, "maximum number of calls per minute; 0 is no limit", minimum=0, maximum=1_000_000
+        0, "maximum number of calls per minute; 0 is no limit", bounds=(0, 1_000_000)
     )
     tokens_per_minute: int = _setting(
         0,
         "maximum number of input and output tokens per minute; 0 is no limit",
-        minimum=0,
-        maximum=1_000_000_000,
+        bounds=(0, 1_000_000_000),
     )
     temperature: float = _setting(
-        0.0,
-        "sampling temperature; 0 is the default of each step, mostly 0",
-        minimum=0,
-        maximum=2,
+        0.0, "sampling temperature; 0 is the default of each step, mostly 0", bounds=(0, 2)
     )
     max_output_tokens: int = _setting(
         0,
         "maximum number of tokens in a reply; 0 is the default of each step.\n"
         "A reasoning model needs several thousand more than its replies have",
-        minimum=0,
-        maximum=1_000_000,
+        bounds=(0, 1_000_000),
     )
     context_window: int = _setting(
         0,
         "tokens of a prompt and its reply together; 0 learns it when a server refuses a longer\n"
         "one. For a gguf: model, 0 is what it was trained for, at most 8192; for ollama:, 8192",
-        minimum=0,
-        maximum=100_000_000,
+        bounds=(0, 100_000_000),
     )
     threads: int = _setting(
-        0, "processor threads of a gguf: model; 0 is all cores", minimum=0, maximum=256
+        0, "processor threads of a gguf: model; 0 is all cores", bounds=(0, 256)
     )
     tier: str = _setting(
         "lean",
@@ -238,23 +227,16 @@ class IndexSettings:
     """Splitting of documents into chunks, and extraction of the graph."""
 
     splitter: str = _setting(
-        "structure",
-        "the splitter of documents into chunks",
-        may_be_empty=False,
-        shapes_index=True,
+        "structure", "the splitter of documents into chunks", may_be_empty=False, shapes_index=True
     )
     chunk_tokens: int = _setting(
-        200, "maximum number of tokens in a chunk", minimum=8, maximum=8_192, shapes_index=True
+        200, "maximum number of tokens in a chunk", bounds=(8, 8_192), shapes_index=True
     )
     overlap_tokens: int = _setting(
-        0, "tokens that neighbouring chunks share", minimum=0, maximum=4_096, shapes_index=True
+        0, "tokens that neighbouring chunks share", bounds=(0, 4_096), shapes_index=True
     )
     parent_tokens: int = _setting(
-        800,
-        "maximum number of tokens in a parent chunk",
-        minimum=8,
-        maximum=65_536,
-        shapes_index=True,
+        800, "maximum number of tokens in a parent chunk", bounds=(8, 65_536), shapes_index=True
     )
     extractor: str = _setting(
         "rules", "the extractor of entities and relations", may_be_empty=False
@@ -290,38 +272,32 @@ class IndexSettings:
     max_file_mb: float = _setting(
         100.0,
         "the largest file to read; larger ones are skipped and reported",
-        minimum=0.001,
-        maximum=100_000,
+        bounds=(0.001, 100_000),
     )
     max_file_characters: int = _setting(
         10_000_000,
         "the most characters to take from a file; a large file may have 4 for each byte",
-        minimum=1_000,
-        maximum=10_000_000_000,
+        bounds=(1_000, 10_000_000_000),
     )
     max_archive_mb: float = _setting(
         1_000.0,
         "the most that a ZIP or TAR archive may unpack to, with the archives in it",
-        minimum=0.001,
-        maximum=1_000_000,
+        bounds=(0.001, 1_000_000),
     )
     max_archive_files: int = _setting(
         10_000,
         "the most files that an archive may contain, with those of the archives in it",
-        minimum=1,
-        maximum=10_000_000,
+        bounds=(1, 10_000_000),
     )
     max_file_memory_mb: float = _setting(
         1_500.0,
         "memory for reading a file of up to 10 MB; a larger one has more in proportion",
-        minimum=50,
-        maximum=10_000_000,
+        bounds=(50, 10_000_000),
     )
     max_file_seconds: float = _setting(
         60.0,
         "processor seconds for reading a file of up to 2 MB; a larger one has more in proportion",
-        minimum=1,
-        maximum=100_000,
+        bounds=(1, 100_000),
     )
     compute: str = _setting(
         "processes",
@@ -333,8 +309,58 @@ class IndexSettings:
         -1,
         "worker processes that read files; -1 is one per core, at most 8, 0 reads files in\n"
         "this process, without the limits of memory and time",
-        minimum=-1,
-        maximum=64,
+        bounds=(-1, 64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionSettings:
+    """How a language model reads chunks, in the tier "full"."""
+
+    form: str = _setting(
+        "graph",
+        '"graph" requests entities and relations with descriptions, "triplets" only facts,\n'
+        '"oneke" gives an instruction, the schema and the text as JSON, for models trained on it',
+        may_be_empty=False,
+    )
+    schema: str = _setting(
+        "", "a TOML file of the allowed types and relations; empty allows all", is_path=True
+    )
+    examples: str = _setting(
+        "",
+        "a TOML file of texts with the entities and relations to extract, which each prompt shows",
+        is_path=True,
+    )
+    strict: bool = _setting(
+        False,
+        "whether the graph has only the types and relations of extraction.schema, also those that\n"
+        "rules, plugins and recordings extract, in every tier",
+    )
+    rules: bool = _setting(
+        True,
+        'whether the rules extract too; false leaves the graph to the model, in the tier "full",\n'
+        "or to index.recording",
+    )
+    question: str = _setting("", "the purpose of the graph, which limits it; empty is no limit")
+    gleanings: int = _setting(
+        0, "extra calls per chunk that request missing entities", bounds=(0, 5)
+    )
+    check_relations: bool = _setting(
+        False, "whether to verify that the text states each relation; costs a call per chunk"
+    )
+    memory_tokens: int = _setting(
+        60, "maximum number of tokens of similar earlier chunks in each prompt", bounds=(0, 4_096)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """The prompts of language models."""
+
+    dir: str = _setting(
+        "",
+        "a folder of prompts that replace built-in ones; `knotwork prompts copy DIR` writes those",
+        is_path=True,
     )
 
 
@@ -349,15 +375,13 @@ class CommunitySettings:
         0,
         "maximum number of entities in a community; larger ones are divided into the next\n"
         "level. 0 is 50, or less in a small index",
-        minimum=0,
-        maximum=1_000_000,
+        bounds=(0, 1_000_000),
     )
-    levels: int = _setting(0, "maximum number of levels; 0 is no limit", minimum=0, maximum=64)
+    levels: int = _setting(0, "maximum number of levels; 0 is no limit", bounds=(0, 64))
     resolution: float = _setting(
         1.0,
         "resolution of the topmost level: 2 gives more and smaller communities, 0.5 fewer",
-        minimum=0.01,
-        maximum=100,
+        bounds=(0.01, 100),
     )
 
 
@@ -370,8 +394,7 @@ class RetrievalSettings:
         10,
         "the number of passages to return; the prompt of a language model has more, up to\n"
         "`answer.context_tokens`",
-        minimum=1,
-        maximum=1_000,
+        bounds=(1, 1_000),
     )
     read_filters: bool = _setting(
         True,
@@ -385,17 +408,16 @@ class QuerySettings:
     """Memory of Cypher and SQL statements."""
 
     memory_mb: int = _setting(
-        256, "memory that one statement may use, as estimated", minimum=1, maximum=1_000_000
+        256, "memory that one statement may use, as estimated", bounds=(1, 1_000_000)
     )
     total_memory_mb: int = _setting(
         512,
         "memory that all statements of a process that run at the same time may use; of the index\n"
         "that the process opened last",
-        minimum=1,
-        maximum=1_000_000,
+        bounds=(1, 1_000_000),
     )
     result_mb: int = _setting(
-        16, "maximum size of the rows that a statement returns", minimum=1, maximum=100_000
+        16, "maximum size of the rows that a statement returns", bounds=(1, 100_000)
     )
 
 
@@ -433,16 +455,14 @@ class RerankSettings:
     download: bool = _setting(
         False, "whether to fetch a local model by name when it is not on this machine"
     )
-    threads: int = _setting(
-        1, "processor threads of a local model in ONNX format", minimum=1, maximum=256
-    )
+    threads: int = _setting(1, "processor threads of a local model in ONNX format", bounds=(1, 256))
     base_url: str = _setting(
         "http://localhost:8000/v1", "the server of a served: model", may_be_empty=False
     )
     api_key: SecretRef | None = _setting(  # noqa: RUF009  it is a dataclass field
         None, 'the variable with its key, for example { env = "JINA_API_KEY" }'
     )
-    timeout_s: float = _setting(30.0, "seconds to wait for a server", minimum=0.1, maximum=3_600)
+    timeout_s: float = _setting(30.0, "seconds to wait for a server", bounds=(0.1, 3_600))
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,20 +472,15 @@ class AnswerSettings:
     max_sentences: int = _setting(
         3,
         "maximum number of sentences in an answer; a question with several parts has one per part",
-        minimum=1,
-        maximum=50,
+        bounds=(1, 50),
     )
     abstain_below: float = _setting(
-        0.2,
-        "the confidence below which there is no answer; 0 always answers",
-        minimum=0,
-        maximum=1,
+        0.2, "the confidence below which there is no answer; 0 always answers", bounds=(0, 1)
     )
     context_tokens: int = _setting(
         4_000,
         "maximum number of tokens of passages in the prompt of a language model",
-        minimum=300,
-        maximum=1_000_000,
+        bounds=(300, 1_000_000),
     )
     reader: str = _setting(
         "auto",
@@ -487,7 +502,7 @@ class ServiceSettings:
         "the address to listen on; any other than the loopback address needs a key",
         may_be_empty=False,
     )
-    port: int = _setting(8321, "the port to listen on; 0 is any free one", minimum=0, maximum=65535)
+    port: int = _setting(8321, "the port to listen on; 0 is any free one", bounds=(0, 65535))
     keys: str = _setting(
         "", "the file of keys; empty is `.knotwork-keys.json` beside the indexes", is_path=True
     )
@@ -495,47 +510,40 @@ class ServiceSettings:
         (), "other origins whose web pages may send requests, such as https://example.org"
     )
     max_upload_mb: float = _setting(
-        200.0, "maximum size of an upload with all its files", minimum=0.001, maximum=100_000
+        200.0, "maximum size of an upload with all its files", bounds=(0.001, 100_000)
     )
     question_chars: int = _setting(
-        8_000, "maximum number of characters in a question", minimum=1, maximum=1_000_000
+        8_000, "maximum number of characters in a question", bounds=(1, 1_000_000)
     )
     question_budget: str = _setting(
         "", 'a limit on the cost of one question: in tokens, as "20k", or in money, as "0.05 EUR"'
     )
     requests_per_minute: int = _setting(
-        600,
-        "maximum number of requests per key and minute; 0 is no limit",
-        minimum=0,
-        maximum=1_000_000,
+        600, "maximum number of requests per key and minute; 0 is no limit", bounds=(0, 1_000_000)
     )
-    timeout_s: float = _setting(
-        120.0, "time limit of a request in seconds", minimum=1, maximum=3_600
-    )
+    timeout_s: float = _setting(120.0, "time limit of a request in seconds", bounds=(1, 3_600))
     connections: int = _setting(
         1_000,
         "maximum number of open connections; fewer if the process may not open as many files",
-        minimum=8,
-        maximum=1_000_000,
+        bounds=(8, 1_000_000),
     )
     connections_per_client: int = _setting(
-        256, "maximum number of open connections of one address", minimum=4, maximum=1_000_000
+        256, "maximum number of open connections of one address", bounds=(4, 1_000_000)
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
         "addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto\n"
         'headers count, such as "10.0.0.0/8"; their connections are limited in total only',
     )
-    threads: int = _setting(8, "requests that run concurrently", minimum=1, maximum=256)
+    threads: int = _setting(8, "requests that run concurrently", bounds=(1, 256))
     waiting: int = _setting(
-        256, "requests in the queue; further ones are rejected", minimum=0, maximum=100_000
+        256, "requests in the queue; further ones are rejected", bounds=(0, 100_000)
     )
-    jobs: int = _setting(1, "indexing jobs that run concurrently", minimum=1, maximum=16)
+    jobs: int = _setting(1, "indexing jobs that run concurrently", bounds=(1, 16))
     open_indexes: int = _setting(
         16,
         "indexes that stay open; beyond that, the least recently used idle one is closed",
-        minimum=1,
-        maximum=10_000,
+        bounds=(1, 10_000),
     )
     telemetry: bool = _setting(
         False,

@@ -202,7 +202,7 @@ def _check_file(path: Path, kind: str, *, suffix: str, index: Path) -> Check:
     try:
         faults = verify_file(file)
         if suffix == CALLS_SUFFIX and not faults:
-            with closing(CallCache.open(path)) as cache:
+            with closing(CallCache(path)) as cache:
                 faults = cache.check()
     except KnotworkError as error:
         return failed_check(name, error)

@@ -21,7 +21,7 @@ from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import make_method, read_examples, read_schema
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
 from knotwork._stores.urls import index_file
 from knotwork._transform.extractor_registry import make_extractor

@@ -42,7 +42,7 @@ from knotwork._inference.call_costs import (
 from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import calls_at_once
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import Store, companions_of
 from knotwork._text.token_counts import count_tokens

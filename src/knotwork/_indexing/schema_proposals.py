@@ -13,7 +13,7 @@ from itertools import islice
 from knotwork._config import Settings
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import calls_at_once
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form

@@ -25,7 +25,7 @@ from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor

@@ -12,16 +12,15 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from knotwork._companions import CompanionDatabase
 from knotwork._inference.call_budget import CallBudget
-from knotwork._inference.call_cache import CallCache, RejectedReply, call_key
+from knotwork._inference.call_cache import CallCache, RejectedReply, call_key, storable
 from knotwork._inference.call_costs import BATCH, UsageMeter
-from knotwork._inference.call_database import CallDatabase, storable
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
-from knotwork._inference.model_servers import ModelServer
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ModelError
 
 MOST_REQUESTS = 50_000
@@ -37,24 +36,6 @@ _LONGEST_WAIT_S = 60.0
 _GONE = frozenset({404, 410})
 
 _log = logging.getLogger("knotwork.inference")
-
-
-@runtime_checkable
-class BatchModel(Protocol):
-    """A chat model whose requests a batch of its server can hold."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def server(self) -> ModelServer:
-        """The server of the model."""
-
-    def batch_body(self, request: ChatRequest) -> dict[str, object]:
-        """Return the body of a request, in the form that the server takes."""
-
-    def read_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
-        """Return the reply in the body of a response. Raises ModelError without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +64,7 @@ class _Awaited:
 class AwaitedRequests:
     """The requests in open batches of one model on one server."""
 
-    def __init__(self, database: CallDatabase, *, server: str, model: str) -> None:
+    def __init__(self, database: CallCache, *, server: str, model: str) -> None:
         self._database = database
         self._where = (storable(server), storable(model))
 
@@ -113,11 +94,8 @@ class AwaitedRequests:
 
     def remove(self, batch: str) -> None:
         """Forget the requests of a batch that has ended."""
-
-        def write(tables: CompanionDatabase) -> None:
-            tables.change("DELETE FROM awaited WHERE batch = $1", (batch,))
-
-        self._database.write(write)
+        forget = "DELETE FROM awaited WHERE batch = $1"
+        self._database.write(lambda tables: tables.change(forget, (batch,)))
 
 
 class CallBatches:
@@ -129,7 +107,7 @@ class CallBatches:
 
     def __init__(
         self,
-        model: BatchModel,
+        model: OpenAIChat,
         cache: CallCache,
         *,
         meter: UsageMeter,
@@ -144,9 +122,7 @@ class CallBatches:
         self._budget = budget
         self._retries = retries
         self._sleep = sleep
-        self._awaited = AwaitedRequests(
-            cache.database, server=model.server.base_url, model=model.name
-        )
+        self._awaited = AwaitedRequests(cache, server=model.server.base_url, model=model.name)
         self.notes: list[str] = []
 
     def key(self, request: ChatRequest) -> bytes:
@@ -178,37 +154,33 @@ class CallBatches:
     ) -> Iterator[tuple[dict[bytes, ChatRequest], bytes]]:
         """Yield the requests of each batch, and its file of one JSON object per line."""
         part: dict[bytes, ChatRequest] = {}
-        lines: list[bytes] = []
-        size = 0
+        content = bytearray()
         for key, request in requests.items():
-            line = self._line(key, request)
-            if part and (len(part) == MOST_REQUESTS or size + len(line) > MOST_BYTES):
-                yield part, b"".join(lines)
-                part, lines, size = {}, [], 0
+            body = self._model.batch_body(request)
+            fields = {"custom_id": key.hex(), "method": "POST", "url": _ENDPOINT, "body": body}
+            line = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            if part and (len(part) == MOST_REQUESTS or len(content) + len(line) > MOST_BYTES):
+                yield part, bytes(content)
+                part, content = {}, bytearray()
             part[key] = request
-            lines.append(line)
-            size += len(line)
+            content += line
         if part:
-            yield part, b"".join(lines)
-
-    def _line(self, key: bytes, request: ChatRequest) -> bytes:
-        line = {
-            "custom_id": key.hex(),
-            "method": "POST",
-            "url": _ENDPOINT,
-            "body": self._model.batch_body(request),
-        }
-        return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            yield part, bytes(content)
 
     def _find_or_create(self, part: Mapping[bytes, ChatRequest], content: bytes) -> str:
         """Return the id of the batch of these requests.
 
         A run that was killed before it noted the id has left the batch on the server.
         """
-        mark = self._mark(part)
-        found = self._find(mark)
-        if found:
-            return found
+        # The requests of a batch identify it, and how often each was answered badly.
+        digest = blake2b(digest_size=16)
+        for key in sorted(part):
+            found = self._cache.find(key)
+            attempts = found.attempts if isinstance(found, RejectedReply) else 0
+            digest.update(key + attempts.to_bytes(4, "big"))
+        mark = digest.hexdigest()
+        if batch := self._find(mark):
+            return batch
         file = self._retries.call(
             lambda: self._server.upload("/files", "knotwork.jsonl", content, purpose="batch")
         )
@@ -223,15 +195,6 @@ class CallBatches:
             return self._find(mark) or _id_of(self._server.post("/batches", body))
 
         return self._retries.call(create)
-
-    def _mark(self, part: Mapping[bytes, ChatRequest]) -> str:
-        """Return what identifies a batch: its requests, and how often each was answered badly."""
-        digest = blake2b(digest_size=16)
-        for key in sorted(part):
-            found = self._cache.find(key)
-            attempts = found.attempts if isinstance(found, RejectedReply) else 0
-            digest.update(key + attempts.to_bytes(4, "big"))
-        return digest.hexdigest()
 
     def _find(self, mark: str) -> str:
         try:
@@ -250,30 +213,32 @@ class CallBatches:
         """Wait for all open batches, store their replies, and yield the progress."""
         wait_s = _FIRST_WAIT_S
         total = len(self._awaited.all())
-        while True:
-            items = self._awaited.all()
-            if not items:
-                return
-            done = total - len(items)
-            for batch in dict.fromkeys(item.batch for item in items):
-                own = {item.key.hex(): item for item in items if item.batch == batch}
-                done += self._look(batch, own)
+        while batches := self._by_batch():
+            done = total - sum(map(len, batches.values()))
+            for batch, items in batches.items():
+                done += self._look(batch, items)
                 yield BatchProgress(min(done, total), total)
             if self._awaited.all():
                 self._sleep(wait_s)
                 wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
 
+    def _by_batch(self) -> dict[str, dict[str, _Awaited]]:
+        """Return the requests of each open batch by their ids there."""
+        batches: dict[str, dict[str, _Awaited]] = {}
+        for item in self._awaited.all():
+            batches.setdefault(item.batch, {})[item.key.hex()] = item
+        return batches
+
     def cancel(self) -> int:
         """Cancel all open batches, store what they have answered; return how many there were."""
-        batches = list(dict.fromkeys(item.batch for item in self._awaited.all()))
-        for batch in batches:
+        batches = self._by_batch()
+        for batch, items in batches.items():
             try:
                 self._server.post(f"/batches/{batch}/cancel", {})
             except ModelError as error:
                 _log.info("batch %s was not cancelled: %s", batch, error)
-            own = {item.key.hex(): item for item in self._awaited.all() if item.batch == batch}
             try:
-                self._store(self._server.get(f"/batches/{batch}"), own)
+                self._store(self._server.get(f"/batches/{batch}"), items)
             except ModelError as error:
                 _log.info("batch %s cannot be read: %s", batch, error)
             self._awaited.remove(batch)
@@ -286,7 +251,7 @@ class CallBatches:
         except ModelError as error:
             if error.status not in _GONE:
                 raise
-            self._end(batch, f"The server does not know the batch {batch} any more.", len(items))
+            self._end(batch, f"The server does not know the batch {batch} any more.")
             return len(items)
         status = state.get("status")
         if status not in _ENDED:
@@ -294,9 +259,8 @@ class CallBatches:
             counts = counts if isinstance(counts, dict) else {}
             numbers = (counts.get("completed"), counts.get("failed"))
             return sum(number for number in numbers if isinstance(number, int))
-        stored = self._store(state, items)
-        missing = len(items) - stored
-        if status == "failed" and not stored:
+        missing = len(items) - self._store(state, items)
+        if status == "failed" and missing == len(items):
             self._awaited.remove(batch)
             raise ModelError(
                 f"The server refused a batch of {len(items):,} requests: {_reason_of(state)}.",
@@ -306,55 +270,48 @@ class CallBatches:
             f"{missing:,} requests of a batch ({status}) got no usable reply, and are asked one by "
             "one at the full price."
         )
-        self._end(batch, note, missing)
+        self._end(batch, note if missing else "")
         return len(items)
 
-    def _end(self, batch: str, note: str, missing: int) -> None:
-        if missing:
-            self.notes.append(note)
+    def _end(self, batch: str, note: str) -> None:
+        self.notes += [note] if note else []
         self._awaited.remove(batch)
 
     def _store(self, state: Mapping[str, Any], items: Mapping[str, _Awaited]) -> int:
         """Store the replies in the files of a batch; return how many requests have one."""
-        stored = 0
         file = state.get("output_file_id")
         if not isinstance(file, str) or not file:
-            return stored
+            return 0
         content = self._retries.call(lambda: self._server.text(f"/files/{file}/content"))
-        for line in content.splitlines():
-            item, reply = self._read_line(line, items)
-            if item is not None and reply is not None:
-                self._keep(item, reply)
-                stored += 1
-        return stored
+        return sum(self._store_line(line, items) for line in content.splitlines())
 
-    def _read_line(
-        self, line: str, items: Mapping[str, _Awaited]
-    ) -> tuple[_Awaited | None, ChatReply | None]:
+    def _store_line(self, line: str, items: Mapping[str, _Awaited]) -> bool:
+        """Cache the reply in a line and count its call, unless a killed run did so.
+
+        Return False if the line holds no reply.
+        """
         try:
             answer = json.loads(line)
             item = items[answer["custom_id"]]
             response = answer["response"]
             if response["status_code"] != 200:
-                return item, None
-            return item, self._model.read_body(response["body"], item.request)
+                return False
+            reply = self._model.read_body(response["body"], item.request)
         except (ValueError, TypeError, KeyError, RecursionError, ModelError) as error:
             _log.info("a line of a batch cannot be read: %r", error)
-            return None, None
-
-    def _keep(self, item: _Awaited, reply: ChatReply) -> None:
-        """Cache a reply and count its call, unless a killed run did so."""
+            return False
         if isinstance(self._cache.find(item.key), ChatReply):
-            return
+            return True
         name = f"{self._model.name}{BATCH}"
         reply = replace(reply, usage=reply.usage.with_a_call())
         self._meter.add(name, item.request, reply.usage)
         if self._budget is not None:
-            self._budget.charge(name, reply.usage)
+            self._budget.charge(name, item.request, reply.usage)
         if is_whole(reply):
             self._cache.accept(item.key, name, item.request, reply)
         else:
             self._cache.count_call(name, item.request, reply.usage)
+        return True
 
 
 def _id_of(batch: Mapping[str, Any]) -> str:

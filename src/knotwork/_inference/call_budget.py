@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from knotwork._inference.call_costs import PriceTable, count_request
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, TokenUsage, WrappedChat
+from knotwork._inference.chat import (
+    CallInProgress,
+    ChatModel,
+    ChatRequest,
+    TokenUsage,
+    WrappedChat,
+)
 from knotwork.errors import BudgetExceeded, ConfigError
 
-OutputEstimate = Literal["mean", "most"]
-"""Output reserved for a call: the mean of its stage so far, or the request's maximum."""
-
 _CALLS_FOR_A_MEAN = 5
+"""Calls of a stage after which the mean of their outputs is reserved, not the request's limit."""
 _CEILING = re.compile(r"(?P<sign>[$€£¥₩₹])?\s*(?P<number>[\d,_]*\.?\d+)\s*(?P<unit>[a-zA-Z]*)")
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 _HOW_TO_WRITE = 'Write tokens as "200000", "200k" or "2M tokens", money as "5 money" or "5 EUR".'
@@ -81,18 +85,16 @@ class CallBudget:
         *,
         count_tokens: Callable[[str], int],
         prices: PriceTable | None = None,
-        output_estimate: OutputEstimate = "mean",
         max_output_tokens: int = 0,
     ) -> None:
         self.ceiling = ceiling
         self._count_tokens = count_tokens
         self._prices = prices or PriceTable()
-        self._output_estimate = output_estimate
         self._max_output_tokens = max_output_tokens
         self._changed = threading.Condition()
-        self._spent: dict[str, TokenUsage] = {}
+        self._spent: dict[tuple[str, str], TokenUsage] = {}
+        """By model and stage."""
         self._reserved: list[_Reservation] = []
-        self._outputs: dict[tuple[str, str], tuple[int, int]] = {}
 
     def spent(self) -> TokenUsage:
         """Return the usage of all finished calls."""
@@ -102,11 +104,7 @@ class CallBudget:
     def money(self) -> Decimal | None:
         """Return the cost of all finished calls, or None if a model that was used has no price."""
         with self._changed:
-            return self._prices.money(self._spent.items())
-
-    def estimate(self, request: ChatRequest, text: str) -> TokenUsage:
-        """Estimate the usage of a call of whose reply only ``text`` arrived."""
-        return TokenUsage(count_request(request, self._count_tokens), self._count_tokens(text), 1)
+            return self._money([])
 
     def affordable(self, model: str, requests: Sequence[ChatRequest]) -> int:
         """Return how many of these requests, in order, fit into what is left.
@@ -117,56 +115,48 @@ class CallBudget:
         with self._changed:
             total = TokenUsage()
             for count, request in enumerate(requests):
-                tokens = count_request(request, self._count_tokens)
-                total += TokenUsage(tokens, self._expected_output(model, request), 1)
+                total += self._expect(model, request)
                 if not self._fits([*self._reserved, _Reservation(model, total, is_stream=False)]):
                     return count
         return len(requests)
 
-    def charge(self, model: str, usage: TokenUsage) -> None:
+    def charge(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call that was made without `call`."""
         with self._changed:
-            self._spent[model] = self._spent.get(model, TokenUsage()) + usage
+            key = model, request.stage
+            self._spent[key] = self._spent.get(key, TokenUsage()) + usage
             self._changed.notify_all()
 
     @contextmanager
     def call(
         self, model: str, request: ChatRequest, *, is_stream: bool = False
-    ) -> Iterator[Callable[[TokenUsage], None]]:
+    ) -> Iterator[CallInProgress]:
         """Reserve the estimated cost of a call for as long as it runs.
 
-        Yields a function to call with the actual usage; without it, as when the call fails, the
-        call counts as free. Raises BudgetExceeded if the call would exceed the ceiling, and
+        A stream that ends without a reply is charged for the request and its pieces, any other call
+        without one counts as free. Raises BudgetExceeded if the call would exceed the ceiling, and
         ConfigError if the ceiling is monetary and the model has no price.
         """
         reservation = self._reserve(model, request, is_stream=is_stream)
-        used = TokenUsage()
-
-        def settle(usage: TokenUsage) -> None:
-            nonlocal used
-            used = usage
-
+        call = CallInProgress()
         try:
-            yield settle
+            yield call
         finally:
+            used = TokenUsage()
+            if call.reply is not None:
+                used = call.reply.usage.with_a_call()
+            elif call.pieces:
+                output = self._count_tokens("".join(call.pieces))
+                used = TokenUsage(count_request(request, self._count_tokens), output, 1)
             with self._changed:
                 self._reserved.remove(reservation)
-                if used.calls:
-                    self._spent[model] = self._spent.get(model, TokenUsage()) + used
-                    calls, tokens = self._outputs.get((model, request.stage), (0, 0))
-                    self._outputs[model, request.stage] = (
-                        calls + used.calls,
-                        tokens + used.output_tokens,
-                    )
-                self._changed.notify_all()
+                self.charge(model, request, used)
 
     def _reserve(self, model: str, request: ChatRequest, *, is_stream: bool) -> _Reservation:
         self._require_price(model)
-        input_tokens = count_request(request, self._count_tokens)
         with self._changed:
             while True:
-                usage = TokenUsage(input_tokens, self._expected_output(model, request), 1)
-                reservation = _Reservation(model, usage, is_stream)
+                reservation = _Reservation(model, self._expect(model, request), is_stream)
                 if self._fits([*self._reserved, reservation]):
                     self._reserved.append(reservation)
                     return reservation
@@ -174,7 +164,7 @@ class CallBudget:
                 streams = [held for held in self._reserved if held.is_stream]
                 others_will_end = len(streams) < len(self._reserved)
                 if not others_will_end or not self._fits([*streams, reservation]):
-                    raise self._exceeded(model, request, usage)
+                    raise self._exceeded(reservation, request.stage)
                 self._changed.wait()
 
     def _require_price(self, model: str) -> None:
@@ -184,34 +174,37 @@ class CallBudget:
                 fix="Set its token prices in llm.prices, or give the budget in tokens.",
             )
 
-    def _expected_output(self, model: str, request: ChatRequest) -> int:
-        calls, tokens = self._outputs.get((model, request.stage), (0, 0))
-        if self._output_estimate == "most" or calls < _CALLS_FOR_A_MEAN:
-            return self._max_output_tokens or request.max_output_tokens
-        return -(-tokens // calls)
+    def _expect(self, model: str, request: ChatRequest) -> TokenUsage:
+        """Estimate the usage of a call before it is made."""
+        past = self._spent.get((model, request.stage), TokenUsage())
+        output = self._max_output_tokens or request.max_output_tokens
+        if past.calls >= _CALLS_FOR_A_MEAN:
+            output = -(-past.output_tokens // past.calls)
+        return TokenUsage(count_request(request, self._count_tokens), output, 1)
 
-    def _fits(self, reserved: list[_Reservation]) -> bool:
-        return self._cost(reserved) <= self.ceiling.amount
-
-    def _cost(self, reserved: list[_Reservation]) -> Decimal:
-        parts = [*self._spent.items(), *((held.model, held.usage) for held in reserved)]
+    def _fits(self, reserved: Sequence[_Reservation]) -> bool:
         if self.ceiling.unit == "tokens":
-            return Decimal(sum(usage.tokens for _, usage in parts))
-        money = self._prices.money(parts)
-        assert money is not None  # `_reserve` refuses a model without a price
-        return money
+            usages = (*self._spent.values(), *(held.usage for held in reserved))
+            return sum(usage.tokens for usage in usages) <= self.ceiling.amount
+        money = self._money(reserved)
+        return money is not None and money <= self.ceiling.amount
 
-    def _exceeded(self, model: str, request: ChatRequest, usage: TokenUsage) -> BudgetExceeded:
+    def _money(self, reserved: Sequence[_Reservation]) -> Decimal | None:
+        spent = [(model, usage) for (model, _), usage in self._spent.items()]
+        return self._prices.money([*spent, *((held.model, held.usage) for held in reserved)])
+
+    def _exceeded(self, next_call: _Reservation, stage: str) -> BudgetExceeded:
         spent = sum(self._spent.values(), TokenUsage())
         cost = f"{spent.tokens:,} tokens"
         if self.ceiling.unit == "money":
-            cost = f"{self._cost([]):,f} of money ({cost})"
-        stage = f" for `{request.stage}`" if request.stage else ""
+            cost = f"{self._money([]):,f} of money ({cost})"
+        of_stage = f" for `{stage}`" if stage else ""
         calls = f"{spent.calls:,} call{'' if spent.calls == 1 else 's'}"
+        usage = next_call.usage
         return BudgetExceeded(
             f"The budget of {self.ceiling} is reached: {calls} used {cost}, "
-            f"and the next call{stage} (about {usage.input_tokens:,} tokens in and "
-            f"{usage.output_tokens:,} out, to `{model}`) would exceed it.",
+            f"and the next call{of_stage} (about {usage.input_tokens:,} tokens in and "
+            f"{usage.output_tokens:,} out, to `{next_call.model}`) would exceed it.",
             fix="Run the same command again, with the same budget or a higher one. It continues "
             "from here, since finished calls are cached.",
         )
@@ -224,25 +217,7 @@ class BudgetedChatModel(WrappedChat):
         super().__init__(model)
         self._budget = budget
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply; raises BudgetExceeded before anything is sent."""
-        with self._budget.call(self.name, request) as settle:
-            reply = self._model.complete(request)
-            settle(reply.usage.with_a_call())
-            return reply
-
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply; if the caller stops early, charge the request and the text so far."""
-        with self._budget.call(self.name, request, is_stream=True) as settle:
-            pieces: list[str] = []
-            try:
-                for item in self._model.stream(request):
-                    if isinstance(item, ChatReply):
-                        pieces.clear()
-                        settle(item.usage.with_a_call())
-                    else:
-                        pieces.append(item)
-                    yield item
-            finally:
-                if pieces:
-                    settle(self._budget.estimate(request, "".join(pieces)))
+    def _around(
+        self, request: ChatRequest, *, is_stream: bool
+    ) -> AbstractContextManager[CallInProgress]:
+        return self._budget.call(self.name, request, is_stream=is_stream)

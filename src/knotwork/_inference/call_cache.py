@@ -1,10 +1,10 @@
 """Cache replies of language models, so that no request is sent twice.
 
 A reply is stored once it passes its check, before it is used. Rejected replies are stored
-separately, with the reason. Each reply and its entry in the cost ledger are written in one
-transaction, so a killed process leaves both or neither. Equal
-requests that arrive at the same time make a single call: other threads wait for its result, other
-processes until it is cached.
+separately, with the reason. The ledger sums calls by stage, source and model, in the transaction
+that stores the reply, so a killed process leaves both or neither. Threads that write at the same
+time share one transaction (group commit). Equal requests that arrive at the same time make a single
+call: other threads wait for its result, other processes until it is cached.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from knotwork._companions import CompanionDatabase
-from knotwork._inference.call_costs import PriceTable, UsageMeter
-from knotwork._inference.call_database import (
-    CallDatabase,
-    CallLedger,
-    add_call,
-    add_reuse,
-    storable,
+import apsw
+
+from knotwork._companions import (
+    CALL_TABLES,
+    Bindings,
+    Companion,
+    CompanionDatabase,
+    SqliteCompanion,
 )
+from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -45,7 +47,16 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.stage_breaker import StageBreaker
-from knotwork._sqlite_file import IN_MEMORY, Row
+from knotwork._sqlite_file import (
+    CALLS_SUFFIX,
+    FILE_KINDS,
+    IN_MEMORY,
+    Migration,
+    Row,
+    SqliteFile,
+    is_empty,
+    sync_commits,
+)
 from knotwork.errors import KnotworkError, ModelUnavailable, StoreReadOnly, Unparsable
 
 T = TypeVar("T")
@@ -83,23 +94,18 @@ class SingleFlight(Generic[T]):
                 continue
 
     def _fly(self, key: bytes, flight: Future[T], action: Callable[[], T]) -> T:
+        end: Callable[[], object] = flight.cancel
         try:
             result = action()
+            end = partial(flight.set_result, result)
         except KnotworkError as error:
-            self._land(key)
-            flight.set_exception(error)
+            end = partial(flight.set_exception, error)
             raise
-        except BaseException:
-            self._land(key)
-            flight.cancel()
-            raise
-        self._land(key)
-        flight.set_result(result)
+        finally:
+            with self._lock:
+                del self._flights[key]
+            end()
         return result
-
-    def _land(self, key: bytes) -> None:
-        with self._lock:
-            del self._flights[key]
 
 
 class KeyLocks:
@@ -139,33 +145,26 @@ class KeyLocks:
             self._file = -1
 
     def _acquire(self, offset: int) -> bool:
-        if sys.platform == "win32" or self._path is None:
+        return self._path is None or self._lock_byte(self._descriptor(), offset, hold=True)
+
+    def _release(self, offset: int) -> None:
+        with self._lock:
+            if self._file >= 0:
+                self._lock_byte(self._file, offset, hold=False)
+
+    def _lock_byte(self, file: int, offset: int, *, hold: bool) -> bool:
+        """Lock or free a byte; return False if another process holds it."""
+        if sys.platform == "win32":
             return True
         import fcntl
 
-        descriptor = self._descriptor()
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if hold else fcntl.LOCK_UN, 1, offset)
         except OSError as error:
-            if error.errno in _TAKEN:
-                return False
-            if error.errno not in _IMPOSSIBLE:
+            if error.errno not in _TAKEN | _IMPOSSIBLE:
                 raise
+            return error.errno not in _TAKEN
         return True
-
-    def _release(self, offset: int) -> None:
-        if sys.platform == "win32":
-            return
-        import fcntl
-
-        with self._lock:
-            if self._file < 0:
-                return
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
-            except OSError as error:
-                if error.errno not in _IMPOSSIBLE:
-                    raise
 
     def _descriptor(self) -> int:
         assert self._path is not None
@@ -181,7 +180,9 @@ class KeyLocks:
             return self._file
 
 
-_KeepReply = Callable[[bytes, ChatRequest, ChatReply], T]
+def _as_it_is(reply: ChatReply) -> ChatReply:
+    """Return the reply: how one without a check is parsed."""
+    return reply
 
 
 class CachedChatModel(WrappedChat):
@@ -228,7 +229,7 @@ class CachedChatModel(WrappedChat):
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; cache it if it is neither cut off nor empty."""
-        return self._obtain(request, lambda reply: reply, self._keep_whole)
+        return self._obtain(request, _as_it_is)
 
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         """Return what ``parse`` makes of the reply; cache the reply if ``parse`` returns.
@@ -238,7 +239,7 @@ class CachedChatModel(WrappedChat):
         `ChatModel.complete`. A cached reply that a stricter ``parse`` refuses becomes a rejected
         one.
         """
-        return self._obtain(request, parse, partial(self._keep_parsed, parse=parse))
+        return self._obtain(request, parse)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply piece by piece, then whole; a cached reply is a single piece.
@@ -246,7 +247,7 @@ class CachedChatModel(WrappedChat):
         The reply is cached before it is yielded whole. If the caller stops early, nothing is
         cached and the ledger does not count the call.
         """
-        yield from self._stream(request, lambda reply: reply, self._keep_whole)
+        yield from self.stream_checked(request, _as_it_is)
 
     def stream_checked(
         self, request: ChatRequest, parse: Callable[[ChatReply], T]
@@ -255,11 +256,6 @@ class CachedChatModel(WrappedChat):
 
         Caches and raises as `complete_checked`; a known rejection is raised before any piece.
         """
-        yield from self._stream(request, parse, partial(self._keep_parsed, parse=parse))
-
-    def _stream(
-        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
-    ) -> Iterator[str | T]:
         key = call_key(self.name, request)
         known = self._look_up(key)
         if known is not None:
@@ -271,13 +267,12 @@ class CachedChatModel(WrappedChat):
         self._breaker.check(request.stage)
         for item in self._model.stream(request):
             if isinstance(item, ChatReply):
-                yield keep(key, request, replace(item, usage=item.usage.with_a_call()))
+                item = replace(item, usage=item.usage.with_a_call())  # noqa: PLW2901
+                yield self._keep(key, request, item, parse)
             else:
                 yield item
 
-    def _obtain(
-        self, request: ChatRequest, parse: Callable[[ChatReply], T], keep: _KeepReply[T]
-    ) -> T:
+    def _obtain(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         key = call_key(self.name, request)
         made: list[T] = []
 
@@ -293,7 +288,7 @@ class CachedChatModel(WrappedChat):
                     self._breaker.miss(request.stage, error)
                     raise
                 reply = replace(reply, usage=reply.usage.with_a_call())
-                made.append(keep(key, request, reply))
+                made.append(self._keep(key, request, reply, parse))
                 return reply
 
         reply, ours = self._cache.flights.run(key, lead)
@@ -328,24 +323,20 @@ class CachedChatModel(WrappedChat):
             )
         return found
 
-    def _keep_whole(self, key: bytes, request: ChatRequest, reply: ChatReply) -> ChatReply:
-        """Count a call, and cache its reply if it is neither cut off nor empty."""
-        self._meter.add(self.name, request, reply.usage)
-        if is_whole(reply):
-            self._cache.accept(key, self.name, request, reply)
-        else:
-            self._cache.count_call(self.name, request, reply.usage)
-        return reply
-
-    def _keep_parsed(
-        self,
-        key: bytes,
-        request: ChatRequest,
-        reply: ChatReply,
-        parse: Callable[[ChatReply], T],
+    def _keep(
+        self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
     ) -> T:
-        """Count a call, and cache its reply if it can be parsed, otherwise as rejected."""
+        """Count a call, and cache its reply if it can be parsed, otherwise as rejected.
+
+        One without a check is cached if it is neither cut off nor empty.
+        """
         self._meter.add(self.name, request, reply.usage)
+        if parse is _as_it_is:
+            if is_whole(reply):
+                self._cache.accept(key, self.name, request, reply)
+            else:
+                self._cache.count_call(self.name, request, reply.usage)
+            return parse(reply)
         self._breaker.warn(reply.warning)
         try:
             parsed = parse_reply(reply, parse)
@@ -387,47 +378,214 @@ def needs_call(model: ChatModel, request: ChatRequest) -> bool:
     return not (isinstance(model, CachedChatModel) and model.is_settled(request))
 
 
-class CallCache:
-    """Stores replies by key in one database; safe for many threads and processes.
+Write = Callable[[CompanionDatabase], object]
 
-    ``flights`` lets one thread at a time make the call of a key, ``locks`` one process; on a
-    server, two processes may make a call at the same moment, and both use the first reply stored.
+APPLICATION_ID = 0x4B4E4F43
+"""``KNOC``: identifies a SQLite file as a call database of Knotwork."""
+
+_WAL_LIMIT_BYTES = 16 * 1024 * 1024
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("0002-awaited", CALL_TABLES),)
+
+
+Dimension = Literal["stage", "source", "model"]
+
+_CACHED = " (cached)"
+"""Behind the name of a model: the row counts input tokens that the server had cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTotal:
+    """The calls of one group, such as one stage, or of all.
+
+    ``group`` holds the group's values of the dimensions asked for, in that order. ``usage`` is what
+    was paid for, with the number of reused replies; ``saved`` is the usage that reuse avoided.
+    ``rejected`` is the number of calls whose reply was rejected. ``money`` is None if a price is
+    unknown.
     """
 
-    def __init__(self, database: CallDatabase) -> None:
-        self._database = database
-        path = database.path
+    group: tuple[str, ...]
+    usage: TokenUsage
+    saved: TokenUsage
+    rejected: int
+    money: Decimal | None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The write of a waiting thread, and its outcome."""
+
+    work: Write
+    is_done: bool = False
+    error: Exception | None = None
+
+
+def _configure(connection: apsw.Connection) -> None:
+    sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
+    connection.pragma("secure_delete", 1)  # overwrite deleted replies
+    connection.pragma("journal_size_limit", _WAL_LIMIT_BYTES)
+
+
+def _prepare(
+    file: SqliteFile, connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS
+) -> None:
+    if not is_empty(connection):
+        migrations = file.missing_migrations(connection, migrations)
+    connection.pragma("journal_mode", "wal")
+    file.migrate(connection, migrations)
+
+
+_REPAIR = (
+    "Restore it from a backup, or move it away together with its `-wal` file. The index is not "
+    "affected, but calls that only this file has are made, and paid for, again."
+)
+CALLS = Companion(
+    FILE_KINDS[CALLS_SUFFIX],
+    CALLS_SUFFIX,
+    lambda _path: _REPAIR,
+    _configure,
+    _prepare,
+    application_id=APPLICATION_ID,
+)
+"""Replies of language models, and what they have cost."""
+
+
+class CallCache:
+    """The database of model calls: replies by key, and what all calls have cost.
+
+    It is a companion of the index, used by many threads and processes at once, so that a reader of
+    the index can cache a call while another process writes the index. ``place`` is an open
+    companion, or the path of a file; ``:memory:`` is a database without one. ``flights`` lets one
+    thread at a time make the call of a key, ``locks`` one process; on a server, two processes may
+    make a call at the same moment, and both use the first reply stored. Raises what
+    `SqliteCompanion` raises.
+    """
+
+    def __init__(
+        self,
+        place: CompanionDatabase | str | Path,
+        *,
+        busy_timeout_s: float = CALLS.busy_timeout_s,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
+        if isinstance(place, str | Path):
+            calls = replace(
+                CALLS,
+                prepare=partial(_prepare, migrations=migrations),
+                busy_timeout_s=busy_timeout_s,
+            )
+            place = SqliteCompanion(str(place), calls)
+        self._tables = place
+        self._lock = threading.Lock()
+        self._queue_lock = threading.Lock()
+        self._queue: list[_Waiting] = []
+        path = self.path
         self.flights: SingleFlight[ChatReply] = SingleFlight()
         self.locks = KeyLocks(None if path in (None, IN_MEMORY) else f"{path}-lock")
-
-    @classmethod
-    def open(cls, path: str | Path, *, busy_timeout_s: float = 30.0) -> Self:
-        """Open or create the file; ``:memory:`` keeps replies until the process ends.
-
-        Raises what `CallDatabase` raises.
-        """
-        return cls(CallDatabase(path, busy_timeout_s=busy_timeout_s))
-
-    @property
-    def database(self) -> CallDatabase:
-        """The database of the replies."""
-        return self._database
 
     @property
     def path(self) -> str | None:
         """The path of the file, None on a server."""
-        return self._database.path
+        return self._tables.path
 
-    def ledger(self, *, prices: PriceTable | None = None) -> CallLedger:
-        """Return the cost ledger of this database, with money at ``prices``."""
-        return CallLedger(self._database, prices=prices)
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        return self._tables.rows(sql, bindings)
+
+    def write(self, work: Write) -> None:
+        """Run ``work`` in a transaction and commit it, entirely or not at all.
+
+        Writes of other waiting threads join the same transaction. ``work`` must have no other
+        effect, since it is repeated in a transaction of its own if another write fails. Raises as
+        `transaction`.
+        """
+        waiting = _Waiting(work)
+        with self._queue_lock:
+            self._queue.append(waiting)
+        with self._lock:
+            if not waiting.is_done:
+                self._write_all()
+        if waiting.error is not None:
+            raise waiting.error
+
+    def _write_all(self) -> None:
+        """Run all waiting writes in one transaction, or each in its own if that fails."""
+        with self._queue_lock:
+            group, self._queue = self._queue, []
+        try:
+            if self._fault_of(group) is not None:
+                for waiting in group:  # running each write alone shows which one fails
+                    waiting.error = self._fault_of([waiting])
+        except BaseException:  # Ctrl-C in this thread: the others do their own writes
+            with self._queue_lock:
+                self._queue = group + self._queue
+            raise
+        for waiting in group:
+            waiting.is_done = True
+
+    def _fault_of(self, group: Sequence[_Waiting]) -> Exception | None:
+        """Run writes in one transaction, and return what failed."""
+        try:
+            with self._tables.transaction():
+                for waiting in group:
+                    waiting.work(self._tables)
+        except Exception as error:  # noqa: BLE001  raised later, in the thread that waits
+            return error
+        return None
+
+    @contextmanager
+    def transaction(self) -> Iterator[CompanionDatabase]:
+        """Open a write transaction; no other thread writes meanwhile.
+
+        Raises StoreBusy if other processes keep writing, StoreError if the disk is full.
+        """
+        with self._lock, self._tables.transaction():
+            yield self._tables
+
+    def totals(self, *by: Dimension, prices: PriceTable | None = None) -> list[CallTotal]:
+        """Return what calls have cost by each group of ``by``, in order; without it, one of all.
+
+        Money is at ``prices``, those of today.
+        """
+        # Money needs the model even if the groups do not.
+        columns = ", ".join((*by, "model"))
+        rows = self.rows(
+            f"SELECT {columns}, SUM(calls), SUM(rejected), SUM(input_tokens), "  # noqa: S608
+            "SUM(output_tokens), SUM(reused), SUM(saved_input_tokens), SUM(saved_output_tokens) "
+            f"FROM spent GROUP BY {columns} ORDER BY {columns}",
+        )
+        groups: dict[tuple[str, ...], list[Row]] = {} if by else {(): []}
+        for *names, model, calls, rejected, sent, received, reused, saved_in, saved_out in rows:
+            name = model.removesuffix(_CACHED)
+            cached = int(sent) if model != name else 0
+            usage = TokenUsage(int(sent), int(received), int(calls), int(reused), cached)
+            saved = TokenUsage(int(saved_in), int(saved_out), 0, int(reused))
+            group = tuple(
+                name if part == "model" else own for part, own in zip(by, names, strict=True)
+            )
+            groups.setdefault(group, []).append((name, usage, saved, int(rejected)))
+        prices = prices or PriceTable()
+        return [
+            CallTotal(
+                group,
+                sum((usage for _, usage, *_ in calls), TokenUsage()),
+                sum((saved for *_, saved, _ in calls), TokenUsage()),
+                sum(rejected for *_, rejected in calls),
+                prices.money((model, usage) for model, usage, *_ in calls),
+            )
+            for group, calls in groups.items()
+        ]
+
+    def total(self, *, prices: PriceTable | None = None) -> CallTotal:
+        """Return the total of all recorded calls."""
+        return self.totals(prices=prices)[0]
 
     def find(self, key: bytes) -> ChatReply | RejectedReply | None:
         """Return the accepted reply to a call, else the rejected one, else None.
 
         Raises StoreError if the stored reply is damaged.
         """
-        rows = self._database.rows(_FIND, (key,))
+        rows = self.rows(_FIND, (key,))
         if not rows:
             return None
         is_accepted, *rejected = rows[0][:8]
@@ -435,7 +593,7 @@ class CallCache:
             return _read_rejected(tuple(rejected))
         text, finish_reason = rejected[3:5]
         if not _is_sound(key, (text, finish_reason, *rows[0][8:])):
-            raise self._database.damaged("a reply does not match its checksum")
+            raise self._tables.damaged("a reply does not match its checksum")
         input_tokens, output_tokens, calls, _ = rows[0][8:]
         return ChatReply(
             _decode(text), finish_reason, TokenUsage(input_tokens, output_tokens, calls)
@@ -462,7 +620,7 @@ class CallCache:
             tables.change("DELETE FROM rejected WHERE key = $1", (key,))
             add_call(tables, model, request, usage)
 
-        self._database.write(write)
+        self.write(write)
 
     def reject(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
@@ -474,7 +632,7 @@ class CallCache:
                 _insert_rejected(tables, key, model, request, reply, reason)
             add_call(tables, model, request, reply.usage, rejected=True)
 
-        self._database.write(write)
+        self.write(write)
 
     def revoke(
         self, key: bytes, model: str, request: ChatRequest, reply: ChatReply, reason: str
@@ -485,23 +643,23 @@ class CallCache:
             tables.change("DELETE FROM reply WHERE key = $1", (key,))
             _insert_rejected(tables, key, model, request, reply, reason)
 
-        self._database.write(write)
+        self.write(write)
 
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call whose reply is neither accepted nor rejected."""
-        self._database.write(lambda tables: add_call(tables, model, request, usage))
+        self.write(lambda tables: add_call(tables, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
         """Count a call that was avoided because its reply was cached."""
-        self._database.write(lambda tables: add_reuse(tables, model, request, saved))
+        self.write(lambda tables: add_reuse(tables, model, request, saved))
 
     def rejected(self) -> list[RejectedReply]:
         """Return all rejected replies, in order of arrival."""
-        return [_read_rejected(row) for row in self._database.rows(_SELECT_REJECTED)]
+        return [_read_rejected(row) for row in self.rows(_SELECT_REJECTED)]
 
     def reply_count(self) -> int:
         """Return the number of accepted replies."""
-        ((count,),) = self._database.rows("SELECT COUNT(*) FROM reply")
+        ((count,),) = self.rows("SELECT COUNT(*) FROM reply")
         return int(count)
 
     def forget(self, sources: Collection[str]) -> int:
@@ -510,7 +668,7 @@ class CallCache:
         Their cost stays in the ledger. Another document with equal text sends the request again.
         """
         count = 0
-        with self._database.transaction() as tables:
+        with self.transaction() as tables:
             for source in sources:
                 for table in ("reply", "rejected"):
                     count += tables.change(
@@ -523,8 +681,8 @@ class CallCache:
 
     def check(self) -> list[str]:
         """Read the whole file and return a description of each fault."""
-        faults = self._database.check()
-        rows = self._database.rows(
+        faults = self._tables.check()
+        rows = self.rows(
             "SELECT key, text, finish_reason, input_tokens, output_tokens, calls, digest FROM reply"
         )
         bad = sum(1 for key, *rest in rows if not _is_sound(key, tuple(rest)))
@@ -535,7 +693,7 @@ class CallCache:
     def close(self) -> None:
         """Close the file."""
         self.locks.close()
-        self._database.close()
+        self._tables.close()
 
 
 _FIND = """
@@ -576,6 +734,94 @@ def _insert_rejected(
 def _read_rejected(row: Row) -> RejectedReply:
     stage, source, model, text, finish_reason, reason, attempts = row
     return RejectedReply(stage, source, model, reason, _decode(text), finish_reason, attempts)
+
+
+_REPLY = ("key", "stage", "source", "model", "text", "finish_reason")
+_COPIED = {
+    "reply": (*_REPLY, "input_tokens", "output_tokens", "calls", "digest"),
+    "rejected": (*_REPLY, "reason", "attempts"),
+}
+_SPENT = (
+    *("stage", "source", "model", "calls", "rejected", "input_tokens", "output_tokens", "reused"),
+    *("saved_input_tokens", "saved_output_tokens"),
+)
+_PAGE_ROWS = 500
+
+
+def copy_calls(source: CompanionDatabase, target: CompanionDatabase) -> Iterator[int]:
+    """Copy replies and what they have cost to another place; yield how many have been copied.
+
+    What the target has stays, so that an interrupted copy can be repeated.
+    """
+    done = 0
+    for table, columns in _COPIED.items():
+        listed = ", ".join(columns)
+        page_of = f"SELECT id, {listed} FROM {table} WHERE id > $1 ORDER BY id LIMIT $2"  # noqa: S608
+        after = 0
+        while page := source.rows(page_of, (after, _PAGE_ROWS)):
+            after = page[-1][0]
+            _add_new(target, table, columns, [row[1:] for row in page])
+            done += len(page)
+            yield done
+    spent = source.rows(f"SELECT {', '.join(_SPENT)} FROM spent")  # noqa: S608  names of columns
+    _add_new(target, "spent", _SPENT, spent)
+
+
+def _add_new(
+    target: CompanionDatabase, table: str, columns: Sequence[str], rows: Iterable[Row]
+) -> None:
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    listed = ", ".join(columns)
+    add = f"INSERT INTO {table} ({listed}) VALUES ({places}) ON CONFLICT DO NOTHING"  # noqa: S608
+    with target.transaction():
+        for row in rows:
+            target.change(add, row)
+
+
+_COUNT_CALL = """
+INSERT INTO spent VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (stage, source, model) DO UPDATE SET
+    calls = spent.calls + excluded.calls, rejected = spent.rejected + excluded.rejected,
+    input_tokens = spent.input_tokens + excluded.input_tokens,
+    output_tokens = spent.output_tokens + excluded.output_tokens,
+    reused = spent.reused + excluded.reused,
+    saved_input_tokens = spent.saved_input_tokens + excluded.saved_input_tokens,
+    saved_output_tokens = spent.saved_output_tokens + excluded.saved_output_tokens
+"""
+
+
+def add_call(
+    tables: CompanionDatabase,
+    model: str,
+    request: ChatRequest,
+    usage: TokenUsage,
+    *,
+    rejected: bool = False,
+) -> None:
+    """Count a call in the ledger, inside the open transaction."""
+    uncached = usage.input_tokens - usage.cached_tokens
+    counts = (usage.calls, int(rejected), uncached, usage.output_tokens, 0, 0, 0)
+    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+    if usage.cached_tokens:
+        counts = (0, 0, usage.cached_tokens, 0, 0, 0, 0)
+        tables.change(_COUNT_CALL, (*_names(f"{model}{_CACHED}", request), *counts))
+
+
+def add_reuse(
+    tables: CompanionDatabase, model: str, request: ChatRequest, saved: TokenUsage
+) -> None:
+    """Count a reused reply in the ledger, inside the open transaction."""
+    counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
+    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+
+
+def storable(name: str) -> str:
+    """Return a name that can be stored: lone surrogates, as in odd file names, are escaped."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _names(model: str, request: ChatRequest) -> Iterator[str]:
+    return (storable(name) for name in (request.stage, request.source, model))
 
 
 def _is_sound(key: bytes, row: Row) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from math import ceil, floor, sqrt
@@ -56,15 +56,6 @@ class Price:
         )
         return cost / _PRICED_TOKENS
 
-    def halved(self) -> Price:
-        """Return the price of calls in batches."""
-        cached = self.cached_per_million
-        return Price(
-            self.input_per_million / 2,
-            self.output_per_million / 2,
-            None if cached is None else cached / 2,
-        )
-
 
 class PriceTable:
     """Prices by pattern of model names, such as ``openai:gpt-*``; the first match applies.
@@ -101,7 +92,12 @@ class PriceTable:
         """Return the price of a model, or None if it is unknown (not 0)."""
         name = model.removesuffix(BATCH)
         found = next((price for pattern, price in self._rules if fnmatchcase(name, pattern)), None)
-        return found.halved() if found is not None and name != model else found
+        if found is None or name == model:
+            return found
+        cached = found.cached_per_million
+        return Price(
+            found.input_per_million / 2, found.output_per_million / 2, cached and cached / 2
+        )
 
     def money(self, usage_by_model: Iterable[tuple[str, TokenUsage]]) -> Decimal | None:
         """Return the total cost of usage, or None if a model that was used has no price."""
@@ -134,33 +130,29 @@ def _invalid_price(value: object) -> ConfigError:
 class UsageMeter:
     """Adds up the usage of one run, from any thread; share one among the models of all roles.
 
-    The ledger, by contrast, covers all runs and processes.
+    The ledger, by contrast, covers all runs and processes. ``saved`` is the original usage of all
+    replies served from the cache.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._usage: dict[tuple[str, str, str], TokenUsage] = {}
-        self._saved = TokenUsage()
+        self._usage: dict[tuple[str, str], TokenUsage] = {}
+        self.saved = TokenUsage()
 
     def add(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call, made or reused."""
-        key = (request.stage, request.source, model)
+        key = request.stage, model
         with self._lock:
             self._usage[key] = self._usage.get(key, TokenUsage()) + usage
 
     def save(self, usage: TokenUsage) -> None:
         """Count the original usage of a reply that is served from the cache."""
         with self._lock:
-            self._saved += usage
-
-    @property
-    def saved(self) -> TokenUsage:
-        """The original usage of all replies served from the cache."""
-        return self._saved
+            self.saved += usage
 
     def total(self) -> TokenUsage:
         """Return the usage of all calls."""
-        return sum(self._copy().values(), TokenUsage())
+        return sum(self.by_stage().values(), TokenUsage())
 
     def by_stage(self) -> dict[str, TokenUsage]:
         """Return the usage of each stage, by name."""
@@ -168,21 +160,19 @@ class UsageMeter:
 
     def by_model(self) -> dict[str, TokenUsage]:
         """Return the usage of each model, by name."""
-        return self._grouped(2)
+        return self._grouped(1)
 
     def money(self, prices: PriceTable) -> Decimal | None:
         """Return the cost of the run so far, or None if a model that was used has no price."""
         return prices.money(self.by_model().items())
 
     def _grouped(self, position: int) -> dict[str, TokenUsage]:
+        with self._lock:
+            counted = sorted(self._usage.items())
         groups: dict[str, TokenUsage] = {}
-        for key, usage in sorted(self._copy().items()):
+        for key, usage in counted:
             groups[key[position]] = groups.get(key[position], TokenUsage()) + usage
         return groups
-
-    def _copy(self) -> dict[tuple[str, str, str], TokenUsage]:
-        with self._lock:
-            return dict(self._usage)
 
 
 _TOKENS_A_MESSAGE = 4
@@ -321,29 +311,22 @@ def _estimate_stage(
     counted = [call.counted_tokens for call in calls]
     inputs = [call.input_tokens for call in calls]
     outputs = [call.output_tokens for call in calls]
-    most = plan.max_output_tokens
-    tokens_in = _scale(counted, inputs, plan)
-    if tokens_in is None:
-        expected = _expected_tokens(counted, inputs, plan, plan.counted_tokens)
-        error = ceil(expected * _COUNT_ERROR)
-        tokens_in = Range(expected - error, expected, expected + error)
-    tokens_out = _scale(counted, outputs, plan) or Range(
-        0, _expected_tokens(counted, outputs, plan, most), most
-    )
+    most, price = plan.max_output_tokens, prices.price(plan.model)
+    expected = _expected_tokens(counted, inputs, plan, plan.counted_tokens)
+    error = ceil(expected * _COUNT_ERROR)
+    tokens_in = _scale(counted, inputs, plan) or Range(expected - error, expected, expected + error)
+    expected = _expected_tokens(counted, outputs, plan, most)
+    tokens_out = _scale(counted, outputs, plan) or Range(0, expected, most)
     # The output limit bounds every call.
-    tokens_out = Range(
-        min(tokens_out.low, most), min(tokens_out.expected, most), min(tokens_out.high, most)
-    )
-    price = prices.price(plan.model)
-    money = None
-    if price is not None:
-        money = Range(
-            price.of(tokens_in.low, tokens_out.low),
-            price.of(tokens_in.expected, tokens_out.expected),
-            price.of(tokens_in.high, tokens_out.high),
-        )
+    tokens_out = Range(*(min(tokens, most) for tokens in astuple(tokens_out)))
     return StageEstimate(
-        plan.stage, plan.model, plan.calls, len(calls), tokens_in, tokens_out, money
+        plan.stage,
+        plan.model,
+        plan.calls,
+        len(calls),
+        tokens_in,
+        tokens_out,
+        None if price is None else Range(*map(price.of, astuple(tokens_in), astuple(tokens_out))),
     )
 
 

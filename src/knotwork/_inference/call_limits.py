@@ -1,9 +1,18 @@
 """Wrap models with limits of concurrency and rate and with retries, and cancel what waits.
 
-Servers also state the rest of their limits in headers: OpenAI, Azure, Groq, Mistral, OpenRouter and
-vLLM gateways as ``x-ratelimit-remaining-requests`` and ``-tokens`` with ``x-ratelimit-limit-…`` and
+Servers state the rest of their limits in headers: OpenAI, Azure, Groq, Mistral, OpenRouter and vLLM
+gateways as ``x-ratelimit-remaining-requests`` and ``-tokens`` with ``x-ratelimit-limit-…`` and
 ``x-ratelimit-reset-…``, Anthropic the same with ``anthropic-ratelimit-`` and a time. A call for
 which too little is left would be refused, and counted, so it waits.
+
+How many calls run at a time is a number from the settings, or measured. An overload halves it, and
+successes raise it again (additive increase, multiplicative decrease: D.-M. Chiu and R. Jain, 1989).
+`MeasuredLimit` also needs no number to begin with. Like TCP Vegas (L. S. Brakmo and L. L. Peterson,
+1995) and the concurrency limits of Netflix derived from it (Gradient2, 2018), it compares what a
+server does at two numbers of calls, to find the queue before it overflows. A server of language
+models batches calls, so that each takes longer although more is done in total. Therefore it climbs
+by throughput, which by Little's law (1961) is the number of calls times the tokens that each gets
+per second.
 """
 
 from __future__ import annotations
@@ -16,14 +25,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from math import inf
+from typing import Literal, Protocol, Self, TypeVar
 
 from knotwork._cancellation import Cancellation, check_wait, in_context, sleep, wait_for
-from knotwork._inference.call_concurrency import FinishedCall, open_limit
+from knotwork._config import AUTO
 from knotwork._inference.chat import (
+    CallInProgress,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -32,66 +43,79 @@ from knotwork._inference.chat import (
 )
 from knotwork.errors import ModelUnavailable
 
-LONGEST_WAIT_S = 120.0
+_LONGEST_WAIT_S = 120.0
 """A longer wait, as for the limit of a day, is left to the server, whose refusal says why."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_BURST_SHARE = 0.1
 _WITHOUT_RESET_S = 60.0
 """Limits are of a minute, unless the server says otherwise."""
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """What is left until ``ends`` (monotonic seconds); ``most`` is the limit, 0 if unknown."""
+class Allowance:
+    """Requests or tokens that may be used, which fill up steadily. Not thread-safe.
 
-    left: float
-    most: float
-    at: float
-    ends: float
+    ``level`` is what is left at ``now`` (monotonic seconds), ``capacity`` the most that is ever
+    left. An amount larger than that waits for all of it, and the following ones until its debt is
+    paid. From ``ends`` on, there is no limit.
+    """
 
-    def wait_for(self, amount: float, now: float) -> float:
-        """Return the seconds until ``amount`` is left: allowances fill up steadily."""
-        if now >= self.ends:
+    def __init__(
+        self, level: float, capacity: float, per_second: float, *, now: float, ends: float = inf
+    ) -> None:
+        self._level = level
+        self._capacity = capacity
+        self._per_second = per_second
+        self._at = now
+        self._ends = ends
+
+    @classmethod
+    def per_minute(cls, limit: float, *, now: float) -> Self:
+        """Return a limit per minute, of which a tenth may be used at once; 0 is unlimited.
+
+        In no minute does it let through more than the limit, except for a single larger amount.
+        """
+        if not limit:
+            return cls(inf, inf, 1.0, now=now)
+        capacity = max(1.0, limit * _BURST_SHARE)
+        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
+        burst = capacity if capacity > 1 else 0.0
+        return cls(capacity, capacity, (limit - burst) / 60, now=now)
+
+    def wait_for(self, amount: float, *, now: float) -> float:
+        """Return the seconds until ``amount`` may be taken."""
+        if now >= self._ends:
             return 0.0
-        wanted = min(amount, self.most) if self.most else amount
-        if wanted <= self.left:
+        self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
+        self._at = now
+        missing = min(amount, self._capacity) - self._level
+        # Less than a millionth is a rounding error that waiting would not remove.
+        if missing <= 1e-6 * self._capacity:
             return 0.0
-        share = (wanted - self.left) / (self.most - self.left) if self.most > self.left else 1.0
-        return max(0.0, self.at + min(share, 1.0) * (self.ends - self.at) - now)
+        return min(missing / self._per_second, self._ends - now)
+
+    def take(self, amount: float) -> None:
+        """Take ``amount``; a negative one is given back."""
+        self._level = min(self._capacity, self._level - amount)
 
 
-class StatedLimits:
-    """The requests and tokens that a server said are left. Not thread-safe."""
+def read_allowance(headers: Mapping[str, str], kind: str, *, now: float) -> Allowance | None:
+    """Return how many "requests" or "tokens" a server says are left; None if it does not say.
 
-    def __init__(self) -> None:
-        self._left: dict[str, _Allowance] = {}
-
-    def read(self, headers: Mapping[str, str], *, now: float) -> None:
-        """Take over what the headers of a response state; ``now`` is in monotonic seconds."""
-        for kind in ("requests", "tokens"):
-            left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
-            if left is None:
-                continue
-            reset = _find(headers, f"reset-{kind}", f"{kind}-reset")
-            reset_s = read_duration(reset) if reset else _WITHOUT_RESET_S
-            if reset_s is None or reset_s > LONGEST_WAIT_S:
-                self._left.pop(kind, None)
-                continue
-            most = _number(_find(headers, f"limit-{kind}", f"{kind}-limit")) or 0.0
-            self._left[kind] = _Allowance(left, most, now, now + reset_s)
-
-    def wait_for(self, tokens: float, *, now: float) -> float:
-        """Return the seconds until a call with this number of tokens may start."""
-        amounts = {"requests": 1.0, "tokens": tokens}
-        waits = [left.wait_for(amounts[kind], now) for kind, left in self._left.items()]
-        return max(waits, default=0.0)
-
-    def take(self, tokens: float) -> None:
-        """Count a call that starts; later headers replace the count."""
-        for kind, amount in (("requests", 1.0), ("tokens", tokens)):
-            if kind in self._left:
-                self._left[kind].left = max(0.0, self._left[kind].left - amount)
+    A limit that holds for longer than two minutes is none.
+    """
+    left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
+    if left is None:
+        return None
+    reset = _find(headers, f"reset-{kind}", f"{kind}-reset")
+    reset_s = read_duration(reset) if reset else _WITHOUT_RESET_S
+    if reset_s is None or reset_s > _LONGEST_WAIT_S:
+        return Allowance(inf, inf, 1.0, now=now)
+    most = _number(_find(headers, f"limit-{kind}", f"{kind}-limit"))
+    most = max(most or left + 1, left)
+    per_second = max(most - left, 1.0) / max(reset_s, 1e-9)
+    return Allowance(left, most, per_second, now=now, ends=now + reset_s)
 
 
 def _find(headers: Mapping[str, str], name: str, other: str) -> str:
@@ -190,12 +214,165 @@ _OVERLOAD_STATUSES = frozenset({None, 408, 429, 503, 504, 529})
 """HTTP statuses of an overloaded server; None is a time-out or a failed connection."""
 _LONGEST_NAP_S = 0.5
 """Longest single wait, since not every system interrupts a longer one on Ctrl-C."""
-_LONGEST_PAUSE_S = 120.0
 _ALONE_FIX = (
     "Raise llm.timeout_s: no other call was running, so that fewer at a time would be no faster."
 )
-_BURST_SHARE = 0.1
 _FAULTS = 500
+
+
+FIRST_CONCURRENCY = 4
+MOST_CONCURRENCY = 64
+"""The highest number of calls at a time that is found without a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """A call that succeeded, with times in seconds of the limiter's clock.
+
+    ``running`` is the number of calls that ran when it ended, including itself. ``wait_s`` is the
+    time until its first piece, 0 if unknown.
+    """
+
+    started: float
+    ended: float
+    input_tokens: int
+    output_tokens: int
+    running: int
+    wait_s: float = 0.0
+
+
+class FixedLimit:
+    """A limit from the settings, lowered only while the server is overloaded.
+
+    Not thread-safe, as `MeasuredLimit`: its limiter holds a lock. ``allowed`` calls may run at a
+    time now, at least 1.
+    """
+
+    def __init__(self, concurrency: int, *, now: float) -> None:
+        self._ceiling = self._level = float(concurrency)
+        self._cut_at = now
+
+    @property
+    def allowed(self) -> int:
+        return int(self._level)
+
+    def succeed(self, call: FinishedCall) -> None:
+        """Raise the limit by one for as many successes as calls may run."""
+        del call
+        self._level = min(self._ceiling, self._level + 1 / self._level)
+
+    def overload(self, started: float, now: float) -> None:
+        """Halve the limit, as the server was too busy for a call that began at ``started``."""
+        # A call that started before the last cut says nothing about the current concurrency.
+        if started >= self._cut_at:
+            self._level = max(1.0, self._level / 2)
+            self._cut_at = now
+
+
+_INPUT_SHARE = 0.1
+"""Work of a prompt's token in tokens of output: prompts are computed many tokens at a time."""
+_LEAST_CALLS = 4
+"""Calls that one measurement has at least; it has no fewer than calls may run."""
+_LEAST_GAIN = {"down": 0.8, "up": 1.3}
+"""Throughput that half as many calls must keep to be as good (0.5 if none of them waited), and by
+which twice as many are better: 1 if they only queue, 2 if none waits."""
+_SETTLED_ROUNDS = 25
+"""Calls per allowed call until a settled limit is measured again, as servers and loads change."""
+_WAIT_SHARE = 0.5
+"""Part of the time-out that a call may be expected to wait for its first piece."""
+
+
+class MeasuredLimit:
+    """A limit that finds the fewest calls at which the tokens per second no longer grow.
+
+    It measures `FIRST_CONCURRENCY` calls, then half as many: if these are as fast, the server
+    queues, and the search goes on downwards. Otherwise the limit doubles for as long as throughput
+    grows. It does not double if calls would wait too much of ``timeout_s`` for their first piece.
+    A limit that is found is measured again later. Calls that end while fewer run than allowed are
+    not counted, since the callers have no more to ask.
+    """
+
+    def __init__(self, *, now: float, timeout_s: float = float("inf")) -> None:
+        self._longest_expected_s = timeout_s * _WAIT_SHARE
+        self._cut_at = now
+        self._best = 0, 0.0
+        self._full_since = float("inf")
+        self._rest = self._calls = 0
+        self._work = self._seconds = self._longest_wait_s = 0.0
+        self._try(FIRST_CONCURRENCY, "first")
+
+    @property
+    def allowed(self) -> int:
+        return self._limit
+
+    def succeed(self, call: FinishedCall) -> None:
+        """Add the call to the measurement, and act on it once it has enough of them."""
+        if call.running < self._limit:
+            return
+        # Calls that began before as many ran as may run did not share the server with so many.
+        self._full_since = min(self._full_since, call.ended)
+        if call.started < self._full_since:
+            return
+        if self._rest:
+            self._rest -= 1
+            return
+        self._calls += 1
+        self._work += call.output_tokens + _INPUT_SHARE * call.input_tokens
+        self._seconds += max(call.ended - call.started, 1e-9)
+        self._longest_wait_s = max(self._longest_wait_s, call.wait_s)
+        if self._calls >= max(_LEAST_CALLS, self._limit):
+            self._judge(self._limit * self._work / self._seconds)
+
+    def overload(self, started: float, now: float) -> None:
+        """Halve the limit, and keep that for a while."""
+        if started >= self._cut_at:
+            self._cut_at = now
+            self._settle(max(1, self._limit // 2))
+
+    def _judge(self, throughput: float) -> None:
+        """Compare the throughput of this limit with the best one, and choose the next limit."""
+        is_better = throughput >= _LEAST_GAIN.get(self._step, 0.0) * self._best[1]
+        if is_better:
+            self._best = self._limit, throughput
+        limit = self._best[0]
+        if limit > 1 and (self._step == "first" or (self._step == "down" and is_better)):
+            self._try(limit // 2, "down")
+        elif (self._step == "down" and limit != FIRST_CONCURRENCY) or not (
+            is_better or self._step == "down"
+        ):
+            self._settle(limit)
+        else:
+            higher = min(2 * limit, MOST_CONCURRENCY)
+            expected_s = self._longest_wait_s * higher / self._limit
+            if higher == limit or expected_s > self._longest_expected_s:
+                self._settle(limit)
+            else:
+                self._try(higher, "up")
+
+    def _settle(self, limit: int) -> None:
+        self._try(limit, "again")
+        self._rest = _SETTLED_ROUNDS * max(limit, _LEAST_CALLS)
+
+    def _try(self, limit: int, step: Literal["first", "down", "up", "again"]) -> None:
+        self._limit = limit
+        self._step = step
+        self._full_since = float("inf")
+        self._calls = 0
+        self._work = self._seconds = self._longest_wait_s = 0.0
+
+
+def open_limit(
+    concurrency: int | str, *, now: float, timeout_s: float = float("inf")
+) -> FixedLimit | MeasuredLimit:
+    """Return the limit for the setting ``llm.concurrency``: a number, or "auto"."""
+    if concurrency == AUTO:
+        return MeasuredLimit(now=now, timeout_s=timeout_s)
+    return FixedLimit(int(concurrency), now=now)
+
+
+def most_calls(concurrency: int | str) -> int:
+    """Return the most calls that may ever run at a time: the number of threads that make sense."""
+    return MOST_CONCURRENCY if concurrency == AUTO else int(concurrency)
 
 
 class Clock(Protocol):
@@ -214,38 +391,6 @@ class _SystemClock:
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         condition.wait(min(seconds, _LONGEST_NAP_S))
-
-
-class TokenBucket:
-    """A limit per minute, of which a tenth may be used at once; 0 is unlimited. Not thread-safe.
-
-    In no minute does it let through more than the limit, except for a single request larger than
-    the bucket: that one waits for a full bucket, and the following ones until its debt is paid.
-    """
-
-    def __init__(self, per_minute: float, *, now: float) -> None:
-        self._unlimited = per_minute == 0
-        self._capacity = max(1.0, per_minute * _BURST_SHARE)
-        # Subtract the burst from the inflow, so that the sum of any minute stays in the limit.
-        burst = self._capacity if self._capacity > 1 else 0.0
-        self._per_second = (per_minute - burst) / 60
-        self._level = self._capacity
-        self._at = now
-
-    def wait_for(self, amount: float, *, now: float) -> float:
-        """Return the seconds until ``amount`` may be taken."""
-        if self._unlimited:
-            return 0.0
-        self._level = min(self._capacity, self._level + (now - self._at) * self._per_second)
-        self._at = now
-        missing = min(amount, self._capacity) - self._level
-        # Less than a millionth is a rounding error that waiting would not remove.
-        return missing / self._per_second if missing > 1e-6 * self._capacity else 0.0
-
-    def take(self, amount: float) -> None:
-        """Take ``amount``; a negative one is given back."""
-        if not self._unlimited:
-            self._level = min(self._capacity, self._level - amount)
 
 
 class RateLimiter:
@@ -269,9 +414,11 @@ class RateLimiter:
         self._clock: Clock = clock or _SystemClock()
         now = self._clock.now()
         self._limit = open_limit(concurrency, now=now, timeout_s=timeout_s)
-        self._requests = TokenBucket(requests_per_minute, now=now)
-        self._tokens = TokenBucket(tokens_per_minute, now=now)
-        self._stated = StatedLimits()
+        self._allowances = {
+            ("requests", "set"): Allowance.per_minute(requests_per_minute, now=now),
+            ("tokens", "set"): Allowance.per_minute(tokens_per_minute, now=now),
+        }
+        """By kind and who limits it: the settings, or the server."""
         self._running = 0
         self._paused_until = now
         self._lock = threading.Lock()
@@ -284,31 +431,29 @@ class RateLimiter:
         return self._limit.allowed
 
     @contextmanager
-    def turn(self, tokens: int) -> Iterator[CallTurn]:
+    def turn(self, tokens: int) -> Iterator[CallInProgress]:
         """Wait until a call may start and hold its slot; ``tokens`` is the most that it may use."""
         started, was_alone = self._enter(tokens)
-        turn = CallTurn(tokens)
+        call = CallInProgress()
         try:
-            yield turn
+            yield call
         except ModelUnavailable as error:
             if error.timed_out and was_alone:
                 error.is_final = True
                 error.fix = _ALONE_FIX
             self._learn_failure(error, started)
             raise
-        else:
-            if turn.reply is not None:
-                usage, wait_s = turn.reply.usage, turn.reply.wait_s
-                tokens_used = usage.input_tokens, usage.output_tokens
-                with self._lock:
-                    ended = self._clock.now()
-                    self._limit.succeed(
-                        FinishedCall(started, ended, *tokens_used, self._running, wait_s)
-                    )
         finally:
             with self._lock:
+                if call.reply is not None:
+                    usage, wait_s = call.reply.usage, call.reply.wait_s
+                    self._allowances["tokens", "set"].take(usage.tokens - tokens)
+                    counts = usage.input_tokens, usage.output_tokens
+                    ended = self._clock.now()
+                    self._limit.succeed(
+                        FinishedCall(started, ended, *counts, self._running, wait_s)
+                    )
                 self._running -= 1
-                self._tokens.take(turn.used - tokens)
                 self._notify_first()
 
     def _enter(self, tokens: int) -> tuple[float, bool]:
@@ -328,9 +473,8 @@ class RateLimiter:
                         break
                     self._clock.wait(waiter, wait_s)
                 self._running += 1
-                self._requests.take(1)
-                self._tokens.take(tokens)
-                self._stated.take(tokens)
+                for (kind, _), allowance in self._allowances.items():
+                    allowance.take(tokens if kind == "tokens" else 1)
             finally:
                 # Also on Ctrl-C and on a cancellation, or the others would wait forever.
                 self._queue.remove(waiter)
@@ -346,19 +490,21 @@ class RateLimiter:
         """Return the seconds until this caller may start, as far as they are known."""
         if self._queue[0] is not waiter or self._running >= self.allowed:
             return _LONGEST_NAP_S  # a notification comes earlier
-        return max(
-            self._paused_until - now,
-            self._requests.wait_for(1, now=now),
-            self._tokens.wait_for(tokens, now=now),
-            self._stated.wait_for(tokens, now=now),
+        waits = (
+            allowance.wait_for(tokens if kind == "tokens" else 1, now=now)
+            for (kind, _), allowance in self._allowances.items()
         )
+        return max(self._paused_until - now, *waits)
 
     def heed(self, status: int, headers: Mapping[str, str]) -> None:
         """Let later calls wait as the headers of a response ask, of which a few state limits."""
         if status >= _FAULTS:
             return  # a gateway in front of a server that is down knows no limits
         with self._lock:
-            self._stated.read(headers, now=self._clock.now())
+            for kind in ("requests", "tokens"):
+                stated = read_allowance(headers, kind, now=self._clock.now())
+                if stated is not None:  # it counts the calls that were made before
+                    self._allowances[kind, "stated"] = stated
 
     def _learn_failure(self, error: ModelUnavailable, started: float) -> None:
         if error.status not in _OVERLOAD_STATUSES:
@@ -367,24 +513,8 @@ class RateLimiter:
             now = self._clock.now()
             self._limit.overload(started, now)
             asked_s = error.retry_after_s or 0.0
-            if asked_s <= _LONGEST_PAUSE_S:
+            if asked_s <= _LONGEST_WAIT_S:
                 self._paused_until = max(self._paused_until, now + asked_s)
-
-
-class CallTurn:
-    """A call in progress; ``used`` is its tokens, as reserved and after `settle` as reported.
-
-    ``reply`` is the reply of a call that succeeded.
-    """
-
-    def __init__(self, tokens: int) -> None:
-        self.used = tokens
-        self.reply: ChatReply | None = None
-
-    def settle(self, reply: ChatReply) -> None:
-        """Record that the call succeeded, and its usage."""
-        self.used = reply.usage.tokens
-        self.reply = reply
 
 
 class RateLimitedChat(WrappedChat):
@@ -394,25 +524,12 @@ class RateLimitedChat(WrappedChat):
         super().__init__(model)
         self._limiter = limiter
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, once the call may start."""
-        with self._limiter.turn(_most_tokens(request)) as turn:
-            reply = self._model.complete(request)
-            turn.settle(reply)
-            return reply
-
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply; the call holds its slot until the stream ends or the caller stops."""
-        with self._limiter.turn(_most_tokens(request)) as turn:
-            for item in self._model.stream(request):
-                if isinstance(item, ChatReply):
-                    turn.settle(item)
-                yield item
-
-
-def _most_tokens(request: ChatRequest) -> int:
-    """Return the most tokens that a call may use, as servers reserve them."""
-    return estimate_input_tokens(request) + request.max_output_tokens
+    def _around(
+        self, request: ChatRequest, *, is_stream: bool
+    ) -> AbstractContextManager[CallInProgress]:
+        del is_stream
+        # Servers reserve the most tokens that a call may use.
+        return self._limiter.turn(estimate_input_tokens(request) + request.max_output_tokens)
 
 
 _log = logging.getLogger("knotwork.inference")

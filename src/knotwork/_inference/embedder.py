@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cancellation import checked
+from knotwork._config import EmbeddingSettings
+from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Span, content_id
 
 FloatMatrix = NDArray[np.float32]
@@ -155,6 +157,21 @@ class HashingEmbedder:
                 row[0] = 1.0
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
+
+
+def open_hashing(model: str, settings: EmbeddingSettings) -> HashingEmbedder:
+    """Open the embedder without a model, "hashing:256": for trials and tests.
+
+    Raises ConfigError unless ``model`` is a dimension.
+    """
+    del settings
+    if not model.isdecimal() or not 1 <= int(model) <= 65_536:
+        raise ConfigError(
+            f"`hashing:{model}` is not a valid embedding model: it needs a dimension from 1 to "
+            "65536.",
+            fix="For example: hashing:256",
+        )
+    return HashingEmbedder(int(model))
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:

@@ -7,20 +7,20 @@ called with ``model``, the part of the name after the colon, and ``settings``, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
     RateLimitedChat,
     RateLimiter,
     RetryingChat,
     RetryPolicy,
+    most_calls,
 )
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
@@ -103,13 +103,6 @@ def explain_choice(spec: str, stored: str = "") -> str:
     return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
 
 
-def open_local_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
-    """Open an embedder that runs in this process."""
-    from knotwork._inference.local_models.local_embedders import open_local
-
-    return open_local(model, settings)
-
-
 def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
     """Open an embedder on a server with the interface of OpenAI."""
     from knotwork._inference.embedding_prefixes import choose_prefixes
@@ -138,39 +131,17 @@ def _server_options(settings: EmbeddingSettings | LlmSettings) -> ServerOptions:
     }
 
 
-def open_hashing_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
-    """Open the embedder without a model, "hashing:256": for trials and tests."""
-    from knotwork._inference.embedder import HashingEmbedder
-
-    if not model.isdecimal() or not 1 <= int(model) <= 65_536:
-        raise ConfigError(
-            f"`hashing:{model}` is not a valid embedding model: it needs a dimension from 1 to "
-            "65536.",
-            fix="For example: hashing:256",
-        )
-    del settings
-    return HashingEmbedder(int(model))
-
-
 EMBEDDERS: Registry[Embedder] = Registry(
     "embedders",
     (
-        Entry("hashing", f"{_HERE}:open_hashing_embedder"),
-        Entry("local", f"{_HERE}:open_local_embedder"),
+        Entry("hashing", "knotwork._inference.embedder:open_hashing"),
+        Entry("local", "knotwork._inference.local_models.local_embedders:open_local"),
         Entry("openai", f"{_HERE}:open_openai_embedder"),
     ),
     kind="embedding model",
     protocol=Embedder,
     reserved=(NONE, AUTO_EMBEDDER),
 )
-
-
-@runtime_checkable
-class OnServer(Protocol):
-    """A chat model on a server, whose responses have headers."""
-
-    def listen(self, listener: Callable[[int, Mapping[str, str]], None]) -> None:
-        """Call ``listener`` with the status and headers of every response."""
 
 
 NO_CHAT_MODEL = NONE
@@ -203,11 +174,15 @@ def role_settings(settings: LlmSettings, role: ModelRole | None = None) -> LlmSe
     own = getattr(settings, role) if role else ""
     entries = dict(own) if isinstance(own, SettingTable) else {"model": own}
     model = str(entries.pop("model", "")).strip() or settings.model
-    section_url = server_url(settings)
-    entries["base_url"] = _role_url(model, entries, settings)
-    if not is_same_server(entries["base_url"], section_url):
-        defaults = LlmSettings()
-        entries = {name: getattr(defaults, name) for name in _OF_A_SERVER} | entries
+    unset = LlmSettings()
+    usual, of_section = (
+        _SERVER_URLS.get(name.partition(":")[0], unset.base_url) for name in (model, settings.model)
+    )
+    section_url = of_section if settings.base_url == unset.base_url else settings.base_url
+    # Without a URL of its own, the role uses the section's server if it is of the same kind.
+    url = str(entries.setdefault("base_url", section_url if usual == of_section else usual))
+    if urlsplit(url)[:2] != urlsplit(section_url)[:2]:  # another scheme, host or port
+        entries = {name: getattr(unset, name) for name in _OF_A_SERVER} | entries
     # Without what is no part of a call, so that roles with the same model share it.
     apart: dict[str, Any] = {"model": model, "prices": (), **dict.fromkeys(MODEL_ROLES, "")}
     return replace(settings, **(entries | apart))
@@ -226,29 +201,6 @@ def roles_by_model(settings: LlmSettings) -> dict[LlmSettings, list[ModelRole]]:
 def calls_at_once(settings: LlmSettings, role: ModelRole) -> int:
     """Return the most calls of a role that may ever run at a time."""
     return most_calls(role_settings(settings, role).concurrency)
-
-
-def server_url(settings: LlmSettings) -> str:
-    """Return the URL of the section's server: as set, or that of its model's kind of server."""
-    default = _default_url(settings.model)
-    return default if settings.base_url == LlmSettings().base_url else settings.base_url
-
-
-def _role_url(model: str, own: Mapping[str, Any], settings: LlmSettings) -> str:
-    """Return the URL of a role's server: its own, or that of the section if it is of its kind."""
-    if "base_url" in own:
-        return str(own["base_url"])
-    default = _default_url(model)
-    return server_url(settings) if default == _default_url(settings.model) else default
-
-
-def _default_url(model: str) -> str:
-    return _SERVER_URLS.get(model.partition(":")[0], LlmSettings().base_url)
-
-
-def is_same_server(url: str, other: str) -> bool:
-    """Return True if two URLs name the same scheme, host and port."""
-    return urlsplit(url)[:2] == urlsplit(other)[:2]
 
 
 def price_table(settings: LlmSettings) -> PriceTable:
@@ -272,7 +224,7 @@ class ChatModels:
 
     def __init__(self, settings: LlmSettings, *, retries: RetryPolicy | None = None) -> None:
         self._settings = settings
-        self._retries = retries or RetryPolicy(jitter=_RETRY_JITTER)
+        self.retries = retries or RetryPolicy(jitter=_RETRY_JITTER)
         self._limiters: dict[tuple[object, ...], RateLimiter] = {}
         self._opened: dict[LlmSettings, ChatModel] = {}
         self._clients: dict[LlmSettings, ChatModel] = {}
@@ -287,39 +239,31 @@ class ChatModels:
         if settings.model == NO_CHAT_MODEL:
             return None
         if settings not in self._opened:
-            opened = open_model(settings.model, CHAT_MODELS, settings)
-            self._clients[settings] = opened
-            limiter = self._limiter(settings)
-            if isinstance(opened, OnServer):
-                opened.listen(limiter.heed)
-            client = RateLimitedChat(opened, limiter)
-            # Retries go outside, so that a call that waits to be repeated holds no slot.
-            self._opened[settings] = RetryingChat(client, self._retries)
-        return self._opened[settings]
+            from knotwork._inference.model_servers import ModelServer
 
-    def _limiter(self, settings: LlmSettings) -> RateLimiter:
-        """Return the limiter of the calls that these settings describe."""
-        limits = settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
-        scheme = settings.model.partition(":")[0]  # a model file has a server of its own
-        key = (scheme, settings.base_url.rstrip("/"), *limits)
-        if key not in self._limiters:
-            self._limiters[key] = RateLimiter(
-                concurrency=settings.concurrency,
-                requests_per_minute=settings.requests_per_minute,
-                tokens_per_minute=settings.tokens_per_minute,
-                timeout_s=settings.timeout_s,
-            )
-        return self._limiters[key]
+            opened = self._clients[settings] = open_model(settings.model, CHAT_MODELS, settings)
+            limits = settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+            scheme = settings.model.partition(":")[0]  # a model file has a server of its own
+            key = (scheme, settings.base_url.rstrip("/"), *limits)
+            if key not in self._limiters:
+                self._limiters[key] = RateLimiter(
+                    concurrency=settings.concurrency,
+                    requests_per_minute=settings.requests_per_minute,
+                    tokens_per_minute=settings.tokens_per_minute,
+                    timeout_s=settings.timeout_s,
+                )
+            limiter = self._limiters[key]
+            if isinstance(server := getattr(opened, "server", None), ModelServer):
+                server.listen(limiter.heed)
+            # Retries go outside, so that a call that waits to be repeated holds no slot.
+            client = RateLimitedChat(opened, limiter)
+            self._opened[settings] = RetryingChat(client, self.retries)
+        return self._opened[settings]
 
     def client(self, role: ModelRole) -> ChatModel | None:
         """Return the model for a role as it was opened, without rate limits and retries."""
         self.open(role)
         return self._clients.get(role_settings(self._settings, role))
-
-    @property
-    def retries(self) -> RetryPolicy:
-        """How calls are repeated."""
-        return self._retries
 
 
 def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
@@ -334,10 +278,12 @@ def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
     """Open a language model of Ollama, by Ollama's own interface."""
     from knotwork._inference.native_servers import OLLAMA_CONTEXT, OllamaServer
 
-    context = settings.context_window or OLLAMA_CONTEXT
-    options = _server_options(replace(settings, api_version=""))
-    server = OllamaServer(settings.base_url, context=context, **options)
-    return _open_chat(model, server, replace(settings, context_window=context), scheme="ollama")
+    settings = replace(
+        settings, api_version="", context_window=settings.context_window or OLLAMA_CONTEXT
+    )
+    options = _server_options(settings)
+    server = OllamaServer(settings.base_url, context=settings.context_window, **options)
+    return _open_chat(model, server, settings, scheme="ollama")
 
 
 def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:

@@ -1,6 +1,6 @@
-"""Send requests to model servers through the OpenAI SDK, with the errors of `knotwork.errors`.
+"""Send requests to model servers over HTTP, with the errors of `knotwork.errors`.
 
-The retries of the SDK are off, since `call_limits.py` handles them.
+Nothing is repeated here: `call_limits.py` does that.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 from urllib.parse import urlsplit
 
@@ -24,13 +24,12 @@ from knotwork._inference.call_limits import seconds_until
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
 if TYPE_CHECKING:
-    import openai
-    from openai._streaming import ServerSentEvent
+    import httpx2
 
 
 _LONGEST_CONNECT_S = 10.0
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_CALL_HEADERS = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
+_MOST_CONNECTIONS = 1_000
 _FIXES = {
     401: 'Check the key, or name the variable that holds it: SECTION.api_key = { env = "NAME" }',
     402: "Top up the account at the server.",
@@ -91,15 +90,15 @@ class ServerOptions(TypedDict, total=False):
 
 
 class ModelServer:
-    """A server with an OpenAI-compatible API under ``base_url``, used through the OpenAI SDK.
+    """A server with an OpenAI-compatible API under ``base_url``.
 
     ``extra_headers`` are sent with each request, secrets among them revealed on first use. With an
     ``api_version`` requests are those of a deployment on Azure: the version is part of the URL, and
     the key is sent as ``api-key``.
     ``timeout_s`` is the longest silence of the server, not the length of a call. Redirects are not
     followed, since another host would receive the key. ``section`` is the section of the settings
-    that errors refer to. Raises ConfigError if the URL is invalid, MissingExtra without the SDK.
-    The SDK is imported, and the key read, on first use.
+    that errors refer to. Raises ConfigError if the URL is invalid, MissingExtra without httpx2,
+    which is imported, and the key read, on first use.
     """
 
     chat_path = "/chat/completions"
@@ -119,7 +118,7 @@ class ModelServer:
         api_version: str = "",
     ) -> None:
         _check_url(base_url, section)
-        if importlib.util.find_spec("openai") is None:
+        if importlib.util.find_spec("httpx2") is None:
             raise MissingExtra("A model on a server", "llm")
         self.base_url = base_url.rstrip("/")
         self.section = section
@@ -129,8 +128,7 @@ class ModelServer:
         self._api_version = api_version
         self._listeners: list[HeaderListener] = []
         self._secrets: tuple[str, ...] = ()
-        self._options: Any = {}  # of a type that the SDK does not export
-        self._opened: openai.OpenAI | None = None
+        self._opened: httpx2.Client | None = None
         self._lock = threading.Lock()
 
     def stream_chat(self, payload: Mapping[str, object]) -> Generator[dict[str, Any]]:
@@ -146,7 +144,7 @@ class ModelServer:
 
         Raises as `exchange`, and ModelUnavailable if the response is not an object.
         """
-        return self._check_object(self.exchange(path, payload), path)
+        return self._object(self.exchange(path, payload), path)
 
     def exchange(self, path: str, payload: Mapping[str, object]) -> object:
         """Send JSON and return the JSON of the response.
@@ -155,11 +153,11 @@ class ModelServer:
         invalid response), Refusal for all others, and ConfigError if the key is not set. No error
         contains the key.
         """
-        return self._parse(self._send("post", path, body=payload), path)
+        return self._parse(self._send("POST", path, json=payload), path)
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object under ``path``; raises as `post` does."""
-        return self._check_object(self._parse(self._send("get", path), path), path)
+        return self._object(self._parse(self._send("GET", path), path), path)
 
     def list_models(self) -> list[dict[str, Any]]:
         """Return what the server lists of its models; raises as `post` does."""
@@ -169,29 +167,28 @@ class ModelServer:
 
     def text(self, path: str) -> str:
         """Return the text under ``path``, such as the content of a file; raises as `post` does."""
-        return self._send("get", path)
+        return self._send("GET", path)
 
     def upload(self, path: str, name: str, content: bytes, **fields: str) -> dict[str, Any]:
         """Send a file with form ``fields`` and return the JSON object of the response.
 
         Raises as `post`.
         """
-        files = [("file", (name, content, "application/jsonl"))]
-        headers = {"Content-Type": "multipart/form-data"}
-        body = self._send("post", path, headers, body=fields, files=files)
-        return self._check_object(self._parse(body, path), path)
+        files = {"file": (name, content, "application/jsonl")}
+        body = self._send("POST", path, data=fields, files=files)
+        return self._object(self._parse(body, path), path)
 
-    def _send(
-        self, method: str, path: str, headers: Mapping[str, str] | None = None, **content: object
-    ) -> str:
+    def _send(self, method: str, path: str, **content: Any) -> str:  # noqa: ANN401  of httpx2
         """Send a request, and return the body of its response; raises as `exchange`."""
-        send = getattr(self._client(), method)
-        options = self._options
-        if headers:
-            options = {**options, "headers": {**options["headers"], **headers}}
+        client = self._client()
+
+        def send() -> str:
+            response = client.request(method, self.base_url + path, **content)
+            self._check_status(response, path)
+            return response.text
+
         with self._translated_errors(path):
-            call = partial(send, self._url(path), cast_to=str, options=options, **content)
-            return str(run_apart(call))
+            return run_apart(send)
 
     def stream(
         self, path: str, payload: Mapping[str, object], *, lines: bool = False
@@ -201,97 +198,78 @@ class ModelServer:
         With ``lines``, each line of the response is an object, not an event of server-sent events.
         The connection is closed when the iteration ends for any reason.
         """
-        from openai import Stream
-
         client = self._client()
-        kind = Stream[object]
-        with self._translated_errors(path):
-            events = client.post(
-                self._url(path), cast_to=object, body=payload, options=self._options,
-                stream=True, stream_cls=kind,
-            )  # fmt: skip
-        try:
-            if events.response.headers.get("Content-Type", "").startswith(_WHOLE_BODIES):
-                with self._translated_errors(path):  # a server that does not stream
-                    body = events.response.read().decode("utf-8", "replace")
-                yield self._check_object(self._parse(body, path), path)
+        with (
+            self._translated_errors(path),
+            client.stream("POST", self.base_url + path, json=payload) as response,
+        ):
+            self._check_status(response, path)
+            if response.headers.get("Content-Type", "").startswith(_WHOLE_BODIES):
+                body = response.read().decode("utf-8", "replace")  # a server that does not stream
+                yield self._object(self._parse(body, path), path)
                 return
-            if lines:
-                decoder: Any = _LineDecoder()
-                events._decoder = decoder  # noqa: SLF001  the SDK has no other place for it
-            pieces = iter(events)
-            while True:
-                with self._translated_errors(path):
-                    piece = next(pieces, None)
-                if piece is None:
-                    return
+            for event in _read_events(response.iter_bytes(), lines=lines):
+                piece = json.loads(event)
                 if isinstance(piece, dict):
                     self._check_error(piece, path)
                     yield piece
-        finally:
-            events.close()
 
-    def mask(self, text: str) -> str:
-        """Return ``text`` on one line, shortened, with the key masked."""
-        return shorten_error(text, *self._secrets)
+    def _check_status(self, response: httpx2.Response, path: str) -> None:
+        """Tell the listeners of a response. Raises its error unless it is a success."""
+        for listener in self._listeners:
+            listener(response.status_code, response.headers)
+        if response.is_success:
+            return
+        response.read()
+        body: object = response.text
+        with suppress(ValueError, RecursionError):
+            body = json.loads(response.text)
+        raise self.refuse(path, response.status_code, body, response.headers)
 
     def listen(self, listener: HeaderListener) -> None:
         """Call ``listener`` with the status and headers of every response from now on."""
         self._listeners.append(listener)
 
-    def _note_response(self, response: Any) -> None:  # noqa: ANN401  of the SDK's own client
-        for listener in self._listeners:
-            listener(response.status_code, response.headers)
+    def _mask(self, text: str) -> str:
+        """Return ``text`` on one line, shortened, with the key and other secrets masked."""
+        text = " ".join(text.split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
-    def _url(self, path: str) -> str:
-        """Return the complete URL, which is faster than having the SDK join its parts."""
-        return f"{self.base_url}{path}"
-
-    def _client(self) -> openai.OpenAI:
+    def _client(self) -> httpx2.Client:
         opened = self._opened
         if opened is not None:
             return opened
         with self._lock:
             if self._opened is None:
-                from openai import DefaultHttpxClient, OpenAI, Timeout
-
-                key = self._api_key.reveal() if self._api_key else ""
-                extra = {
-                    name: value.reveal() if isinstance(value, SecretRef) else value
-                    for name, value in self._extra_headers.items()
-                }
-                hidden = (n for n, v in self._extra_headers.items() if isinstance(v, SecretRef))
-                self._secrets = tuple(secret for secret in (key, *map(extra.get, hidden)) if secret)
-                timeout = Timeout(
-                    self._timeout_s, connect=min(self._timeout_s, _LONGEST_CONNECT_S), pool=None
-                )
-                client = OpenAI(
-                    api_key=key or "none",
-                    base_url=self.base_url,
-                    max_retries=0,
-                    timeout=timeout,
-                    http_client=DefaultHttpxClient(
-                        follow_redirects=False,
-                        timeout=timeout,
-                        event_hooks={"response": [_call_weakly(self._note_response)]},
-                    ),
-                )
-                # Connections stay open for later calls, until this object is collected.
-                weakref.finalize(self, client.close)
-                is_bearer = bool(key) and not self._api_version
-                own = {name.lower() for name in extra}
-                headers: dict[str, Any] = {
-                    name: omit
-                    for name, omit in _omitted_headers(client, has_key=is_bearer).items()
-                    if name.lower() not in own
-                } | extra
-                self._options = {"headers": headers}
-                if self._api_version:
-                    self._options["params"] = {"api-version": self._api_version}
-                    if key:
-                        headers["api-key"] = key
-                self._opened = client  # last, since other threads read it without the lock
+                self._opened = self._open()  # last, since others read it without the lock
             return self._opened
+
+    def _open(self) -> httpx2.Client:
+        from httpx2 import Client, Headers, Limits, Timeout
+
+        key = self._api_key.reveal() if self._api_key else ""
+        headers = Headers()
+        secrets = [key]
+        if key and self._api_version:
+            headers["api-key"] = key
+        elif key:
+            headers["Authorization"] = f"Bearer {key}"
+        for name, own in self._extra_headers.items():
+            headers[name] = own.reveal() if isinstance(own, SecretRef) else own
+            secrets += [headers[name]] if isinstance(own, SecretRef) else []
+        self._secrets = tuple(filter(None, secrets))
+        connect_s = min(self._timeout_s, _LONGEST_CONNECT_S)
+        client = Client(
+            headers=headers,
+            params={"api-version": self._api_version} if self._api_version else None,
+            timeout=Timeout(self._timeout_s, connect=connect_s, pool=None),
+            limits=Limits(max_connections=_MOST_CONNECTIONS),
+        )
+        # Connections stay open for later calls, until this object is collected.
+        weakref.finalize(self, client.close)
+        return client
 
     def _move(self, base_url: str, *, api_key: Key) -> None:
         """Use the server at another address from the next call on."""
@@ -311,19 +289,17 @@ class ModelServer:
         try:
             answer: object = json.loads(body)
         except (ValueError, RecursionError):
-            raise self._invalid_response(body, path) from None
+            answer = self._object(body, path)  # raises
         if isinstance(answer, dict):
             self._check_error(answer, path)
         return answer
 
-    def _check_object(self, answer: object, path: str) -> dict[str, Any]:
+    def _object(self, answer: object, path: str) -> dict[str, Any]:
         if isinstance(answer, dict):
             return answer
-        raise self._invalid_response(json.dumps(answer), path)
-
-    def _invalid_response(self, body: str, path: str) -> ModelUnavailable:
-        return ModelUnavailable(
-            f"`{self.base_url}{path}` did not return a JSON object: {self.mask(body)}", status=200
+        body = answer if isinstance(answer, str) else json.dumps(answer)
+        raise ModelUnavailable(
+            f"`{self.base_url}{path}` did not return a JSON object: {self._mask(body)}", status=200
         )
 
     def _check_error(self, answer: Mapping[str, Any], path: str) -> None:
@@ -347,7 +323,7 @@ class ModelServer:
             detail = reason if isinstance(reason, str) else json.dumps(inner, ensure_ascii=False)
             sizes = [f"{n} {inner[n]}" for n in _STATED_SIZES if isinstance(inner.get(n), int)]
             detail = f"{detail} ({', '.join(sizes)})" if sizes else detail
-        detail = self.mask(detail)
+        detail = self._mask(detail)
         message = f"`{self.base_url}{path}` answered {status}: {detail or 'no reason given'}"
         if status == 429 and code in _QUOTA_CODES:
             fix = "Check the plan and the billing of your account at the server."
@@ -362,7 +338,7 @@ class ModelServer:
 
     @contextmanager
     def _translated_errors(self, path: str) -> Iterator[None]:
-        """Translate errors of the SDK, and of JSON in a stream, to those of `knotwork.errors`."""
+        """Translate errors of httpx2, and of JSON in a stream, to those of `knotwork.errors`."""
         try:
             yield
         except Exception as error:
@@ -372,53 +348,40 @@ class ModelServer:
             raise translated from None
 
     def _error_of(self, error: Exception, path: str) -> ModelError | None:
-        import openai
+        import httpx2
 
         url = f"{self.base_url}{path}"
-        if isinstance(error, openai.APIStatusError):
-            body = error.body if error.body is not None else error.response.text
-            return self.refuse(path, error.status_code, body, error.response.headers)
-        if isinstance(error, openai.APITimeoutError):
+        if isinstance(error, httpx2.TimeoutException):
             return ModelUnavailable(
                 f"`{url}` did not respond within {self._timeout_s:g} s.",
                 fix=_SLOW_FIXES[self.section],
                 timed_out=True,
             )
-        if isinstance(error, openai.APIConnectionError):
-            return self._unreachable(url, self.mask(str(error.__cause__ or error)))
-        if isinstance(error, openai.APIError):
-            return self.refuse(path, 500, error.body or error.message, None)
+        if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL):
+            return self._unreachable(url, self._mask(str(error) or type(error).__name__))
         if isinstance(error, ValueError | RecursionError):
             return ModelUnavailable(
-                f"`{url}` did not return valid JSON: {self.mask(str(error))}", status=200
+                f"`{url}` did not return valid JSON: {self._mask(str(error))}", status=200
             )
         return None
 
 
-class _LineDecoder:
-    """Reads a response that has a JSON object in each line, in the SDK's decoder's stead."""
-
-    def iter_bytes(self, chunks: Iterator[bytes]) -> Iterator[ServerSentEvent]:
-        from openai._streaming import ServerSentEvent
-
-        rest = b""
-        for chunk in chunks:
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in filter(bytes.strip, whole):
-                yield ServerSentEvent(data=line.decode("utf-8", "replace"))
-        if rest.strip():
-            yield ServerSentEvent(data=rest.decode("utf-8", "replace"))
-
-
-def _call_weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a function that calls a method while its object exists, without keeping it alive."""
-    found = weakref.WeakMethod(method)
-
-    def call(argument: object) -> None:
-        if (alive := found()) is not None:
-            alive(argument)
-
-    return call
+def _read_events(chunks: Iterable[bytes], *, lines: bool) -> Iterator[bytes]:
+    """Yield the data of server-sent events, or the lines of a response, as they arrive."""
+    rest = b""
+    data: list[bytes] = []
+    for chunk in chain(chunks, (b"\n\n",)):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in map(bytes.strip, whole):
+            if lines and line:
+                yield line
+            elif line.startswith(b"data:"):
+                data.append(line.removeprefix(b"data:").strip())
+            elif not line and data:
+                if data[0].startswith(b"[DONE]"):
+                    return
+                yield b"\n".join(data)
+                data = []
 
 
 def _check_url(base_url: str, section: str) -> None:
@@ -430,47 +393,14 @@ def _check_url(base_url: str, section: str) -> None:
         )
 
 
-def _omitted_headers(client: openai.OpenAI, *, has_key: bool) -> dict[str, openai.Omit]:
-    """Return the headers that the SDK must not send.
-
-    These are values from the environment, facts about this machine (which also cost time on every
-    call), and the placeholder for a missing key.
-    """
-    from openai import Omit
-
-    names = {"OpenAI-Organization", "OpenAI-Project", *_CALL_HEADERS}
-    names.update(name for name in client.default_headers if name.lower().startswith("x-stainless"))
-    if not has_key:
-        names.add("Authorization")
-    return {name: Omit() for name in sorted(names)}
-
-
-def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, from Retry-After-Ms or Retry-After."""
-    milliseconds = headers.get("retry-after-ms", "").strip()
-    if milliseconds.replace(".", "", 1).isdecimal():
-        return float(milliseconds) / 1000
-    return parse_retry_after(headers.get("retry-after"))
-
-
-def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks for: a number or a date (RFC 9110)."""
-    if not value:
-        return None
-    text = value.strip()
-    if text.replace(".", "", 1).isdecimal():
-        return float(text)
+def read_wait(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds that a server asks to wait: a number or a date (RFC 9110)."""
+    for name, unit in (("retry-after-ms", 1_000), ("retry-after", 1)):
+        text = headers.get(name, "").strip()
+        if text.replace(".", "", 1).isdecimal():
+            return float(text) / unit
     try:
-        moment = parsedate_to_datetime(text)
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
     return seconds_until(moment, now=now)
-
-
-def shorten_error(body: bytes | str, *secrets: str) -> str:
-    """Return the text of a response for an error message: a line, shortened, secrets masked."""
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    text = " ".join(text.split())
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

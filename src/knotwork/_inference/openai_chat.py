@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
@@ -29,7 +29,7 @@ from knotwork._inference.chat import (
     estimate_text_tokens,
 )
 from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
-from knotwork._inference.model_servers import HeaderListener, ModelServer, Refusal
+from knotwork._inference.model_servers import ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 
@@ -51,20 +51,15 @@ class RepetitionCheck:
 
     def __init__(self) -> None:
         self.is_found = False
-        self._tail = ""
-        self._unread: list[str] = []
-        self._length = 0
+        self._tail = self._unread = ""
 
     def feed(self, piece: str) -> None:
         """Add a piece of the reply."""
-        self._unread.append(piece)
-        self._length += len(piece)
-        if self._length < _CHECKED_EVERY or self.is_found:
-            return
-        most = _LEAST_TIMES * _LONGEST_UNIT
-        self._tail = "".join((self._tail, *self._unread))[-most:]
-        self._unread, self._length = [], 0
-        self.is_found = repeats_itself(self._tail)
+        self._unread += piece
+        if len(self._unread) >= _CHECKED_EVERY and not self.is_found:
+            self._tail = (self._tail + self._unread)[-_LEAST_TIMES * _LONGEST_UNIT :]
+            self._unread = ""
+            self.is_found = repeats_itself(self._tail)
 
 
 def repeats_itself(text: str) -> bool:
@@ -83,11 +78,6 @@ def repeats_itself(text: str) -> bool:
 
 T = TypeVar("T")
 
-_NEW_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
-_THINKING_HOSTS = (".aliyuncs.com",)
-"""Servers whose models think in streams only, unless thinking is turned off."""
-_SCHEMALESS_HOSTS = ("api.anthropic.com",)
-"""Servers that ignore the schema of a reply, without an error: it becomes part of the prompt."""
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -128,16 +118,11 @@ class OpenAIChat:
         self._extra_body = dict(extra_body or {})
         self._window = ContextWindow(context_window)
         self._model = model
-        self._server = server
+        self.server = server
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
-        takes_schemas = server.takes_schemas and not host.endswith(_SCHEMALESS_HOSTS)
-        self._dialect = ServerDialect(
-            completion_limit=host.endswith(_NEW_LIMIT_HOSTS),
-            forbids_thinking=host.endswith(_THINKING_HOSTS),
-            schema_form="json_schema" if takes_schemas else "words",
-        )
+        self._dialect = ServerDialect.of(host, takes_schemas=server.takes_schemas)
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
         parts = [f"{scheme}:{model}"]
@@ -150,31 +135,21 @@ class OpenAIChat:
             parts.append(f"extra_body={blake2b(body.encode(), digest_size=4).hexdigest()}")
         self.name = " ".join(parts)
 
-    def listen(self, listener: HeaderListener) -> None:
-        """Call ``listener`` with the status and headers of every response of the server."""
-        self._server.listen(listener)
-
     @property
     def context_window(self) -> int:
         """The context window in tokens, as set or as its server stated it; 0 if unknown."""
         return self._window.tokens
 
-    @property
-    def server(self) -> ModelServer:
-        """The server of the model."""
-        return self._server
-
     def batch_body(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a request in a batch, as learned from earlier calls."""
-        plain = replace(self._dialect, streams=False)
+        plain = self._dialect.without("stream")
         return self._phrase(plain, self._window.fit(self._with_defaults(request)))
 
     def read_body(self, body: Mapping[str, Any], request: ChatRequest) -> ChatReply:
         """Return the reply in the body of a response. Raises ModelUnavailable without one."""
-        streamed = _StreamedReply(request, self._habit, self._url)
+        streamed = self._read(request)
         streamed.add(body)
-        _, reply = streamed.finish()
-        return reply
+        return streamed.finish()[1]
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply without its thinking."""
@@ -187,21 +162,14 @@ class OpenAIChat:
         except _UnfinishedStream as error:
             # Perhaps the server ends its streams without saying that a reply is complete.
             try:
-                reply = self._complete_plainly(request)
+                body = self.server.complete_chat(self.batch_body(request))
+                reply = self.read_body(body, self._window.fit(self._with_defaults(request)))
             except ModelError:
                 raise error from None
+            with self._lock:
+                self._dialect = self._dialect.without("stream")
         assert isinstance(reply, ChatReply)
         return replace(reply, text=_cut_at_stop(reply.text, request.stop))
-
-    def _complete_plainly(self, request: ChatRequest) -> ChatReply:
-        """Return the reply of a plain call, and stream no more if there is one."""
-        plain = replace(self._dialect, streams=False)
-        request = self._window.fit(self._with_defaults(request))
-        body = self._server.complete_chat(self._phrase(plain, request))
-        reply = self.read_body(body, request)
-        with self._lock:
-            self._dialect = plain
-        return reply
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, without its thinking, then the whole reply.
@@ -214,13 +182,16 @@ class OpenAIChat:
         try:
             event, events = self._send(request, self._open_stream)
         except Refusal as error:
-            yield _filtered_reply(error, request)
+            if error.server_code.casefold() not in _FILTER_CODES:
+                raise
+            usage = TokenUsage(estimate_input_tokens(request), 0, calls=1)
+            yield ChatReply("", "filter", usage)
             return
         # If the server does not support stop strings, search for them in the complete reply.
-        waits_for_end = bool(request.stop) and not self._dialect.takes_stop
+        waits_for_end = bool(request.stop) and not self._dialect.takes("stop")
         try:
             fitted = self._window.fit(request)
-            streamed = _StreamedReply(fitted, self._habit, self._url)
+            streamed = self._read(fitted)
             wait_s = 0.0
             while event is not None and not streamed.is_endless:
                 piece = streamed.add(event)
@@ -244,10 +215,10 @@ class OpenAIChat:
     def _phrase(self, dialect: ServerDialect, request: ChatRequest) -> dict[str, object]:
         return dialect.phrase(self._model, request) | self._extra_body
 
-    @property
-    def _url(self) -> str:
-        # Read late: a server in a child process gets its address when it starts.
-        return f"{self._server.base_url}{self._server.chat_path}"
+    def _read(self, request: ChatRequest) -> _StreamedReply:
+        # The URL is read late: a server in a child process gets its address when it starts.
+        url = f"{self.server.base_url}{self.server.chat_path}"
+        return _StreamedReply(request, self._habit, url)
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
@@ -261,26 +232,11 @@ class OpenAIChat:
     ) -> tuple[dict[str, Any] | None, Generator[dict[str, Any]]]:
         """Return the first event and the rest, since a refusal arrives before the first event."""
         if "stream" in payload:
-            events = self._server.stream_chat(payload)
+            events = self.server.stream_chat(payload)
         else:
-            events = _only(self._server.complete_chat(payload))
+            body = self.server.complete_chat(payload)
+            events = (event for event in [body])
         return next(events, None), events
-
-    def _learn_window(self, error: ModelError, request: ChatRequest) -> bool:
-        """Learn from a request that was too long; return False if it cannot be made shorter."""
-        learned = self._window.learn(error, request, self._listed())
-        if learned is None or learned.fit(request) == request:
-            return False
-        self._window = learned
-        return True
-
-    def _listed(self) -> Mapping[str, object] | None:
-        """Return what the server lists of this model, if anything."""
-        try:
-            listed = self._server.list_models()
-        except ModelError:
-            return None
-        return next((item for item in listed if item.get("id") == self._model), None)
 
     def _send(self, request: ChatRequest, send: Callable[[dict[str, object]], T]) -> T:
         """Send the request in the server's dialect, and learn from its refusals."""
@@ -292,10 +248,13 @@ class OpenAIChat:
                 return send(self._phrase(dialect, fitted))
             except ModelError as error:
                 if is_context_error(error):
-                    if was_fitted or not self._learn_window(error, fitted):
+                    window = (
+                        None if was_fitted else self._window.learn(error, fitted, self._listed())
+                    )
+                    if window is None or window.fit(fitted) == fitted:
                         error.fix = _WINDOW_FIX
                         raise
-                    was_fitted = True
+                    self._window, was_fitted = window, True
                     continue
                 learned = dialect.learn(error, request)
                 if learned is None:
@@ -305,9 +264,13 @@ class OpenAIChat:
                     if self._dialect is dialect:
                         self._dialect = learned
 
-
-def _only(event: dict[str, Any]) -> Generator[dict[str, Any]]:
-    yield event
+    def _listed(self) -> Mapping[str, object] | None:
+        """Return what the server lists of this model, if anything."""
+        try:
+            listed = self.server.list_models()
+        except ModelError:
+            return None
+        return next((item for item in listed if item.get("id") == self._model), None)
 
 
 _WINDOW_FIX = (
@@ -351,8 +314,9 @@ class _StreamedReply:
         """Add one event and return the text that it completes."""
         usage = event.get("usage")
         self._usage = usage if isinstance(usage, dict) else self._usage
-        choice = _first_choice(event)
-        if choice is None:
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
             return ""
         # A server that does not stream sends the whole message at once.
         whole = choice.get("message")
@@ -388,7 +352,10 @@ class _StreamedReply:
             self._finish = "stop"  # usage is sent behind the last piece
         if self._finish is None:
             raise _UnfinishedStream(f"`{self._url}` ended the stream before the end of the reply.")
-        reason = "filter" if self._refused else _finish_reason(self._finish, self._url)
+        if str(self._finish) in _ABORTED:
+            said = f"`{self._url}` aborted the reply: {self._finish}."
+            raise ModelUnavailable(said, status=200)
+        reason = "filter" if self._refused else _FINISH.get(str(self._finish), "stop")
         rest = self._stripper.finish(cut_off=reason == "length")
         raw = "".join(self._raw)
         thinking = "".join(self._thinking)
@@ -406,12 +373,6 @@ def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
     for stop in stops:
         text = text.partition(stop)[0] if stop else text
     return text
-
-
-def _first_choice(answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else None
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
@@ -441,12 +402,6 @@ def _thought_tokens(reported: Mapping[str, Any] | None, thinking: str, raw: str,
     return estimate_text_tokens(thinking) + estimate_text_tokens(raw[: len(raw) - len(text)])
 
 
-def _finish_reason(value: object, url: str) -> FinishReason:
-    if str(value) in _ABORTED:
-        raise ModelUnavailable(f"`{url}` aborted the reply: {value}.", status=200)
-    return _FINISH.get(str(value), "stop")
-
-
 def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: str) -> TokenUsage:
     """Return the reported usage of a call, with estimates for counts that are missing."""
 
@@ -467,14 +422,6 @@ def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: 
     )
 
 
-def _filtered_reply(error: Refusal, request: ChatRequest) -> ChatReply:
-    """Return an empty reply if the server's content filter refused the prompt; else raise."""
-    if error.server_code.casefold() not in _FILTER_CODES:
-        raise error
-    return ChatReply("", "filter", TokenUsage(estimate_input_tokens(request), 0, calls=1))
-
-
-SchemaForm = Literal["json_schema", "json_object", "words"]
 _REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
@@ -487,16 +434,27 @@ _SCHEMA_REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
-_REFUSED_NAMES: dict[str, Callable[[str], object]] = {
-    "usage": re.compile(r"stream_options").search,
-    "streams": re.compile(r"\bstream(?:ing|ed|s)?\b", re.IGNORECASE).search,
-    "thinking": re.compile(r"enable_thinking").search,
-    "limit": re.compile(r"max_(?:completion_)?tokens").search,
-    "temperature": re.compile(r"temperature").search,
-    "stop": re.compile(r"\bstop\b").search,
-    "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE).search,
+_REFUSED_NAMES = {
+    "usage": re.compile(r"stream_options"),
+    "thinking": re.compile(r"enable_thinking"),
+    "stream": re.compile(r"\bstream(?:ing|ed|s)?\b", re.IGNORECASE),
+    "limit": re.compile(r"max_(?:completion_)?tokens"),
+    "temperature": re.compile(r"temperature"),
+    "stop": re.compile(r"\bstop\b"),
+    "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE),
 }
-"""Patterns of the names by which a server refers to a refused parameter."""
+"""The parts of a request that a server may refuse, and how its errors name them."""
+_HOST_FORMS = {
+    "api.openai.com": "limit",
+    ".openai.azure.com": "limit",
+    ".aliyuncs.com": "thinking",
+}
+"""What is sent in its second form from the start: OpenAI's newer models know only
+`max_completion_tokens`, and models of DashScope think in streams only, unless that is turned off.
+"""
+_SCHEMA_FORMS = ("json_schema", "json_object")
+_SCHEMALESS_HOSTS = ("api.anthropic.com",)
+"""Servers that ignore the schema of a reply, without an error: it becomes part of the prompt."""
 _SCHEMA_WORDS = (
     "Answer with one JSON object that follows this JSON schema, and with nothing else:\n{schema}"
 )
@@ -504,115 +462,97 @@ _SCHEMA_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class ServerDialect:
-    """The parameters that a server accepts. Each refusal removes one for good, so learning ends.
+    """The form of requests that a server takes, as its refusals taught.
 
-    ``completion_limit`` uses the name of the token limit that newer models of OpenAI require and
-    other servers do not know. ``forbids_thinking`` turns thinking off, which DashScope requires for
-    models that think only in streams, and which those that always think refuse. ``loose_schemas``
-    are the single schemas that the server refused.
+    ``refused`` are names of `_REFUSED_NAMES`, forms of schemas, and single schemas that the server
+    refused. Each refusal adds one for good, so learning ends. ``first`` are the parts that this
+    server gets in their second form unless it refuses that one: the limit of tokens by its newer
+    name, and thinking turned off.
     """
 
-    completion_limit: bool = False
-    limit_is_known: bool = False
-    streams: bool = True
-    thinking_is_known: bool = False
-    takes_temperature: bool = True
-    takes_stop: bool = True
-    takes_system: bool = True
-    tells_usage: bool = True
-    forbids_thinking: bool = False
-    schema_form: SchemaForm = "json_schema"
-    loose_schemas: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+    first: frozenset[str] = frozenset()
 
-    def schema_form_of(self, schema: str) -> SchemaForm:
-        """Return the form in which a schema is sent."""
-        if self.schema_form == "json_schema" and schema in self.loose_schemas:
-            return "json_object"
-        return self.schema_form
+    @classmethod
+    def of(cls, host: str, *, takes_schemas: bool) -> ServerDialect:
+        """Return the dialect to begin with at a host."""
+        first = frozenset(part for end, part in _HOST_FORMS.items() if host.endswith(end))
+        is_schemaless = not takes_schemas or host.endswith(_SCHEMALESS_HOSTS)
+        return cls(frozenset(_SCHEMA_FORMS if is_schemaless else ()), first)
+
+    def takes(self, part: str) -> bool:
+        """Return True unless the server refused a part of requests."""
+        return part not in self.refused
+
+    def without(self, part: str) -> ServerDialect:
+        """Return the dialect of a server that refuses this part too."""
+        return replace(self, refused=self.refused | {part})
 
     def phrase(self, model: str, request: ChatRequest) -> dict[str, object]:
         """Return the payload of a request. Raises ConfigError if its schema is not valid JSON."""
-        payload: dict[str, object] = {"model": model, "messages": self._messages(request)}
-        limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
+        second = self.first ^ (self.refused & {"limit", "thinking"})
+        form = self._schema_form(request.schema)
+        payload: dict[str, object] = {"model": model, "messages": self._messages(request, form)}
+        limit = "max_completion_tokens" if "limit" in second else "max_tokens"
         payload[limit] = request.max_output_tokens
-        if self.takes_temperature:
+        if self.takes("temperature"):
             payload["temperature"] = request.temperature
-        if request.stop and self.takes_stop:
+        if request.stop and self.takes("stop"):
             payload["stop"] = list(request.stop)
-        if request.schema and self.schema_form != "words":
-            payload["response_format"] = self._response_format(request.schema)
-        if self.forbids_thinking:
+        if form:
+            payload["response_format"] = _response_format(form, request.schema)
+        if "thinking" in second:
             payload["enable_thinking"] = False
-        if self.streams:
+        if self.takes("stream"):
             payload["stream"] = True
-            if self.tells_usage:
+            if self.takes("usage"):
                 payload["stream_options"] = {"include_usage": True}
         return payload
 
     def learn(self, error: ModelError, request: ChatRequest) -> ServerDialect | None:
-        """Return the dialect without the refused parameter; None if the error refuses none."""
+        """Return the dialect without the refused part; None if the error refuses none."""
         if error.status not in _REFUSING_STATUSES:
             return None
         message = error.message
         if request.schema and _SCHEMA_REFUSAL.search(message):
-            return self._without_schema(message, request.schema)
+            form = self._schema_form(request.schema)
+            is_own = form == "json_schema" and _OWN_SCHEMA.search(message)
+            return self.without(request.schema if is_own else form) if form else None
         if error.status >= 500 or not _UNSUPPORTED.search(message):
             return None
-        refused = (
-            dialect
-            for name, dialect in self._simpler_dialects(request)
-            if _REFUSED_NAMES[name](message)
-        )
-        return next(refused, None)
+        sent = self.phrase("", request)
+        for part, pattern in _REFUSED_NAMES.items():
+            other = self.without(part)
+            if self.takes(part) and pattern.search(message) and other.phrase("", request) != sent:
+                return other
+        return None
 
-    def _simpler_dialects(self, request: ChatRequest) -> Iterator[tuple[str, ServerDialect]]:
-        """Yield each parameter of this request that can be dropped, and the dialect without it."""
-        if self.streams and self.tells_usage:
-            yield "usage", replace(self, tells_usage=False)
-        if not self.thinking_is_known:
-            other = not self.forbids_thinking
-            yield "thinking", replace(self, forbids_thinking=other, thinking_is_known=True)
-        if self.streams:
-            yield "streams", replace(self, streams=False)
-        if not self.limit_is_known:
-            other = not self.completion_limit
-            yield "limit", replace(self, completion_limit=other, limit_is_known=True)
-        if self.takes_temperature:
-            yield "temperature", replace(self, takes_temperature=False)
-        if request.stop and self.takes_stop:
-            yield "stop", replace(self, takes_stop=False)
-        if self.takes_system and any(message.role == "system" for message in request.messages):
-            yield "system", replace(self, takes_system=False)
+    def _schema_form(self, schema: str) -> str:
+        """Return the form in which a schema is sent; "" for none or for words in the prompt."""
+        forms = _SCHEMA_FORMS[1:] if schema in self.refused else _SCHEMA_FORMS
+        return next(filter(self.takes, forms), "") if schema else ""
 
-    def _without_schema(self, message: str, schema: str) -> ServerDialect | None:
-        form = self.schema_form_of(schema)
-        if form == "words":
-            return None
-        if form == "json_schema" and _OWN_SCHEMA.search(message):
-            return replace(self, loose_schemas=self.loose_schemas | {schema})
-        return replace(self, schema_form="json_object" if form == "json_schema" else "words")
-
-    def _response_format(self, schema: str) -> dict[str, object]:
-        if self.schema_form_of(schema) == "json_object":
-            return {"type": "json_object"}
-        try:
-            parsed = json.loads(schema)
-        except ValueError as error:
-            raise ConfigError(f"The schema of a request is not valid JSON: {error}.") from error
-        form = {"name": "reply", "schema": parsed, "strict": True}
-        return {"type": "json_schema", "json_schema": form}
-
-    def _messages(self, request: ChatRequest) -> list[dict[str, object]]:
+    def _messages(self, request: ChatRequest, form: str) -> list[dict[str, object]]:
         messages = list(request.messages)
-        if request.schema and self.schema_form_of(request.schema) != "json_schema":
+        if request.schema and form != "json_schema":
             words = _SCHEMA_WORDS.format(schema=request.schema)
             if messages and messages[0].role == "system":
                 messages[0] = Message("system", f"{messages[0].content}\n\n{words}")
             else:
                 messages.insert(0, Message("system", words))
-        if not self.takes_system:
+        if not self.takes("system"):
             messages = _merge_system(messages)
         return [{"role": turn.role, "content": _content(turn)} for turn in messages]
+
+
+def _response_format(form: str, schema: str) -> dict[str, object]:
+    if form == "json_object":
+        return {"type": form}
+    try:
+        parsed = json.loads(schema)
+    except ValueError as error:
+        raise ConfigError(f"The schema of a request is not valid JSON: {error}.") from error
+    return {"type": form, form: {"name": "reply", "schema": parsed, "strict": True}}
 
 
 def _content(message: Message) -> str | list[dict[str, object]]:

@@ -13,13 +13,11 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knotwork._cancellation import in_context, wait_for
-from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._inference.embedding_prefixes import NO_PREFIXES, Prefixes
 from knotwork._inference.model_servers import ModelServer
@@ -31,11 +29,6 @@ MOST_TEXTS = 2_048
 """Most texts in one request: the limit of OpenAI's API."""
 
 _REFUSING = frozenset({400, 413, 422})
-_TOO_MANY = re.compile(
-    r"batch|too (?:many|long|large|big)|at most|no more than|max(?:imum)?\b|max_|exceed|limit"
-    r"|larger than|greater than|超|最多|最大",
-    re.IGNORECASE,
-)
 _COUNTS = re.compile(
     r"(?:at most|up to|no more than|(?:larger|greater|more) than|max\w*|limit\w*|exceed\w*|<=?"
     r"|超过|超出|最多|最大)[^\d<>]{0,40}?(\d[\d,]*)(?!\d*\s*(?:\w+ )?(?:token|char|byte))",
@@ -44,57 +37,29 @@ _COUNTS = re.compile(
 _FORMAT = re.compile(r"encoding_?format|base64", re.IGNORECASE)
 
 
+@dataclass(slots=True)
 class EmbeddingLimits:
-    """How one model on one server is asked: most texts in a request, and the form of vectors.
+    """How one model on one server is asked: most texts in a request, and the form of vectors."""
 
-    Thread-safe.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.texts = MOST_TEXTS
-        self.takes_format = True
-
-    def lower(self, texts: int) -> None:
-        """Send at most this number of texts in a request from now on."""
-        with self._lock:
-            self.texts = min(self.texts, texts)
-
-    def refuses_format(self, error: ModelError) -> bool:
-        """Return True if the server refused ``encoding_format``, which is then sent no more."""
-        if error.status not in _REFUSING or not _FORMAT.search(_reason(error)):
-            return False
-        self.takes_format = False
-        return True
+    texts: int = MOST_TEXTS
+    takes_format: bool = True
 
 
-def stated_limit(error: ModelError, *, sent: int) -> int | None:
-    """Return how many texts a server takes that refused ``sent`` of them; 0 if it does not say.
+_known: dict[tuple[str, str], EmbeddingLimits] = {}
+"""The limits of models on servers, as learned so far in this process."""
 
-    None if the refusal has another reason.
-    """
-    reason = _reason(error)
-    if error.status not in _REFUSING or sent < 2:
-        return None
-    if error.status != 413 and not _TOO_MANY.search(reason):
-        return None
-    stated = (int(found.replace(",", "")) for found in _COUNTS.findall(reason))
+
+def stated_limit(error: ModelError, *, sent: int) -> int:
+    """Return how many texts a server takes that refused ``sent`` of them; 0 if it does not say."""
+    if error.status not in _REFUSING:
+        return 0
+    stated = (int(found.replace(",", "")) for found in _COUNTS.findall(_reason(error)))
     return next((count for count in stated if 1 <= count < sent), 0)
 
 
 def _reason(error: ModelError) -> str:
     """Return what the server said, without the URL, whose digits are no limit."""
     return error.message.partition(" answered ")[2].partition(": ")[2]
-
-
-_known: dict[tuple[str, str], EmbeddingLimits] = {}
-_knowing = threading.Lock()
-
-
-def limits_of(base_url: str, model: str) -> EmbeddingLimits:
-    """Return the limits of a model on a server, as learned so far in this process."""
-    with _knowing:
-        return _known.setdefault((base_url, model), EmbeddingLimits())
 
 
 _NOT_OF_TEXTS = frozenset({401, 402, 403, 404, 429})
@@ -137,7 +102,7 @@ class OpenAIEmbedder:
         retries: RetryPolicy | None = None,
     ) -> None:
         self._server = server
-        self._limits = limits_of(server.base_url, model)
+        self._limits = _known.setdefault((server.base_url, model), EmbeddingLimits())
         self._prefixes = prefixes
         self._extra_body = dict(extra_body or {})
         self._model = model
@@ -168,14 +133,10 @@ class OpenAIEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> FloatMatrix:
         batches = list(self._batches_of(texts))
-        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
-            futures = [pool.submit(in_context(self._embed_batch), batch) for batch in batches]
-            try:
-                parts = [wait_for(future) for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        return np.concatenate(parts)
+        concurrency = min(self._concurrency, len(batches))
+        return np.concatenate(
+            list(work_ordered(self._embed_batch, batches, concurrency=concurrency))
+        )
 
     def embed_passages(self, passages: Sequence[PassageText]) -> list[PassageVectors]:
         """Return the vectors of passages and of their sentences, each embedded separately."""
@@ -200,25 +161,31 @@ class OpenAIEmbedder:
     def _batches_of(self, texts: Sequence[str]) -> Iterator[list[str]]:
         return batch_texts(texts, batch_tokens=self._batch_tokens, most=self._limits.texts)
 
-    def _embed_batch(self, texts: Sequence[str]) -> FloatMatrix:
-        """Return unit rows of a batch, in smaller ones if the server refuses its size."""
+    def _embed_batch(self, texts: Sequence[str], retries: RetryPolicy | None = None) -> FloatMatrix:
+        """Return unit rows of a batch, in smaller ones if the server cannot take it.
+
+        It may have too many texts, or one of them that the server takes in no batch.
+        """
         if len(texts) > self._limits.texts:  # learned after this batch was made
             return np.concatenate([self._embed_batch(part) for part in self._batches_of(texts)])
         try:
-            rows = self._request(texts, self._retries)
+            rows = self._request(texts, retries or self._retries)
         except ModelError as error:
-            limit = stated_limit(error, sent=len(texts))
-            if limit is None:
+            size = stated_limit(error, sent=len(texts))
+            if size:
+                self._limits.texts = min(self._limits.texts, size)
+            elif retries is None:
                 self._check_server(error)
-                return self._embed_apart(texts)
-            if limit:
-                self._limits.lower(limit)
-            size = limit or (len(texts) + 1) // 2
+                retries = replace(self._retries, attempts=1)
+            if len(texts) == 1:
+                return self._embed_alone(texts[0])[np.newaxis]
+            size = size or (len(texts) + 1) // 2
             parts = [texts[start : start + size] for start in range(0, len(texts), size)]
             refused = self._refused
-            rows = np.concatenate([self._embed_batch(part) for part in parts])
-            if self._refused == refused:  # it was the number of texts, not one of them
-                self._limits.lower(size)
+            rows = np.concatenate([self._embed_batch(part, retries) for part in parts])
+            if self._refused == refused and error.status in _REFUSING:
+                # It was the number of texts, not one of them.
+                self._limits.texts = min(self._limits.texts, size)
             return rows
         for place in np.flatnonzero(~rows.any(axis=1)).tolist():
             rows[place] = self._embed_alone(texts[place])
@@ -233,20 +200,6 @@ class OpenAIEmbedder:
         except ModelError:
             pass
         raise error
-
-    def _embed_apart(self, texts: Sequence[str]) -> FloatMatrix:
-        """Return the rows of texts of which the server cannot take some, in ever smaller parts."""
-        if len(texts) == 1:
-            return self._embed_alone(texts[0])[np.newaxis]
-        middle = len(texts) // 2
-        rows = []
-        for part in (texts[:middle], texts[middle:]):
-            try:
-                found = self._request(part, replace(self._retries, attempts=1))
-            except ModelError:
-                found = self._embed_apart(part)
-            rows.append(found)
-        return np.concatenate(rows)
 
     def _embed_alone(self, text: str) -> FloatMatrix:
         """Return the row of one text, shortened until the server takes it; else zeros.
@@ -290,7 +243,9 @@ class OpenAIEmbedder:
         try:
             rows = retries.call(request)
         except ModelError as error:
-            if "encoding_format" in payload and self._limits.refuses_format(error):
+            is_format = error.status in _REFUSING and _FORMAT.search(_reason(error))
+            if "encoding_format" in payload and is_format:
+                self._limits.takes_format = False
                 return self._request(texts, retries)
             if self._asked_dimension and _DIMENSIONS.search(error.message):
                 error.fix = _DIMENSION_FIX

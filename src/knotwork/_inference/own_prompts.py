@@ -1,6 +1,6 @@
 """Prompts of the user's own, which replace built-in ones.
 
-`prompt_folder.py` reads them from the folder that ``prompts.dir`` names. A model that is opened for
+`prompt_files.py` reads them from the folder that ``prompts.dir`` names. A model that is opened for
 an index carries them, and whoever asks it fills the prompts of `prompts_of` this model: they are
 part of the request, and so of the key of its cached reply.
 """

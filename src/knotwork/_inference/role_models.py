@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection
 from contextlib import closing
 
-from knotwork._cancellation import checks_due
+from knotwork._cancellation import sleep
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings, Settings
-from knotwork._inference.call_batches import BatchModel, CallBatches
+from knotwork._inference.call_batches import CallBatches
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
-from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._inference.call_cache import CALLS, CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
-from knotwork._inference.call_database import CALLS, CallDatabase
 from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import (
@@ -27,17 +25,15 @@ from knotwork._inference.model_registry import (
     price_table,
     role_settings,
 )
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
 
 NOT_KEPT_NOTE = "Replies of language models are not cached for later runs: {reason}"
 
-_NAP_S = 0.5
-_REST_S = 300.0
-"""Seconds without a call in a stage with unusable replies, unless a run decides otherwise."""
 
 _log = logging.getLogger("knotwork.inference")
 
@@ -51,7 +47,7 @@ def forget_calls(companions: Companions, sources: Collection[str]) -> int:
     """
     if not companions.has(CALLS):
         return 0
-    with closing(CallCache(CallDatabase(companions.open(CALLS)))) as cache:
+    with closing(CallCache(companions.open(CALLS))) as cache:
         return cache.forget([*sources, ""])
 
 
@@ -59,9 +55,11 @@ class RoleModels:
     """Opens models by role, and the call cache with the first of them.
 
     ``model`` replaces the models of the settings in every role, within their concurrency limit.
-    The models carry ``prompts``. ``notes`` are messages for the user, for example that replies
-    cannot be cached because the folder is read-only. Thread-safe.
+    The models carry ``prompts``. Thread-safe.
     """
+
+    _rest_s: float | None = 300.0
+    """Seconds without a call in a stage with unusable replies; None: until the end of a run."""
 
     def __init__(
         self,
@@ -70,19 +68,18 @@ class RoleModels:
         companions: Companions = IN_MEMORY_COMPANIONS,
         model: ChatModel | None = None,
         retries: RetryPolicy | None = None,
-        breaker: StageBreaker | None = None,
         prompts: OwnPrompts = BUILT_IN,
     ) -> None:
         self._companions = companions
-        self._prompts = prompts
-        self._breaker = breaker or StageBreaker(rest_s=_REST_S)
+        self.prompts = prompts
+        self._breaker = StageBreaker(rest_s=self._rest_s)
         limiter = RateLimiter(concurrency=settings.concurrency)
         self._given = model
         self._model = RateLimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
-        self.notes: tuple[str, ...] = ()
+        self._not_kept: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -123,30 +120,13 @@ class RoleModels:
                 meter=meter,
                 retry_rejected=retry_rejected,
                 breaker=self._breaker,
-                prompts=self._prompts,
+                prompts=self.prompts,
             )
 
-    def batches(
-        self,
-        role: ModelRole,
-        *,
-        meter: UsageMeter,
-        budget: CallBudget | None,
-        sleep: Callable[[float], None],
-    ) -> CallBatches | None:
-        """Return the batches of a role's model; None if it has none."""
-        with self._lock:
-            model = self._given or self._models.client(role)
-            if not isinstance(model, BatchModel) or not model.server.takes_batches:
-                return None
-            return CallBatches(
-                model,
-                self._open_cache(),
-                meter=meter,
-                budget=budget,
-                retries=self._models.retries,
-                sleep=sleep,
-            )
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages for the user, for example that replies cannot be cached."""
+        return self._not_kept
 
     def close(self) -> None:
         """Close the call cache."""
@@ -158,11 +138,11 @@ class RoleModels:
     def _open_cache(self) -> CallCache:
         if self._cache is None:
             try:
-                self._cache = CallCache(CallDatabase(self._companions.open(CALLS)))
+                self._cache = CallCache(self._companions.open(CALLS))
             except StoreReadOnly as error:
                 _log.info("replies are cached in memory: %s", error)
-                self.notes = (NOT_KEPT_NOTE.format(reason=error.message),)
-                self._cache = CallCache.open(IN_MEMORY)
+                self._not_kept = (NOT_KEPT_NOTE.format(reason=error.message),)
+                self._cache = CallCache(IN_MEMORY)
         return self._cache
 
 
@@ -185,13 +165,15 @@ def open_budget(
     )
 
 
-class ModelRun:
+class ModelRun(RoleModels):
     """Opens models by role for one run; ``meter`` counts the usage of all of them.
 
     ``model`` replaces the models of the settings. ``budget`` is a ceiling that `parse_ceiling`
     reads; ``count_tokens`` estimates a call before it is made. With ``retry``, a request whose
-    cached reply was rejected is sent again. The models carry ``prompts``.
+    cached reply was rejected is sent again.
     """
+
+    _rest_s = None
 
     def __init__(
         self,
@@ -205,56 +187,55 @@ class ModelRun:
         retries: RetryPolicy | None = None,
         prompts: OwnPrompts = BUILT_IN,
     ) -> None:
-        self.prompts = prompts
+        super().__init__(
+            settings, companions=companions, model=model, retries=retries, prompts=prompts
+        )
         self.meter = UsageMeter()
         self.prices = price_table(settings)
         self._settings = settings
-        self._model = model
         self._retry = retry
         self._budget = open_budget(budget, settings, count_tokens=count_tokens)
-        self._breaker = StageBreaker()
         self._batches: list[CallBatches] = []
-        self._models = RoleModels(
-            settings,
-            companions=companions,
-            model=model,
-            retries=retries,
-            breaker=self._breaker,
-            prompts=prompts,
-        )
 
     def has(self, role: ModelRole) -> bool:
         """Return True if a model is configured for a role, without opening it."""
-        return self._model is not None or chat_model_spec(self._settings, role) != NO_CHAT_MODEL
+        return self._given is not None or chat_model_spec(self._settings, role) != NO_CHAT_MODEL
 
-    def open(self, role: ModelRole) -> CachedChatModel | None:
-        """Return the model for a role, or None if it has none; raises as `RoleModels.open`."""
-        return self._models.open(
-            role, meter=self.meter, budget=self._budget, retry_rejected=self._retry
+    def open(
+        self,
+        role: ModelRole,
+        *,
+        meter: UsageMeter | None = None,
+        budget: CallBudget | None = None,
+        retry_rejected: bool = False,
+    ) -> CachedChatModel | None:
+        """Return the model for a role, by default with the meter and the budget of the run."""
+        return super().open(
+            role,
+            meter=meter or self.meter,
+            budget=budget or self._budget,
+            retry_rejected=retry_rejected or self._retry,
         )
 
     def batches(self, role: ModelRole) -> CallBatches | None:
         """Return the batches of a role's model; None if it has none."""
-        found = self._models.batches(
-            role, meter=self.meter, budget=self._budget, sleep=self._wait_for_batch
-        )
-        if found is not None:
-            self._batches.append(found)
+        with self._lock:
+            model = self._given or self._models.client(role)
+            if not isinstance(model, OpenAIChat) or not model.server.takes_batches:
+                return None
+            found = CallBatches(
+                model,
+                self._open_cache(),
+                meter=self.meter,
+                budget=self._budget,
+                retries=self._models.retries,
+                sleep=sleep,
+            )
+        self._batches.append(found)
         return found
-
-    def _wait_for_batch(self, seconds: float) -> None:
-        """Wait in short naps, since not every system interrupts a longer one on Ctrl-C."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            checks_due()
-            time.sleep(min(left, _NAP_S))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for the user, as in `RoleModels`, of batches, and the stages that stopped."""
         of_batches = (note for batches in self._batches for note in batches.notes)
-        return (*self._models.notes, *of_batches, *self._breaker.notes)
-
-    def close(self) -> None:
-        """Close the call cache."""
-        self._models.close()
+        return (*super().notes, *of_batches, *self._breaker.notes)

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from knotwork._config import StoreSettings
-from knotwork._inference.call_database import CALLS, copy_calls
+from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
 from knotwork._stores.base import Store, companions_of
 from knotwork._stores.copying import CopyEvent, check_left_out, copy_store

@@ -170,7 +170,7 @@ def test_what_a_server_refuses_is_asked_one_by_one():
 def test_a_killed_run_pays_for_nothing_twice(tmp_path):
     base = indexed()
     model = ScriptedChatModel(brain)
-    with closing(CallCache.open(str(tmp_path / "calls"))) as cache:
+    with closing(CallCache(str(tmp_path / "calls"))) as cache:
         refresh_reports(base.store, writer=writer(CachedChatModel(model, cache)))
         calls = len(model.requests)
         again = indexed()

@@ -37,7 +37,7 @@ def moody(request: ChatRequest) -> str:
 
 
 def run(path: Path, inner: ScriptedChatModel, *, concurrency: int = 1) -> list[ChunkOutcome]:
-    model = CachedChatModel(inner, CallCache.open(path))
+    model = CachedChatModel(inner, CallCache(path))
     extractor = ModelExtractor(model, concurrency=concurrency)
     return list(extractor.extract_chunks(extractor.jobs(DOCUMENT, CHUNKS)))
 

@@ -35,11 +35,11 @@ from knotwork._extensions.evaluation.robustness import (
     measure_robustness,
     run_trials,
 )
-from knotwork._inference.call_concurrency import most_calls
 from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
+from knotwork._inference.call_limits import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork._inference.prompt_folder import read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import companions_of

@@ -30,7 +30,7 @@ from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:
-    import openai
+    import httpx2
 import struct
 from typing import BinaryIO
 
@@ -179,7 +179,7 @@ class GgufServer(ModelServer):
         self._starting = threading.Lock()
         self._process: _GgufProcess | None = None
 
-    def _client(self) -> openai.OpenAI:
+    def _client(self) -> httpx2.Client:
         with self._starting:
             if self._process is None or not self._process.is_running:
                 self._process = _share_process(self.options)

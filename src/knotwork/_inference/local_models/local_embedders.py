@@ -157,15 +157,13 @@ class LocalEmbedder:
         self, encoder: Encoder, prompt: str, passages: Sequence[PassageText]
     ) -> list[PassageVectors]:
         """Pool chunk and sentence vectors from one pass over each window."""
-        prefixes = [_prefix(passage, prompt) for passage in passages]
-        tokens = _tokenise(encoder, prefixes, passages)
-        windows = _windows_of(tokens, passages, prefixes, encoder.max_tokens)
+        starts, tokens, windows = _cut_passages(encoder, prompt, passages)
         pools = [
             _Pool(
-                sentence_ranges(own, context_end=len(prefix), sentences=passage.sentences),
+                sentence_ranges(own, context_end=start, sentences=passage.sentences),
                 encoder.dimension,
             )
-            for own, prefix, passage in zip(tokens, prefixes, passages, strict=True)
+            for own, start, passage in zip(tokens, starts, passages, strict=True)
         ]
         for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             states = encoder.encode_tokens([windows[index].ids for index in batch])
@@ -185,9 +183,7 @@ class LocalEmbedder:
                 for sentence in passage.sentences
             ),
         ]
-        prefixes = [_prefix(part, prompt) for part in parts]
-        tokens = _tokenise(encoder, prefixes, parts)
-        windows = _windows_of(tokens, parts, prefixes, encoder.max_tokens)
+        _, _, windows = _cut_passages(encoder, prompt, parts)
         sums = np.zeros((len(parts), encoder.dimension), dtype=np.float32)
         for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             rows = encoder.encode_sequences([windows[index].ids for index in batch])
@@ -242,41 +238,25 @@ def _group_passages(
         yield passages[start:]
 
 
-def _windows_of(
-    tokens: Sequence[Tokens],
-    passages: Sequence[PassageText],
-    prefixes: Sequence[str],
-    max_tokens: int,
-) -> list[Window]:
+def _cut_passages(
+    encoder: Encoder, prompt: str, passages: Sequence[PassageText]
+) -> tuple[list[int], list[Tokens], list[Window]]:
+    """Return where the texts of passages start, behind prompt and titles, tokens and windows."""
+    prefixes = [
+        f"{prompt}{passage.context}. " if passage.context else prompt for passage in passages
+    ]
+    texts = [prefix + passage.text for prefix, passage in zip(prefixes, passages, strict=True)]
+    tokens = encoder.tokenise([replace_surrogates(text) for text in texts])
     windows: list[Window] = []
     for owner, (own, passage, prefix) in enumerate(zip(tokens, passages, prefixes, strict=True)):
-        windows.extend(
-            cut_windows(
-                own,
-                owner=owner,
-                context_end=len(prefix),
-                sentences=passage.sentences,
-                max_tokens=max_tokens,
-            )
+        windows += cut_windows(
+            own,
+            owner=owner,
+            context_end=len(prefix),
+            sentences=passage.sentences,
+            max_tokens=encoder.max_tokens,
         )
-    return windows
-
-
-def _prefix(passage: PassageText, prompt: str) -> str:
-    """Return the text to put before a passage: the model's prompt and the titles."""
-    return f"{prompt}{passage.context}. " if passage.context else prompt
-
-
-def _tokenise(
-    encoder: Encoder, prefixes: Sequence[str], passages: Sequence[PassageText]
-) -> list[Tokens]:
-    """Return the tokens of passages behind their prefixes; offsets count from the prefix."""
-    return encoder.tokenise(
-        [
-            replace_surrogates(prefix + passage.text)
-            for prefix, passage in zip(prefixes, passages, strict=True)
-        ]
-    )
+    return list(map(len, prefixes)), tokens, windows
 
 
 LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
@@ -350,9 +330,14 @@ def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
     for owner in _OWNERS:
         bare = bare.removeprefix(owner)
     known = ONNX_MODELS.get(bare)
-    if known is not None and not Path(model).is_dir():
-        return _open_onnx(known, settings)
-    return _open_sentence_transformers(model, settings)
+    if known is None or Path(model).is_dir():
+        return _open_sentence_transformers(model, settings)
+    return LocalEmbedder(
+        f"local:{known.name}",
+        load_onnx(known.name),
+        languages=known.languages,
+        threads=settings.threads or min(available_cores(), MOST_THREADS),
+    )
 
 
 def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
@@ -376,15 +361,6 @@ def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
     return lambda: _share(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
 
 
-def _open_onnx(model: OnnxModel, settings: EmbeddingSettings) -> LocalEmbedder:
-    return LocalEmbedder(
-        f"local:{model.name}",
-        load_onnx(model.name),
-        languages=model.languages,
-        threads=settings.threads or min(available_cores(), MOST_THREADS),
-    )
-
-
 def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
     from knotwork._inference.local_models.sentence_transformers import (
         SentenceTransformersEncoder,
@@ -395,16 +371,11 @@ def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> Loca
     require_library(f"The embedding model `local:{model}`")
     folder = Path(model).expanduser()
     source = str(folder) if folder.is_dir() else model
-
-    def load() -> Encoder:
-        return _share(
-            source, lambda: SentenceTransformersEncoder(source, download=settings.download)
-        )
-
+    load = partial(SentenceTransformersEncoder, source, download=settings.download)
     english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
     return LocalEmbedder(
         f"local:{identify(model)}",
-        load,
+        lambda: _share(source, load),
         languages=LATIN_SCRIPT if english else frozenset(),
         uses_gpu=True,
     )

@@ -22,7 +22,7 @@ from knotwork._extensions.server.schemas.workspaces import (
     WorkspaceShape,
 )
 from knotwork._extensions.server.workspaces import no_workspace
-from knotwork._inference.call_database import CALLS, CallDatabase, CallLedger, CallTotal
+from knotwork._inference.call_cache import CALLS, CallCache, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._shapes.base import fields_of
 from knotwork._stores.base import companions_of
@@ -80,14 +80,14 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
 @router.get("/workspaces/{workspace}/usage")
 def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
     """Return the tokens and costs of language models so far, by stage and by model."""
-    settings = workspace.base.settings.llm
-    calls = CallDatabase(open_to_read(companions_of(workspace.base.store), CALLS))
+    prices = price_table(workspace.base.settings.llm)
+    calls = CallCache(open_to_read(companions_of(workspace.base.store), CALLS))
     with closing(calls):
-        ledger = CallLedger(calls, prices=price_table(settings))
+        by_stage, by_model = (calls.totals(name, prices=prices) for name in ("stage", "model"))
         return {
-            "total": _total(ledger.total()),
-            "by_stage": {total.group[0]: _total(total) for total in ledger.totals("stage")},
-            "by_model": {total.group[0]: _total(total) for total in ledger.totals("model")},
+            "total": _total(calls.total(prices=prices)),
+            "by_stage": {total.group[0]: _total(total) for total in by_stage},
+            "by_model": {total.group[0]: _total(total) for total in by_model},
         }
 
 
