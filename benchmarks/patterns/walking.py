@@ -26,7 +26,7 @@ from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
-from knotwork._retrieval.entity.graph_walks import near_seeds
+from knotwork._retrieval.entity.walk_retrievers import near_seeds
 from knotwork._retrieval.evidence_builder import rank
 from knotwork._retrieval.graph_retriever import link_factor
 from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings, _adjacency

@@ -1,4 +1,4 @@
-"""Find the chunks that the links in chunks lead to."""
+"""Find the chunks at places of documents, and those that the links in chunks lead to."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
     ]
     targets = target_documents(store, given)
     parts = {document.id: DocumentParts(document) for document in targets.values()}
-    led: list[tuple[str, int, str, _Place]] = []
+    led: list[tuple[str, int, str, Place]] = []
     for key, links in marked.items():
         source = sources[chunks[key].document_id]
         for sentence, link in links:
             if target := targets.get((source.uri, link.target)):
                 start = parts[target.id].place(link.part) if link.part else None
                 words = source.text[slice(*link.span)]
-                led.append((key, sentence, words, _Place(target.id, start or 0)))
-    there = _chunks_at(store, {place for *_, place in led})
+                led.append((key, sentence, words, Place(target.id, start or 0)))
+    there = find_chunks_at(store, {place for *_, place in led})
     found: dict[str, list[LinkedChunk]] = {}
     for key, sentence, words, place in led:
         for number, reached in enumerate(there[place]):
@@ -69,14 +69,14 @@ def _links_of(chunk: Chunk, document: Document) -> Iterator[tuple[int, Link]]:
             yield number, link
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A place in a document, as an offset in its text."""
 
     document_id: str
     start: int
 
 
-def _chunks_at(store: Store, places: Collection[_Place]) -> dict[_Place, list[str]]:
+def find_chunks_at(store: Store, places: Collection[Place]) -> dict[Place, list[str]]:
     """Return the chunk that has each place, or the nearest one before it, and the next one of its
     section: what a link leads to may go on there.
 

@@ -16,8 +16,7 @@ from knotwork._retrieval.queries.query_plans import (
     Returned,
 )
 from knotwork._retrieval.queries.query_retrievers import DynamicCypherRetriever
-from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
-from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._retrieval.queries.target_schema import SchemaLinker, find_mentions, split_name
 from knotwork.errors import MissingCapability, QueryRefused
 from knotwork.records import Query
 from knotwork.testing._chat_models import ScriptedChatModel

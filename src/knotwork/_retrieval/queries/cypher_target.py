@@ -21,17 +21,15 @@ from knotwork._retrieval.queries.query_plans import (
     Returned,
     Statement,
 )
-from knotwork._retrieval.queries.stored_values import (
-    CollectedValues,
-    EntityNames,
-    StoredValue,
-    StoredValues,
-)
 from knotwork._retrieval.queries.target_schema import (
     ANY_KIND,
+    CollectedValues,
+    EntityNames,
     KindShape,
     LinkShape,
     PropertyShape,
+    StoredValue,
+    StoredValues,
     TargetSchema,
     is_day_first,
     shape_property,

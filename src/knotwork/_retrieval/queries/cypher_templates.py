@@ -40,8 +40,8 @@ from knotwork._retrieval.queries.query_plans import (
     Statement,
     Translator,
 )
-from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
-from knotwork._retrieval.queries.stored_values import (
+from knotwork._retrieval.queries.query_retrievers import ROUNDS, StatementRetriever
+from knotwork._retrieval.queries.target_schema import (
     StoredValue,
     StoredValues,
     ValueMention,

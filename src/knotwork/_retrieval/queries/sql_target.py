@@ -17,10 +17,12 @@ from knotwork._retrieval.queries.query_plans import (
     Returned,
     Statement,
 )
-from knotwork._retrieval.queries.stored_values import CollectedValues, StoredValue, StoredValues
 from knotwork._retrieval.queries.target_schema import (
+    CollectedValues,
     KindShape,
     LinkShape,
+    StoredValue,
+    StoredValues,
     TargetSchema,
     shape_property,
 )
