@@ -1,13 +1,17 @@
-"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions."""
+"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions.
+
+`WrappingRetriever` is the base of those around another retriever.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import QuestionRetriever
+from knotwork._retrieval.base import ConfiguredRetriever, QuestionRetriever, Retriever
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
 from knotwork._retrieval.options import Weight, bounded
@@ -71,6 +75,21 @@ class HybridRetriever(QuestionRetriever):
         ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
         parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
         return make_evidence(query, self.name, ranked, parts, features, self._store)
+
+
+class WrappingRetriever(ConfiguredRetriever):
+    """A retriever around another one, by default the hybrid one."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: Retriever | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, options=options)
+        self._base = base or HybridRetriever(store=store, embedder=embedder)
 
 
 QUESTION_INDEX = "question"

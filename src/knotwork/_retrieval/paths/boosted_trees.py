@@ -102,10 +102,14 @@ def _join(names: tuple[str, ...], sections: list[dict[str, str]]) -> Trees:
             found[key].append(values)
     joined = {key: np.concatenate(arrays) for key, arrays in found.items()}
     return Trees(
-        names,
-        tuple(gains.tolist()),
-        *(joined[key] for key in list(_KEYS)[:5]),
-        np.array(roots, dtype=np.intp),
+        features=names,
+        gains=tuple(gains.tolist()),
+        columns=joined["split_feature"],
+        thresholds=joined["threshold"],
+        left=joined["left_child"],
+        right=joined["right_child"],
+        leaves=joined["leaf_value"],
+        roots=np.array(roots, dtype=np.intp),
     )
 
 
@@ -118,4 +122,4 @@ _KEYS: dict[str, type[np.generic]] = {
     "split_gain": np.float64,
     "decision_type": np.intp,
 }
-"""The arrays of a tree, in the order of the fields of `Trees`, and their types."""
+"""The arrays of a tree, and their types."""

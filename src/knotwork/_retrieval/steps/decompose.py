@@ -20,9 +20,8 @@ from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
 from knotwork._retrieval.options import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, ask_parts
+from knotwork._retrieval.steps.step_prompts import BLANK, ModelStep, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork.records import Evidence, Hit, Query, Span
 
 MOST_FILLINGS = 5

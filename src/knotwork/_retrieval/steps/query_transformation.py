@@ -18,11 +18,11 @@ from knotwork._retrieval.fusion import search_also, search_deep
 from knotwork._retrieval.options import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.question import correct_spelling, read_question
 from knotwork._retrieval.steps.step_prompts import (
+    ModelStep,
     ask_passage,
     ask_rewriting,
     ask_words,
 )
-from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 
