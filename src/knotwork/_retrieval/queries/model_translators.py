@@ -298,6 +298,8 @@ def make_request(
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
     language = "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)"
+    last = attempts[-SHOWN_ATTEMPTS:]
+    tried = [f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in last]
     return request_about(
         asked.text,
         ROOM,
@@ -309,21 +311,15 @@ def make_request(
         schema=escape_tags(describe_linked_schema(asked)),
         names=describe_stored_names(asked),
         examples=more or "none",
-        attempts=describe_attempts(attempts),
+        attempts=escape_tags("\n".join(tried)) or "none",
         language=language,
     )
 
 
 def describe_linked_schema(asked: LinkedQuestion) -> str:
-    """Return the schema as text, with the kinds that the question mentions first."""
-    return describe_target_schema(
-        asked.schema, budget_tokens=SCHEMA_TOKENS, first=linked_kinds(asked)
-    )
+    """Return the schema as text, with the kinds that the question mentions first.
 
-
-def linked_kinds(asked: LinkedQuestion) -> list[str]:
-    """Return the kinds that a question mentions by word, value, link or property, most likely
-    first.
+    They are mentioned by a value, or else by word, link or property, the most likely first.
     """
     order = {near.stored.kind: None for m in asked.mentions for near in m.found}
     schema: TargetSchema = asked.schema
@@ -336,7 +332,7 @@ def linked_kinds(asked: LinkedQuestion) -> list[str]:
         else:
             owners = [kind.name for kind in schema.kinds if kind.property(mention.name)]
             order.update(dict.fromkeys(owners))
-    return list(order)
+    return describe_target_schema(schema, budget_tokens=SCHEMA_TOKENS, first=list(order))
 
 
 def describe_stored_names(asked: LinkedQuestion) -> str:
@@ -347,14 +343,6 @@ def describe_stored_names(asked: LinkedQuestion) -> str:
         for near in m.found[:4]
     ]
     return escape_tags("\n".join(lines[:_MOST_NAMES])) or "none"
-
-
-def describe_attempts(attempts: Sequence[Attempt]) -> str:
-    """Return the last attempts with their problems."""
-    lines = [
-        f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in attempts[-SHOWN_ATTEMPTS:]
-    ]
-    return escape_tags("\n".join(lines)) or "none"
 
 
 VALUE_MARK = "VALUE"
@@ -397,7 +385,14 @@ class ExampleBook:
     def likeness(self, question: str, mentions: Sequence[ValueMention] = ()) -> FloatMatrix:
         """Return the similarity of a question to each example, from 0 to 1."""
         masked = mask_values(question, mentions)
-        scores = self._by_words(masked)
+        wanted = set(reading_of(masked).terms)
+        total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
+        shares = []
+        for terms in self._terms:
+            shared = sum(self._weights[term] for term in wanted & terms)
+            own = sum(self._weights[term] for term in terms) or 1.0
+            shares.append(2 * shared / (total + own))
+        scores = np.array(shares, dtype=np.float32)
         if self._embedder is not None and self.examples:
             if self._vectors is None:
                 self._vectors = self._embedder.embed([item.question for item in self.examples])
@@ -406,22 +401,12 @@ class ExampleBook:
             scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
         return scores
 
-    def _by_words(self, question: str) -> FloatMatrix:
-        wanted = set(reading_of(question).terms)
-        total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
-        found = []
-        for terms in self._terms:
-            shared = sum(self._weights[term] for term in wanted & terms)
-            own = sum(self._weights[term] for term in terms) or 1.0
-            found.append(2 * shared / (total + own))
-        return np.array(found, dtype=np.float32)
 
-
-def mask_values(question: str, mentions: Sequence[ValueMention]) -> str:
+def mask_values(question: str, mentions: Sequence[ValueMention], mark: str = VALUE_MARK) -> str:
     """Return the question with each stored value replaced by a mark."""
     for mention in sorted(mentions, key=lambda m: -m.span.start):
-        start, end = mention.span.start, mention.span.end
-        question = f"{question[:start]}{VALUE_MARK}{question[end:]}"
+        start, end = mention.span
+        question = f"{question[:start]}{mark}{question[end:]}"
     return question
 
 

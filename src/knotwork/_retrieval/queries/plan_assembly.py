@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
 from knotwork._questions.amounts import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
@@ -100,34 +102,28 @@ def _values_of(plan: QueryPlan) -> Iterator[PropertyValue]:
         yield plan.order.limit
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """A partial plan; ``slots`` are pairs of slot number and node number."""
+class _Tree(NamedTuple):
+    """A partial plan; ``ends`` are the numbers of the nodes that slots became, in their order."""
 
     plan: QueryPlan
-    slots: tuple[tuple[int, int], ...]
+    ends: tuple[int, ...]
     cost: float = 0.0
 
 
 def _connect(slots: Sequence[Slot], answer: int, schema: TargetSchema) -> list[QueryPlan]:
     """Return plans that connect all slots, with the answer as first node."""
-    first = PlanNode(slots[answer].kind, slots[answer].conditions)
-    trees = [_Tree(QueryPlan((first,)), ((answer, 0),))]
-    rest = [number for number in range(len(slots)) if number != answer]
-    for number in rest:
-        grown = [new for tree in trees for new in _attach(tree, number, slots, schema)]
+    first = PlanNode(slots[answer].kind, tuple(slots[answer].conditions))
+    trees = [_Tree(QueryPlan((first,)), (0,))]
+    for slot in (slot for number, slot in enumerate(slots) if number != answer):
+        grown = [new for tree in trees for new in _attach(tree, slot, schema)]
         if not grown:  # a slot that cannot be connected is left out at a cost
-            grown = [replace(tree, cost=tree.cost + 4.0) for tree in trees]
+            grown = [tree._replace(cost=tree.cost + 4.0) for tree in trees]
         trees = sorted(grown, key=lambda tree: tree.cost)[:MOST_PLANS]
     return [replace(tree.plan, score=-tree.cost) for tree in trees]
 
 
-def _attach(
-    tree: _Tree, number: int, slots: Sequence[Slot], schema: TargetSchema
-) -> Iterator[_Tree]:
-    slot = slots[number]
-    order = [node for _, node in tree.slots]
-    for back, node in enumerate(reversed(order)):
+def _attach(tree: _Tree, slot: Slot, schema: TargetSchema) -> Iterator[_Tree]:
+    for back, node in enumerate(reversed(tree.ends)):
         cost = tree.cost + _EARLIER_NODE_COST * back
         kind = tree.plan.nodes[node].kind
         taken = {condition.property for condition in tree.plan.nodes[node].conditions}
@@ -137,24 +133,17 @@ def _attach(
             plan = tree.plan
             for condition in slot.conditions:
                 plan = plan.with_condition(node, condition)
-            yield _Tree(plan, (*tree.slots, (number, node)), cost + _MERGE_COST + skipped)
-        for path in find_schema_paths(schema, kind, slot.kind, slot.wanted, most=2):
-            plan, end = _extend(tree.plan, node, path, slot)
-            yield _Tree(plan, (*tree.slots, (number, end)), cost + path.cost)
-
-
-def _extend(plan: QueryPlan, node: int, path: SchemaPath, slot: Slot) -> tuple[QueryPlan, int]:
-    """Return the plan with the nodes of a path, and the number of the last one."""
-    nodes, hops = list(plan.nodes), list(plan.hops)
-    here = node
-    for number, step in enumerate(path.steps, start=1):
-        kind = step.link.target if step.forward else step.link.source
-        is_last = number == len(path.steps)
-        nodes.append(PlanNode(kind, slot.conditions if is_last else ()))
-        symmetric = step.link.source == step.link.target
-        hops.append(PlanHop(here, len(nodes) - 1, step.link, None if symmetric else step.forward))
-        here = len(nodes) - 1
-    return replace(plan, nodes=tuple(nodes), hops=tuple(hops)), here
+            yield _Tree(plan, (*tree.ends, node), cost + _MERGE_COST + skipped)
+        for steps, price in _find_schema_paths(schema, kind, slot.kind, slot.wanted, most=2):
+            nodes, hops, here = list(tree.plan.nodes), list(tree.plan.hops), node
+            for link, forward in steps:
+                nodes.append(PlanNode(link.target if forward else link.source))
+                is_symmetric = link.source == link.target
+                hops.append(PlanHop(here, len(nodes) - 1, link, None if is_symmetric else forward))
+                here = len(nodes) - 1
+            nodes[here] = replace(nodes[here], conditions=tuple(slot.conditions))
+            plan = replace(tree.plan, nodes=tuple(nodes), hops=tuple(hops))
+            yield _Tree(plan, (*tree.ends, here), cost + price)
 
 
 def choose_answer(
@@ -204,15 +193,12 @@ def _asked_property(
         shape = kind.property(mention.name)
         if shape is None or mention.span.start < wording.asked_at - 1:
             continue
-        distance = max(mention.span.start - answer.span.end, answer.span.start - mention.span.end)
-        close = distance <= 12 or mention.span.start <= answer.span.start
+        close = mention.span.distance(answer.span) <= 12 or mention.span.start <= answer.span.start
         if close and (best is None or mention.score > best.score):
             best = mention
     if best is not None:
         return kind.property(best.name)
-    if wording.asks_when:
-        return _by_dimension(kind, "time")
-    return None
+    return _by_dimension(kind, "time") if wording.asks_when else None
 
 
 def _superlative(
@@ -345,45 +331,36 @@ _WALK_BACK_COST = 1.0
 """The extra cost of an unmentioned link that was just followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaPathStep:
-    """A link of a path; ``forward`` means from its source to its target."""
-
-    link: LinkShape
-    forward: bool
+_SchemaStep = tuple[LinkShape, bool]
+"""A link of a path, and True if it leads from its source to its target."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaPath:
-    """Links that lead from one kind to another, with their cost."""
-
-    steps: tuple[SchemaPathStep, ...]
-    cost: float
-
-
-def find_schema_paths(
+def _find_schema_paths(
     schema: TargetSchema,
     start: str,
     end: str,
     wanted: Sequence[Mapping[str, float]],
     *,
-    most: int = 3,
-) -> list[SchemaPath]:
+    most: int,
+) -> list[tuple[tuple[_SchemaStep, ...], float]]:
     """Return the cheapest paths between two kinds that use ``wanted`` links in their order.
 
     Each item of ``wanted`` maps the links that some words may mean to scores. A skipped item raises
     the cost of a path.
     """
-    links = _steps_from(schema)
-    found: list[SchemaPath] = []
-    queue: list[tuple[float, int, str, int, tuple[SchemaPathStep, ...]]] = [(0.0, 0, start, 0, ())]
+    links: defaultdict[str, list[_SchemaStep]] = defaultdict(list)
+    for link in schema.links:
+        links[link.source].append((link, True))
+        if link.source != link.target:
+            links[link.target].append((link, False))
+    found: dict[tuple[_SchemaStep, ...], float] = {}
+    queue: list[tuple[float, int, str, int, tuple[_SchemaStep, ...]]] = [(0.0, 0, start, 0, ())]
     serial = 0
     seen: dict[tuple[str, int, int], int] = {}
     while queue and len(found) < most:
         cost, _, kind, matched, steps = heapq.heappop(queue)
         if kind == end and steps and matched == len(wanted):
-            if all(path.steps != steps for path in found):
-                found.append(SchemaPath(steps, cost))
+            found.setdefault(steps, cost)
             continue
         state = (kind, matched, len(steps))
         seen[state] = seen.get(state, 0) + 1
@@ -395,27 +372,18 @@ def find_schema_paths(
             heapq.heappush(queue, (skipped, serial, kind, matched + 1, steps))
         if len(steps) == LONGEST_PATH:
             continue
-        for step in links.get(kind, ()):
+        for link, forward in links.get(kind, ()):
             serial += 1
-            following = step.link.target if step.forward else step.link.source
-            names = matched < len(wanted) and step.link.name in wanted[matched]
-            mentioned = wanted[matched][step.link.name] if names else 0.0
-            plain = _SELF_COST if step.link.source == step.link.target else _PLAIN_COST
+            following = link.target if forward else link.source
+            names = matched < len(wanted) and link.name in wanted[matched]
+            mentioned = wanted[matched][link.name] if names else 0.0
+            plain = _SELF_COST if link.source == link.target else _PLAIN_COST
             price = plain + mentioned * (_MENTIONED_COST - plain)
-            if steps and steps[-1].link == step.link and not names:
+            if steps and steps[-1][0] == link and not names:
                 price += _WALK_BACK_COST
-            entry = (cost + price, serial, following, matched + names, (*steps, step))
+            entry = (cost + price, serial, following, matched + names, (*steps, (link, forward)))
             heapq.heappush(queue, entry)
-    return found
-
-
-def _steps_from(schema: TargetSchema) -> dict[str, list[SchemaPathStep]]:
-    links: dict[str, list[SchemaPathStep]] = {}
-    for link in schema.links:
-        links.setdefault(link.source, []).append(SchemaPathStep(link, forward=True))
-        if link.source != link.target:
-            links.setdefault(link.target, []).append(SchemaPathStep(link, forward=False))
-    return links
+    return list(found.items())
 
 
 LEAST_LINK = 0.4
@@ -437,6 +405,29 @@ class _Link:
     names: tuple[str, ...]
     score: float
 
+    @classmethod
+    def of(cls, mentions: Sequence[SchemaMention]) -> _Link:
+        """Merge overlapping mentions, keeping the names that fit their words best."""
+        best = max(m.score for m in mentions)
+        ranked = sorted(mentions, key=lambda m: (-m.score, m.name))
+        names = dict.fromkeys(m.name for m in ranked if m.score >= best - _AS_GOOD)
+        return cls(_around(mentions), tuple(names)[:MOST_ALTERNATIVES], best)
+
+
+def _overlapping(mentions: Sequence[SchemaMention]) -> list[list[SchemaMention]]:
+    """Return groups of mentions that overlap, in order."""
+    groups: list[list[SchemaMention]] = []
+    for mention in sorted(mentions, key=lambda m: (m.span.start, m.span.end)):
+        if groups and mention.span.start < _around(groups[-1]).end:
+            groups[-1].append(mention)
+        else:
+            groups.append([mention])
+    return groups
+
+
+def _around(mentions: Sequence[SchemaMention]) -> Span:
+    return Span(mentions[0].span.start, max(m.span.end for m in mentions))
+
 
 def assemble_chains(
     asked: LinkedQuestion, linker: SchemaLinker, wording: AnswerWording
@@ -450,7 +441,9 @@ def assemble_chains(
         for m in linker.link(asked.text, taken=[anchor.span])
         if m.element == "link" and m.score >= LEAST_LINK
     ]
-    links = _order(_group(mentions), anchor, wording, asked.text)
+    links = _order(
+        [_Link.of(group) for group in _overlapping(mentions)], anchor, wording, asked.text
+    )
     chains = [chain[:LONGEST_CHAIN] for chain in _readings(links, wording)]
     count = wording.returned is Returned.COUNT
     plans = [
@@ -473,24 +466,6 @@ def _find_anchor(asked: LinkedQuestion) -> ValueMention | None:
         return -mention.found[0].nearness, before not in _OPENING, not is_name, length
 
     return min(asked.mentions, key=doubt, default=None)
-
-
-def _group(mentions: Sequence[SchemaMention]) -> list[_Link]:
-    """Merge overlapping mentions, keeping the names that fit their words best."""
-    groups: list[list[SchemaMention]] = []
-    for mention in sorted(mentions, key=lambda m: (m.span.start, m.span.end)):
-        if groups and mention.span.start < max(m.span.end for m in groups[-1]):
-            groups[-1].append(mention)
-        else:
-            groups.append([mention])
-    found = []
-    for group in groups:
-        best = max(m.score for m in group)
-        ranked = sorted(group, key=lambda m: (-m.score, m.name))
-        names = dict.fromkeys(m.name for m in ranked if m.score >= best - _AS_GOOD)
-        span = Span(group[0].span.start, max(m.span.end for m in group))
-        found.append(_Link(span, tuple(names)[:MOST_ALTERNATIVES], best))
-    return found
 
 
 def _order(
@@ -517,13 +492,9 @@ def _is_same_relation(first: _Link, second: _Link, text: str, *, shares: bool) -
     """Return True if two mentions mean one relation, as both words in "starred which actors"."""
     if not set(first.names) & set(second.names) or first.span.distance(second.span) > _CLOSE:
         return False
-    if first.score < _WHOLE and second.score < _WHOLE:
-        return not _PARTING.search(_between(first.span, second.span, text))
-    return not shares and not _PARTING.search(_between(first.span, second.span, text))
-
-
-def _between(first: Span, second: Span, text: str) -> str:
-    return text[min(first.end, second.end) : max(first.start, second.start)]
+    between = text[min(first.span.end, second.span.end) : max(first.span.start, second.span.start)]
+    is_part = first.score < _WHOLE and second.score < _WHOLE
+    return (is_part or not shares) and not _PARTING.search(between)
 
 
 def _readings(links: Sequence[_Link], wording: AnswerWording) -> list[tuple[tuple[str, ...], ...]]:
@@ -576,7 +547,7 @@ _HINT_SCORE = 0.6
 """Score of a link whose words also name a kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slot:
     """A node that a question mentions: its kind, conditions, and the links mentioned before it.
 
@@ -585,27 +556,18 @@ class Slot:
 
     kind: str
     span: Span
-    conditions: tuple[PropertyCondition, ...] = ()
-    wanted: tuple[Mapping[str, float], ...] = ()
-    is_named: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SlotReading:
-    """The slots of a question, the number of the one asked for, and the properties asked for."""
-
-    slots: tuple[Slot, ...]
-    answer: int
-    properties: tuple[SchemaMention, ...] = ()
-    mentions: tuple[SchemaMention, ...] = ()
-
-
-@dataclass(slots=True)
-class _SlotDraft:
-    kind: str
-    span: Span
     is_named: bool
     conditions: list[PropertyCondition] = field(default_factory=list)
+    wanted: list[dict[str, float]] = field(default_factory=list)
+
+
+class SlotReading(NamedTuple):
+    """The slots of a question, the number of the one asked for, and the properties asked for."""
+
+    slots: list[Slot]
+    answer: int
+    properties: list[SchemaMention]
+    mentions: tuple[SchemaMention, ...]
 
 
 def read_slots(
@@ -614,7 +576,7 @@ def read_slots(
     """Return the slots of a question, or None if it mentions nothing of the schema."""
     compared = [c.span for c in wording.comparisons if c.operator is not Operator.EQUALS]
     named = [m for m in asked.mentions if not any(m.span.overlaps(span) for span in compared)]
-    values = [m for m in named if is_sure(m)]
+    values = [m for m in named if _is_sure(m)]
     mentions = linker.link(asked.text, taken=[m.span for m in values])
     unsure = [
         m
@@ -637,19 +599,28 @@ def read_slots(
     properties = [m for m in properties if not _is_hint(m, values)]
     if not slots:
         owned = ((k, m) for m in properties for k in asked.schema.kinds if k.property(m.name))
-        slots = [_SlotDraft(kind.name, m.span, is_named=False) for kind, m in islice(owned, 1)]
+        slots = [Slot(kind.name, m.span, is_named=False) for kind, m in islice(owned, 1)]
     if not slots:
         return None
     answer = _find_answer(
         slots, properties, wording, asked.schema, parted, head_last=is_in_han(asked.text)
     )
-    groups = _group_links(links, kinds)
-    return SlotReading(
-        tuple(_with_links(slots, groups, answer)), answer, tuple(properties), tuple(mentions)
-    )
+    # A slot wants the links mentioned before it; the last one also those behind it.
+    for group in _overlapping(links):
+        names: dict[str, float] = {}
+        for mention in group:
+            in_kind = any(mention.span.overlaps(kind.span) for kind in kinds)
+            score = mention.score * (_HINT_SCORE if in_kind else 1.0)
+            names[mention.name] = max(score, names.get(mention.name, 0.0))
+        start = group[0].span.start
+        number = next((n for n, s in enumerate(slots) if s.span.start >= start), len(slots) - 1)
+        if number == answer:
+            number = answer - 1 if answer > 0 else min(1, len(slots) - 1)
+        slots[number].wanted.append(names)
+    return SlotReading(slots, answer, properties, mentions)
 
 
-def is_sure(mention: ValueMention) -> bool:
+def _is_sure(mention: ValueMention) -> bool:
     """Return True if a value is written as a name: with a digit, a capital or several words."""
     surface = mention.surface
     if not surface.isascii() or any(c.isdigit() for c in surface) or " " in surface.strip():
@@ -685,8 +656,8 @@ def _fill_slots(
     kinds: Sequence[SchemaMention],
     properties: Sequence[SchemaMention],
     parted: Sequence[tuple[Span, str]],
-) -> list[_SlotDraft]:
-    drafts: list[_SlotDraft] = []
+) -> list[Slot]:
+    drafts: list[Slot] = []
     items: list[ValueMention | SchemaMention] = sorted(
         [*values, *kinds], key=lambda item: item.span.start
     )
@@ -697,9 +668,9 @@ def _fill_slots(
             if last is not None and beside and _is_same(last, item.name, item.span, parted):
                 last.span, last.is_named = Span(last.span.start, item.span.end), True
             else:
-                drafts.append(_SlotDraft(item.name, item.span, is_named=True))
+                drafts.append(Slot(item.name, item.span, is_named=True))
             continue
-        stored = choose_value(item, drafts, kinds, properties)
+        stored = _choose_value(item, drafts, kinds, properties)
         condition = PropertyCondition(stored.property, stored.value)
         same = last is not None and _is_same(last, stored.kind, item.span, parted)
         is_free = last and all(c.property != condition.property for c in last.conditions)
@@ -707,13 +678,13 @@ def _fill_slots(
             last.conditions.append(condition)
             last.span = Span(last.span.start, item.span.end)
         else:
-            drafts.append(_SlotDraft(stored.kind, item.span, False, [condition]))
+            drafts.append(Slot(stored.kind, item.span, False, [condition]))
     return drafts
 
 
-def choose_value(
+def _choose_value(
     mention: ValueMention,
-    drafts: Sequence[_SlotDraft],
+    drafts: Sequence[Slot],
     kinds: Sequence[SchemaMention],
     properties: Sequence[SchemaMention],
 ) -> StoredValue:
@@ -742,7 +713,7 @@ def choose_value(
     return min(mention.found, key=worth).stored
 
 
-def _is_adjacent(draft: _SlotDraft, span: Span) -> bool:
+def _is_adjacent(draft: Slot, span: Span) -> bool:
     gap = span.start - draft.span.end
     return (not draft.is_named and gap <= _NEAR_CHARACTERS) or gap <= _ADJACENT_CHARACTERS
 
@@ -753,7 +724,7 @@ def _parting_links(links: Sequence[SchemaMention], schema: TargetSchema) -> list
     return [(m.span, own[m.name]) for m in links if m.name in own and m.score >= 0.6]
 
 
-def _is_same(draft: _SlotDraft, kind: str, span: Span, parted: Sequence[tuple[Span, str]]) -> bool:
+def _is_same(draft: Slot, kind: str, span: Span, parted: Sequence[tuple[Span, str]]) -> bool:
     return draft.kind == kind and not any(
         of == kind and draft.span.end <= between.start and between.end <= span.start
         for between, of in parted
@@ -770,7 +741,7 @@ def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
 
 
 def _find_answer(
-    slots: list[_SlotDraft],
+    slots: list[Slot],
     properties: Sequence[SchemaMention],
     wording: AnswerWording,
     schema: TargetSchema,
@@ -798,54 +769,17 @@ def _find_answer(
     has_it = [n for n, s in enumerate(slots) if s.kind in owners and n >= first]
     if has_it and has_it[0] == first:
         if not _is_same(
-            _SlotDraft("", leading[0].span, False),
+            Slot("", leading[0].span, False),
             "",
             slots[first].span,
             [(span, "") for span, kind in parted if kind == slots[first].kind],
         ):
-            slots.insert(first, _SlotDraft(slots[first].kind, leading[0].span, is_named=True))
+            slots.insert(first, Slot(slots[first].kind, leading[0].span, is_named=True))
         return first
     if has_it and len(owners) > 1:
         return has_it[0]
-    slots.insert(first, _SlotDraft(owners[0], leading[0].span, is_named=True))
+    slots.insert(first, Slot(owners[0], leading[0].span, is_named=True))
     return first
-
-
-def _group_links(
-    links: Sequence[SchemaMention], kinds: Sequence[SchemaMention]
-) -> list[tuple[Span, dict[str, float]]]:
-    """Return groups of overlapping link mentions, with the scores of the names they may mean."""
-    groups: list[tuple[Span, dict[str, float]]] = []
-    for mention in sorted(links, key=lambda m: (m.span.start, m.span.end)):
-        in_kind = any(mention.span.overlaps(kind.span) for kind in kinds)
-        score = mention.score * (_HINT_SCORE if in_kind else 1.0)
-        if groups and groups[-1][0].overlaps(mention.span):
-            span, names = groups[-1]
-            names[mention.name] = max(score, names.get(mention.name, 0.0))
-            joined = Span(min(span.start, mention.span.start), max(span.end, mention.span.end))
-            groups[-1] = joined, names
-        else:
-            groups.append((mention.span, {mention.name: score}))
-    return groups
-
-
-def _with_links(
-    slots: Sequence[_SlotDraft], groups: Sequence[tuple[Span, dict[str, float]]], answer: int
-) -> list[Slot]:
-    """Return the slots with the links mentioned before each; those after the last slot belong to
-    it.
-    """
-    wanted: list[list[dict[str, float]]] = [[] for _ in slots]
-    for span, names in groups:
-        after = [n for n, slot in enumerate(slots) if slot.span.start >= span.start]
-        number = after[0] if after else len(slots) - 1
-        if number == answer:
-            number = answer - 1 if answer > 0 else min(1, len(slots) - 1)
-        wanted[number].append(names)
-    return [
-        Slot(draft.kind, draft.span, tuple(draft.conditions), tuple(links), draft.is_named)
-        for draft, links in zip(slots, wanted, strict=True)
-    ]
 
 
 _COUNT = re.compile(
