@@ -40,7 +40,8 @@ class Entry:
     """The name of a part, the target that makes it, and the distribution that it is from.
 
     ``summary`` is a one-line description. ``needs`` are the models, such as "embedder", without
-    which the part cannot work. Those of a plugin are read from its target: see `describe`.
+    which the part cannot work. Those of a plugin are read from its target: see `describe`. Lists
+    show parts with ``is_special`` after the others.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Entry:
     needs: frozenset[str] = frozenset()
     distribution: str = CORE
     version: str = ""
+    is_special: bool = False
 
     @property
     def is_plugin(self) -> bool:

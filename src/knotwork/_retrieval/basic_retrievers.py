@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,7 +78,10 @@ class HybridRetriever(QuestionRetriever):
 
 
 class WrappingRetriever(ConfiguredRetriever):
-    """A retriever around another one, by default the hybrid one."""
+    """A retriever or step around another one, by default the hybrid one; see `RetrieverStep`."""
+
+    precedes: ClassVar[bool] = False
+    searches: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class WrappingRetriever(ConfiguredRetriever):
         options: Any = None,  # noqa: ANN401  an instance of `Options`
     ) -> None:
         super().__init__(store=store, embedder=embedder, options=options)
-        self._base = base or HybridRetriever(store=store, embedder=embedder)
+        self.base = base or HybridRetriever(store=store, embedder=embedder)
 
 
 QUESTION_INDEX = "question"

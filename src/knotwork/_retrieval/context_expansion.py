@@ -50,7 +50,7 @@ class ExpandingRetriever(WrappingRetriever, ABC):
     def retrieve(self, query: Query) -> Evidence:
         """Return the passages that the hits become, best first."""
         most = max(self.fewest_hits, query.k * self.hits_per_passage)
-        evidence = replace(self._base.retrieve(Query(query.text, most)), query=query)
+        evidence = replace(self.base.retrieve(Query(query.text, most)), query=query)
         with self._store.reading():
             hits, lines = self._expand(evidence, PassageReader(self._store))
         ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]

@@ -14,7 +14,6 @@ its hits are shown as paths too.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from typing import Literal
 
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.chunk_entities import OWN_PAGE
+from knotwork._retrieval.chunk_entities import OWN_PAGE, mention_places
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._retrieval.optional_parts import attempt
@@ -387,15 +386,11 @@ def _find_statements(
     }
     left = {t: chunk for t, chunk in chosen.items() if (chunk, *t) not in extracted}
     chunks = store.documents.chunks(set(left.values()))
-    places: dict[tuple[str, str], set[int]] = {}
-    for chunk_id, mentions in store.graph.mentions(list(chunks)).items():
-        starts = [span.start for span in chunks[chunk_id].sentences]
-        for mention in mentions:
-            numbers = {bisect_right(starts, span.start) - 1 for span in mention.spans}
-            places[chunk_id, mention.entity_id] = numbers - {-1}
+    places = mention_places(chunks, store)
     spans: dict[_Triple, Span | None] = {t: extracted.get((c, *t)) for t, c in chosen.items()}
     for triple, chunk in left.items():
-        source, target = (places.get((chunk, end), set()) for end in (triple[0], triple[2]))
+        source, target = (places.get((chunk, end), frozenset()) for end in triple[::2])
         if numbered := (source & target) or (source | target):
-            spans[triple] = chunks[chunk].sentences[min(numbered)]
+            sentences = chunks[chunk].sentences or (chunks[chunk].span,)
+            spans[triple] = sentences[min(numbered)]
     return {triple: (chunk, spans[triple]) for triple, chunk in chosen.items()}
