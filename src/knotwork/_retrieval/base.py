@@ -64,6 +64,10 @@ class ConfiguredRetriever:
         self._store = store
         self._embedder = embedder
         self.options = options or self.Options()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Read what the options name. Raises ConfigError if it is invalid."""
 
 
 class QuestionRetriever(ConfiguredRetriever, ABC):

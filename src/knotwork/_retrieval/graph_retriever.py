@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class GraphRetriever(QuestionRetriever):
             self._store,
             seeds={i: (name,) for i, (_, name) in named.items()},
             paths={
-                i: (_step(bridge, bridges),)
+                i: (bridge.step(bridges.sources[bridge.activation.chunk_id]),)
                 for i, bridge in bridges.into.items()
                 if parts[i]["bridge"]
             },
@@ -126,21 +126,7 @@ class GraphRetriever(QuestionRetriever):
         return scores, parts
 
 
-def _step(bridge: Bridge, bridges: Bridges) -> Step:
-    chunk = bridges.sources[bridge.activation.chunk_id]
-    number = bridge.activation.sentence
-    return Step(
-        chunk_id=chunk.id,
-        sentence=chunk.sentences[number],
-        sentence_text=chunk.sentence_text(number),
-        entity_id=bridge.entity.id,
-        entity_name=bridge.entity.name,
-        score=bridge.score,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(NamedTuple):
     """A sentence of a source that activates an entity."""
 
     value: float
@@ -148,17 +134,27 @@ class Activation:
     sentence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Bridge:
+class Bridge(NamedTuple):
     """The best path into a chunk."""
 
     score: float
     activation: Activation
     entity: Entity
 
+    def step(self, source: Chunk) -> Step:
+        """Return the path as evidence from a chunk with the activating sentence."""
+        number = self.activation.sentence
+        return Step(
+            chunk_id=source.id,
+            sentence=source.sentences[number],
+            sentence_text=source.sentence_text(number),
+            entity_id=self.entity.id,
+            entity_name=self.entity.name,
+            score=self.score,
+        )
 
-@dataclass(frozen=True, slots=True)
-class Bridges:
+
+class Bridges(NamedTuple):
     """The best path into each target, and the support that each source gets from its targets."""
 
     into: Mapping[str, Bridge]
@@ -204,8 +200,9 @@ def build_bridges(
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     factor = link_factor(question, weights)
-    relevant = _Relevance(question, targets, features, covered, weights)
-    neighbours = _same_document(sources, store)
+    relevances_to = _relevances(question, targets, features, covered, weights)
+    held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
+    neighbours = {key: frozenset(held[chunk.document_id]) for key, chunk in sources.items()}
     for entity in strongest:
         reached = [
             (item.id, share)
@@ -215,7 +212,7 @@ def build_bridges(
         weight = max(factor, weights.bridge.links_at_length) if entity in linked else factor
         weight *= weights.bridge.strength
         for activation in activations[entity][: weights.bridge.sentences]:
-            relevances = relevant.to(activation)
+            relevances = relevances_to(activation)
             for target, share in reached:
                 if target == activation.chunk_id:
                     continue
@@ -283,44 +280,27 @@ def _stands_in_one_sentence(
     )
 
 
-class _Relevance:
-    """Relevance of targets to the question when read together with a sentence of a source."""
+def _relevances(
+    question: Question,
+    targets: Collection[str],
+    features: ChunkFeatures,
+    by_sentence: Mapping[str, Sequence[NDArray[np.bool_]]],
+    weights: Weights,
+) -> Callable[[Activation], Mapping[str, float]]:
+    """Return what computes the relevance of every target next to an activating sentence."""
+    found = [features[target] for target in targets]
+    covered = np.array([item.covered for item in found], dtype=np.bool_)
+    covered = covered.reshape(len(found), len(question.terms))
+    rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
 
-    def __init__(
-        self,
-        question: Question,
-        targets: Collection[str],
-        features: ChunkFeatures,
-        covered: Mapping[str, Sequence[NDArray[np.bool_]]],
-        weights: Weights,
-    ) -> None:
-        self._shares = question.weights
-        self._targets = list(targets)
-        found = [features[target] for target in self._targets]
-        self._covered = np.array([item.covered for item in found], dtype=np.bool_)
-        self._covered = self._covered.reshape(len(found), len(question.terms))
-        self._rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
-        self._by_sentence = covered
-        self._features = features
-        self._known: dict[tuple[str, int], dict[str, float]] = {}
+    @cache
+    def of(chunk_id: str, sentence: int) -> Mapping[str, float]:
+        repeated = covered & features[chunk_id].covered
+        together = by_sentence[chunk_id][sentence] | covered
+        values = together @ question.weights - repeated @ question.weights + rest
+        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
 
-    def to(self, activation: Activation) -> Mapping[str, float]:
-        """Return the relevance of every target next to the sentence of this activation."""
-        key = activation.chunk_id, activation.sentence
-        if key not in self._known:
-            mask = self._by_sentence[activation.chunk_id][activation.sentence]
-            repeated = self._covered & self._features[activation.chunk_id].covered
-            together = (mask | self._covered) @ self._shares - repeated @ self._shares
-            values = np.maximum(together + self._rest, 0.0)
-            self._known[key] = dict(zip(self._targets, values.tolist(), strict=True))
-        return self._known[key]
-
-
-def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
-    """Return, for each source, the chunks of its document."""
-    held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
-    chunks = {document: frozenset(ids) for document, ids in held.items()}
-    return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
+    return lambda activation: of(activation.chunk_id, activation.sentence)
 
 
 def link_factor(question: Question, weights: Weights) -> float:
@@ -368,9 +348,7 @@ def find_activations(
 def _sentence_relevances(
     question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, Sequence[float]]:
-    """Return each sentence's cosine with the question, or without vectors the share that it
-    covers.
-    """
+    """Return each sentence's cosine with the question, or else the share that it covers."""
     coverage: dict[str, Sequence[float]] = {}
     masks = None
     for chunk_id, chunk in sources.items():

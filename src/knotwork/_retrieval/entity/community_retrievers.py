@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, NamedTuple
 
 from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
@@ -248,9 +248,7 @@ class ReportScores:
         self._top = best[0].score if best else 1.0
 
     def best(self, *, most: int, among: Collection[str] | None = None) -> list[Scored]:
-        """Return the communities nearest to the question, optionally only of ``among``, best
-        first.
-        """
+        """Return the communities nearest to the question, all or of ``among``, best first."""
         if among is not None and not among:
             return []
         k = max(most, _REPORT_CANDIDATES)
@@ -264,8 +262,7 @@ class ReportScores:
         return ranked_scores(scores, most)
 
 
-@dataclass(frozen=True, slots=True)
-class CommunityLevel:
+class CommunityLevel(NamedTuple):
     """The chosen communities of a level, best first, and the number examined."""
 
     level: int

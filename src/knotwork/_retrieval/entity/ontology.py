@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.entity.walk_retrievers import (
     DIRECTIONS,
     EdgeGain,
@@ -61,16 +60,9 @@ class OntologyRetriever(KeywordWalkRetriever):
         ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
 
     options: Options
+    _generation: int | None = None
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, options=options)
-        self._generation: int | None = None
+    def _prepare(self) -> None:
         ontology = self.options.ontology
         self._is_derived = str(ontology) == DERIVED_ONTOLOGY
         if isinstance(ontology, Ontology):

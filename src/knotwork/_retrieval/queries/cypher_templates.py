@@ -47,7 +47,6 @@ from knotwork._retrieval.queries.target_schema import (
     find_mentions,
 )
 from knotwork._retrieval.question_prompts import request_about
-from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, Unparsable
@@ -186,21 +185,13 @@ class CypherTemplatesRetriever(StatementRetriever):
 
     options: Options
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, model=model, options=options)
+    def _prepare(self) -> None:
         templates = self.options.templates
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
-        graph = choose_graph(store, self.options.graph)
-        self._graph = CypherGraph(store, graph=graph, words=self.options.words)
+        graph = choose_graph(self._store, self.options.graph)
+        self._graph = CypherGraph(self._store, graph=graph, words=self.options.words)
 
     def target(self) -> CypherGraph:
         """Return the graph to query."""

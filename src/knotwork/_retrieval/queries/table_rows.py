@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from knotwork._questions.amounts import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
@@ -219,8 +220,7 @@ _DIGITS = re.compile(r"\d+")
 _BRACKETS = re.compile(r"[(（\[].*?[)）\]]")
 
 
-@dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(NamedTuple):
     """The end of a scale; with ``adds``, of what all rows of a name have together."""
 
     dimension: str
@@ -229,31 +229,58 @@ class Extreme:
     adds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class TableWording:
-    """What the words of a question compute from a table; ``covered`` are the spans of these words.
+    """What the words of a question compute from a table.
 
-    ``limit`` is the number of first or last rows wanted, ``rank`` is 2 for "the second highest".
-    ``counts`` is True for "how many", ``counts_people`` for "how many people",
-    ``asks_money`` for "how much was spent", and ``asks_for_one`` for "what is".
+    ``names`` are names of columns, not such words.
     """
 
-    operation: Returned | None
-    extreme: Extreme | None
-    limit: int
-    rank: int
-    counts: bool
-    counts_people: bool
-    asks_money: bool
-    asks_when: bool
-    asks_who: bool
-    asks_for_one: bool
-    is_clear: bool
-    covered: tuple[Span, ...]
+    def __init__(self, text: str, names: Sequence[Span] = ()) -> None:
+        asked, covered = reading_of(text), list[Span]()
+
+        def is_free(span: Span) -> bool:
+            return not any(name.overlaps(span) for name in names)
+
+        self.operation: Returned | None = None
+        self.counts = False  # "how many"
+        for returned, pattern in _OPERATIONS.items():
+            for match in pattern.finditer(text):
+                if is_free(span := Span(*match.span())):
+                    covered.append(span)
+                    is_mean = returned is Returned.AVERAGE  # also "the average number of wins"
+                    self.operation = returned if is_mean else self.operation or returned
+                    self.counts |= _HOW_MANY.match(match[0]) is not None
+        compared = [comparison.span for comparison in asked.comparisons]
+        extremes: list[Extreme] = []
+        for pattern, dimension, descending in _SUPERLATIVES:
+            for match in pattern.finditer(text):
+                span = Span(*match.span())
+                # "most" in "most expensive" or "at most 5" is not an extreme of its own.
+                around = [*compared, *(extreme.span for extreme in extremes)]
+                if is_free(span) and not any(o.contains(span) for o in around):
+                    adds = _ADDS.fullmatch(match[0]) is not None
+                    extremes.append(Extreme(dimension, descending, span, adds))
+        self.extreme = extremes[0] if len(extremes) == 1 else None
+        limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
+        self.limit = 1  # the number of first or last rows wanted
+        if limit:
+            self.limit = next(_NUMBERS.get(n.lower()) or int(n) for n in limit.groups() if n)
+        self.rank = _RANKS[rank[0].lower()[:2]] if rank else 1  # 2 for "the second highest"
+        people, money = _PEOPLE.search(text), _MONEY.search(text)
+        self.counts_people, self.asks_money = people is not None, money is not None
+        self.asks_when = when is not None or _WHICH_DAY.search(text) is not None
+        self.asks_who = asked.asks_who
+        self.asks_for_one = _ONE.search(text) is not None  # "what is"
+        self.is_clear = (
+            len(extremes) < 2 and not asked.asks_yes_or_no and bool(extremes or not rank)
+        )
+        covered += [extreme.span for extreme in extremes]
+        covered += [Span(*money.span(1))] if money and money[1] else []
+        covered += [when] if when else []
+        self.covered = [*covered, *(Span(*m.span()) for m in (limit, rank, people) if m)]
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnValues:
+class ColumnValues(NamedTuple):
     """A condition that a column has one of these texts, or none if ``differs``."""
 
     column: str
@@ -285,8 +312,7 @@ class TableQuery:
     is_single: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedColumn:
+class NamedColumn(NamedTuple):
     """A part of a question that means a column; ``score`` is the share of its words present."""
 
     name: str
@@ -320,60 +346,11 @@ class TableReading:
         return [column.name for column in self.columns if column.kind in kinds]
 
 
-def _read_wording(text: str, names: Sequence[Span] = ()) -> TableWording:
-    """Return what a question asks to compute; ``names`` are names of columns, not such words."""
-    asked, covered = reading_of(text), list[Span]()
-    operation: Returned | None = None
-    counts = False
-
-    def is_free(span: Span) -> bool:
-        return not any(name.overlaps(span) for name in names)
-
-    for returned, pattern in _OPERATIONS.items():
-        for match in pattern.finditer(text):
-            if is_free(span := Span(*match.span())):
-                covered.append(span)
-                is_mean = returned is Returned.AVERAGE  # also "the average number of wins"
-                operation = returned if is_mean else operation or returned
-                counts |= _HOW_MANY.match(match[0]) is not None
-    compared = [comparison.span for comparison in asked.comparisons]
-    extremes: list[Extreme] = []
-    for pattern, dimension, descending in _SUPERLATIVES:
-        for match in pattern.finditer(text):
-            span = Span(*match.span())
-            # "most" in "most expensive" or "at most 5" is not an extreme of its own.
-            around = [*compared, *(extreme.span for extreme in extremes)]
-            if is_free(span) and not any(o.contains(span) for o in around):
-                adds = _ADDS.fullmatch(match[0]) is not None
-                extremes.append(Extreme(dimension, descending, span, adds))
-    covered += [extreme.span for extreme in extremes]
-    limit, rank, when = _LIMIT.search(text), _RANK.search(text), asked.asked_when
-    people, money = _PEOPLE.search(text), _MONEY.search(text)
-    covered += [Span(*money.span(1))] if money and money[1] else []
-    covered += [when] if when else []
-    covered += [Span(*match.span()) for match in (limit, rank, people) if match]
-    return TableWording(
-        operation,
-        extremes[0] if len(extremes) == 1 else None,
-        next(_NUMBERS.get(n.lower()) or int(n) for n in limit.groups() if n) if limit else 1,
-        _RANKS[rank[0].lower()[:2]] if rank else 1,
-        counts,
-        people is not None,
-        money is not None,
-        asks_when=when is not None or _WHICH_DAY.search(text) is not None,
-        asks_who=asked.asks_who,
-        asks_for_one=_ONE.search(text) is not None,
-        is_clear=len(extremes) < 2 and not asked.asks_yes_or_no and not (rank and not extremes),
-        covered=tuple(covered),
-    )
-
-
 Found = Mapping[str, Sequence[tuple[str, str, str]]]
 """Texts in columns by form, as `TableFile.find_values` returns them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     """A part of a question with the texts in columns that it means, by column."""
 
     span: Span
@@ -438,8 +415,9 @@ class _TableReader:
         ]
         # "First floor" is a value rather than what comes first.
         held = [v.span for v in values if " " in text[slice(*v.span)]]
-        self._wording = _read_wording(text, [*held, *(names if keeps_names else ())])
-        self._computes = keeps_names or self._wording != _read_wording(text, [*held, *names])
+        self._wording = TableWording(text, [*held, *(names if keeps_names else ())])
+        without = self._wording if keeps_names else TableWording(text, [*held, *names])
+        self._computes = keeps_names or vars(self._wording) != vars(without)
         self._numbers = [
             amount
             for amount in asked.amounts
@@ -766,7 +744,7 @@ def _ask_extreme(reading: TableReading, extreme: Extreme) -> TableQuery | None:
     order = _ordered_by(reading, extreme.dimension)
     if order is None and extreme.dimension == "age":
         # The oldest building is the one with the earliest date.
-        extreme = replace(extreme, dimension="time", descending=not extreme.descending)
+        extreme = extreme._replace(dimension="time", descending=not extreme.descending)
         order = _ordered_by(reading, extreme.dimension)
     query = replace(
         reading.query, descending=extreme.descending, limit=wording.limit, rank=wording.rank
