@@ -35,7 +35,7 @@ class Bm25Retriever(QuestionRetriever):
         ranked = text_candidates(question, self._store, k=query.k)
         features = ChunkFeatures(question, self._store, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
-        return make_evidence(query, self.name, ranked, parts, features, self._store)
+        return make_evidence(query, self.name, ranked, parts, features)
 
 
 class DenseRetriever:
@@ -55,7 +55,7 @@ class DenseRetriever:
             ranked = self._store.vectors("chunk").search(vector, k=query.k)
             features = ChunkFeatures(question, self._store)
             parts = {item.id: {"cosine": item.score} for item in ranked}
-            evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+            evidence = make_evidence(query, self.name, ranked, parts, features)
         if can_embed(self._embedder, query.text):
             return evidence
         note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
@@ -69,12 +69,10 @@ class HybridRetriever(QuestionRetriever):
     uses_links = False
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store)
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store)
         ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
         parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
-        return make_evidence(query, self.name, ranked, parts, features, self._store)
+        return make_evidence(query, self.name, ranked, parts, features)
 
 
 class WrappingRetriever(ConfiguredRetriever):
@@ -123,14 +121,9 @@ class QuestionsRetriever(QuestionRetriever):
     options: Options
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store)
-        matched = {
-            item.id: item.score
-            for item in self._store.texts(QUESTION_INDEX).search(query.text, k=QUESTION_CANDIDATES)
-        }
-        pool = list(dict.fromkeys([*pool, *matched]))
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        index = self._store.texts(QUESTION_INDEX)
+        matched = dict(index.search(query.text, k=QUESTION_CANDIDATES))
+        pool, features = first_stage(question, self._store, also=matched)
         best = max(matched.values(), default=0.0) or 1.0
         matches = {key: score / best for key, score in matched.items()}
         if question.vector is not None:
@@ -146,7 +139,7 @@ class QuestionsRetriever(QuestionRetriever):
             item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
             for item in ranked
         }
-        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
-        if matches or self._store.texts(QUESTION_INDEX).count():
+        evidence = make_evidence(query, self.name, ranked, parts, features)
+        if matches or index.count():
             return evidence
         return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))

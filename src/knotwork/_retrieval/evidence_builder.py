@@ -65,7 +65,7 @@ def rank_evidence(
     ranked = rank(scores, query.k)
     features = ChunkFeatures(question, store, ranked)
     parts = {item.id: {retriever: item.score} for item in ranked}
-    return make_evidence(query, retriever, ranked, parts, features, store)
+    return make_evidence(query, retriever, ranked, parts, features)
 
 
 def make_evidence(
@@ -74,7 +74,6 @@ def make_evidence(
     ranked: Sequence[Scored],
     parts: Mapping[str, dict[str, float]],
     features: ChunkFeatures,
-    store: Store,
     *,
     seeds: Mapping[str, tuple[str, ...]] | None = None,
     paths: Mapping[str, tuple[Step, ...]] | None = None,
@@ -87,7 +86,7 @@ def make_evidence(
     question = features.question
     ids = [item.id for item in ranked]
     features.fetch(ids)
-    chunks = store.documents.chunks(ids)
+    chunks = features.store.documents.chunks(ids)
     hits = tuple(
         Hit(
             chunk=chunks[item.id],
@@ -100,7 +99,7 @@ def make_evidence(
         for item in ranked
         if item.id in chunks
     )
-    confidence = estimate_confidence(question, ids, features, store)
+    confidence = estimate_confidence(ids, features)
     notes = tuple(
         CORRECTED.format(written=written, meant=meant)
         for written, meant in question.corrections.items()
@@ -158,10 +157,9 @@ BIGRAM_LANGUAGES = frozenset({"zh", "ja", "ko"})
 """Languages indexed by pairs of characters; see knotwork._text.terms."""
 
 
-def estimate_confidence(
-    question: Question, ids: Collection[str], features: ChunkFeatures, store: Store
-) -> float:
+def estimate_confidence(ids: Collection[str], features: ChunkFeatures) -> float:
     """Return the probability, from 0 to 1, that the first of these chunks contain an answer."""
+    question, store = features.question, features.store
     read = list(ids)[:READ_HITS]
     if not read or not question.terms:
         return 0.0

@@ -56,15 +56,12 @@ class GraphRetriever(QuestionRetriever):
         self.weights = weights
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store, self.weights)
         named = self._named(question)
         most = self.weights.link.candidates
         own_pages = [item.id for link in question.links for item in link.about[:most]]
-        pool = list(dict.fromkeys([*pool, *own_pages]))
-        features = ChunkFeatures(question, self._store, text, weights=self.weights)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store, self.weights, also=own_pages)
         seeds = {i: features[i].base + named.get(i, _UNNAMED)[0] for i in pool}
-        bridges = build_bridges(question, seeds, features, self._store, self.weights)
+        bridges = build_bridges(seeds, features)
         scores, parts = self._combine(pool, named, bridges, features)
         ranked = rank(scores, query.k)
         return make_evidence(
@@ -170,21 +167,18 @@ def spread(about: Sequence[Scored], exponent: float) -> list[float]:
     return [bisect_right(negated, value + 1e-9) ** -exponent for value in negated]
 
 
-def build_bridges(
-    question: Question,
-    seeds: Mapping[str, float],
-    features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
-) -> Bridges:
+def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridges:
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
+    question, store, weights = features.question, features.store, features.weights
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
     covered = sentence_coverage(question, sources)
     if _stands_in_one_sentence(question.terms, sources, covered):
         return Bridges({}, {}, sources)
-    activations, entities = find_activations(question, seeds, sources, features, store, weights)
-    linked = _activate_links(question, seeds, sources, features, store, weights)
+    activations, entities = find_activations(
+        seeds, sources, features, unstated=weights.bridge.unstated
+    )
+    linked = _activate_links(seeds, sources, features)
     activations |= {key: reached.activations for key, reached in linked.items()}
     entities |= {key: reached.entity for key, reached in linked.items()}
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
@@ -200,7 +194,7 @@ def build_bridges(
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     factor = link_factor(question, weights)
-    relevances_to = _relevances(question, targets, features, covered, weights)
+    relevances_to = _relevances(targets, features, covered)
     held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
     neighbours = {key: frozenset(held[chunk.document_id]) for key, chunk in sources.items()}
     for entity in strongest:
@@ -235,20 +229,16 @@ class _Linked(NamedTuple):
 
 
 def _activate_links(
-    question: Question,
-    seeds: Mapping[str, float],
-    sources: Mapping[str, Chunk],
-    features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
+    seeds: Mapping[str, float], sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, _Linked]:
     """Return what the links of ``sources`` lead to, as if each target were an entity of its own."""
+    weights = features.weights
     if not weights.bridge.links:
         return {}
     found: dict[str, _Linked] = {}
-    linked = find_linked_chunks(sources, store)
+    linked = find_linked_chunks(sources, features.store)
     best_seed = max(seeds.values(), default=0.0) or 1.0
-    relevances = _sentence_relevances(question, sources, features) if linked else {}
+    relevances = _sentence_relevances(sources, features) if linked else {}
     for key, links in linked.items():
         for link in links:
             value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
@@ -281,17 +271,16 @@ def _stands_in_one_sentence(
 
 
 def _relevances(
-    question: Question,
     targets: Collection[str],
     features: ChunkFeatures,
     by_sentence: Mapping[str, Sequence[NDArray[np.bool_]]],
-    weights: Weights,
 ) -> Callable[[Activation], Mapping[str, float]]:
     """Return what computes the relevance of every target next to an activating sentence."""
+    question = features.question
     found = [features[target] for target in targets]
     covered = np.array([item.covered for item in found], dtype=np.bool_)
     covered = covered.reshape(len(found), len(question.terms))
-    rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
+    rest = features.weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
 
     @cache
     def of(chunk_id: str, sentence: int) -> Mapping[str, float]:
@@ -310,24 +299,26 @@ def link_factor(question: Question, weights: Weights) -> float:
 
 
 def find_activations(
-    question: Question,
     seeds: Mapping[str, float],
     sources: Mapping[str, Chunk],
     features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
+    *,
+    unstated: float = 1.0,
 ) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
     """Return the sentences of ``sources`` that activate each entity, strongest first, and all
     entities.
+
+    ``unstated`` is the worth of entities of which a model that read the source stated no fact.
     """
+    question, store, weights = features.question, features.store, features.weights
     best_seed = max(seeds.values(), default=0.0) or 1.0
     found = mentions_by_sentence(sources, store, known=weights.link.known)
     entities = store.graph.entities(
         {entity for sentences in found.values() for ids in sentences for entity in ids}
         - question.named
     )
-    relevances = _sentence_relevances(question, sources, features)
-    stated = stated_entities(sources, store) if weights.bridge.unstated < 1 else {}
+    relevances = _sentence_relevances(sources, features)
+    stated = stated_entities(sources, store) if unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
     for chunk_id in sources:
         for number, ids in enumerate(found[chunk_id]):
@@ -338,7 +329,7 @@ def find_activations(
                 rare = question.rarity(entities[identifier].chunk_count)
                 value = relevance * rare**weights.bridge.rarity
                 if identifier not in stated.get(chunk_id, entities):
-                    value *= weights.bridge.unstated
+                    value *= unstated
                 activations[identifier].append(Activation(value, chunk_id, number))
     for values in activations.values():
         values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
@@ -346,9 +337,10 @@ def find_activations(
 
 
 def _sentence_relevances(
-    question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
+    sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, Sequence[float]]:
     """Return each sentence's cosine with the question, or else the share that it covers."""
+    question = features.question
     coverage: dict[str, Sequence[float]] = {}
     masks = None
     for chunk_id, chunk in sources.items():

@@ -86,7 +86,7 @@ class CommunityRetriever(ConfiguredRetriever, ABC):
         parts = {i: {"text": features[i].base, self.part: gains[i]} for i in dict.fromkeys(pool)}
         best = rank({i: sum(found.values()) for i, found in parts.items()}, query.k)
         seeds = {i: (titles[i],) for i in parts if i in titles}
-        evidence = make_evidence(query, self.name, best, parts, features, self._store, seeds=seeds)
+        evidence = make_evidence(query, self.name, best, parts, features, seeds=seeds)
         return replace(evidence, trace=tuple(trace))
 
 

@@ -300,10 +300,6 @@ _STATED = 0.5
 MOST_PATHS = 20
 
 
-_EQUAL_ENTITIES = replace(DEFAULT_WEIGHTS, bridge=replace(DEFAULT_WEIGHTS.bridge, unstated=1.0))
-"""Weights with which entities count the same whether or not a model stated a fact of them."""
-
-
 @dataclass(frozen=True, slots=True)
 class PassageReason:
     """Why a passage is evidence: the entity it is about, or the edge it states, with a score."""
@@ -391,9 +387,7 @@ class WalkRetriever(QuestionRetriever):
             i: (weighed.entities[weighed.start_of(reason.reached_from)].name,)
             for i, reason in reasons.items()
         }
-        evidence = make_evidence(
-            query, self.name, ranked, parts, features, self._store, seeds=seeds
-        )
+        evidence = make_evidence(query, self.name, ranked, parts, features, seeds=seeds)
         return replace(
             evidence,
             paths=self._paths(ranked, reasons, weighed),
@@ -716,9 +710,7 @@ class GraphVectorRetriever(WalkRetriever):
     options: Options
 
     def _start(self, question: Question) -> WalkStart:
-        pool, text = first_stage(question, self._store)
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store)
         named: dict[str, float] = {}
         for link in question.links:
             for item in link.about:
@@ -729,9 +721,7 @@ class GraphVectorRetriever(WalkRetriever):
         scores = {i: features[i].base + named.get(i, 0.0) for i in dict.fromkeys([*pool, *pages])}
         sources = self._store.documents.chunks(best_of(scores, _SOURCES))
         covered = sentence_coverage(question, sources)
-        activations, entities = find_activations(
-            question, scores, sources, features, self._store, _EQUAL_ENTITIES
-        )
+        activations, entities = find_activations(scores, sources, features)
         values = {i: found[0].value for i, found in activations.items()}
         seeds = {i: values[i] for i in best_of(values, _ACTIVATED)}
         origins = {}

@@ -71,14 +71,14 @@ def assemble_plans(asked: LinkedQuestion, linker: SchemaLinker) -> list[QueryPla
         for plan in plans:  # chains have no comparisons
             require_numbers(asked.text, _values_of(plan), compared=True)
         return plans
-    reading = read_slots(asked, linker, wording)
+    reading = _read_slots(asked, linker, wording)
     if reading is None:
         return []
     plans = []
     refusal: QueryRefused | None = None
-    for tree in _connect(reading.slots, reading.answer, asked.schema):
+    for tree in _connect(reading):
         try:
-            plan = choose_answer(tree, reading, wording, asked.schema)
+            plan = _choose_answer(tree, reading)
             require_numbers(asked.text, _values_of(plan))
         except QueryRefused as error:
             refusal = refusal or error
@@ -110,12 +110,12 @@ class _Tree(NamedTuple):
     cost: float = 0.0
 
 
-def _connect(slots: Sequence[Slot], answer: int, schema: TargetSchema) -> list[QueryPlan]:
+def _connect(reading: SlotReading) -> list[QueryPlan]:
     """Return plans that connect all slots, with the answer as first node."""
-    first = PlanNode(slots[answer].kind, tuple(slots[answer].conditions))
-    trees = [_Tree(QueryPlan((first,)), (0,))]
-    for slot in (slot for number, slot in enumerate(slots) if number != answer):
-        grown = [new for tree in trees for new in _attach(tree, slot, schema)]
+    answer = reading.slots[reading.answer]
+    trees = [_Tree(QueryPlan((PlanNode(answer.kind, tuple(answer.conditions)),)), (0,))]
+    for slot in (slot for slot in reading.slots if slot is not answer):
+        grown = [new for tree in trees for new in _attach(tree, slot, reading.schema)]
         if not grown:  # a slot that cannot be connected is left out at a cost
             grown = [tree._replace(cost=tree.cost + 4.0) for tree in trees]
         trees = sorted(grown, key=lambda tree: tree.cost)[:MOST_PLANS]
@@ -146,18 +146,17 @@ def _attach(tree: _Tree, slot: Slot, schema: TargetSchema) -> Iterator[_Tree]:
             yield _Tree(plan, (*tree.ends, here), cost + price)
 
 
-def choose_answer(
-    plan: QueryPlan, reading: SlotReading, wording: AnswerWording, schema: TargetSchema
-) -> QueryPlan:
+def _choose_answer(plan: QueryPlan, reading: SlotReading) -> QueryPlan:
     """Return the plan with what the question asks to return.
 
     Raises QueryRefused if a comparison of the question cannot be applied.
     """
-    kind = schema.by_name.get(plan.nodes[plan.answer].kind)
+    wording = reading.wording
+    kind = reading.schema.by_name.get(plan.nodes[plan.answer].kind)
     if kind is None:
         return plan
-    plan = _compare(plan, reading, wording, schema)
-    asked = _asked_property(kind, reading, wording)
+    plan = _compare(plan, reading)
+    asked = _asked_property(kind, reading)
     ranges = [c for c in plan.nodes[plan.answer].conditions if c.operator is not Operator.EQUALS]
     if asked is not None and not wording.asks_when and asked.name in {c.property for c in ranges}:
         asked = None  # "who was born before 1935" asks for persons, not for years
@@ -168,7 +167,7 @@ def choose_answer(
         number = next((s for s in shapes if s.type in {"integer", "number"}), None)
         if number is not None:
             return replace(plan, returned=wording.returned, property=number.name)
-    found = _superlative(kind, reading, wording)
+    found = _superlative(kind, reading)
     if found is not None:
         superlative, by = found
         if (asked is not None and asked.name == by.name) or (asked is None and wording.asks_when):
@@ -177,17 +176,15 @@ def choose_answer(
         order = SortOrder(plan.answer, by.name, superlative.descending, superlative.limit)
         plan = replace(plan, order=order)
     else:
-        plan = _by_count(plan, reading, wording)
+        plan = _by_count(plan, reading)
     if asked is not None:
         return replace(plan, returned=Returned.VALUE, property=asked.name)
     return plan
 
 
-def _asked_property(
-    kind: KindShape, reading: SlotReading, wording: AnswerWording
-) -> PropertyShape | None:
+def _asked_property(kind: KindShape, reading: SlotReading) -> PropertyShape | None:
     """Return the property of the answer that the question asks for, or None."""
-    answer = reading.slots[reading.answer]
+    answer, wording = reading.slots[reading.answer], reading.wording
     best: SchemaMention | None = None
     for mention in reading.properties:
         shape = kind.property(mention.name)
@@ -201,20 +198,12 @@ def _asked_property(
     return _by_dimension(kind, "time") if wording.asks_when else None
 
 
-def _superlative(
-    kind: KindShape, reading: SlotReading, wording: AnswerWording
-) -> tuple[Superlative, PropertyShape] | None:
-    for superlative in wording.superlatives:
+def _superlative(kind: KindShape, reading: SlotReading) -> tuple[Superlative, PropertyShape] | None:
+    for superlative in reading.wording.superlatives:
         by = _by_dimension(kind, superlative.dimension)
         if by is None and superlative.dimension == "size":
-            by = next(
-                (
-                    shape
-                    for mention in reading.properties
-                    if (shape := kind.property(mention.name)) and shape.is_ordered
-                ),
-                None,
-            )
+            named = (kind.property(mention.name) for mention in reading.properties)
+            by = next((shape for shape in named if shape and shape.is_ordered), None)
         if by is not None:
             return superlative, by
     return None
@@ -229,40 +218,25 @@ def _by_dimension(kind: KindShape, dimension: str) -> PropertyShape | None:
     return None
 
 
-def _by_count(plan: QueryPlan, reading: SlotReading, wording: AnswerWording) -> QueryPlan:
+def _by_count(plan: QueryPlan, reading: SlotReading) -> QueryPlan:
     """Sort by the number of related nodes if a superlative precedes their name ("most films")."""
-    for superlative in wording.superlatives:
-        if superlative.dimension != "size":
-            continue
-        after = [
-            number
-            for number, slot in enumerate(reading.slots)
-            if slot.span.start >= superlative.start and number != reading.answer
-        ]
-        node = next(
-            (
-                number
-                for number, item in enumerate(plan.nodes)
-                if after and number and item.kind == reading.slots[after[0]].kind
-            ),
-            None,
-        )
-        if node is not None:
-            order = SortOrder(node, "", superlative.descending, superlative.limit)
-            return replace(plan, order=order)
+    others = [slot for slot in reading.slots if slot is not reading.slots[reading.answer]]
+    for superlative in reading.wording.superlatives:
+        if superlative.dimension == "size":
+            kinds = [slot.kind for slot in others if slot.span.start >= superlative.start][:1]
+            nodes = (n for n, item in enumerate(plan.nodes) if n and item.kind in kinds)
+            if (node := next(nodes, None)) is not None:
+                order = SortOrder(node, "", superlative.descending, superlative.limit)
+                return replace(plan, order=order)
     return plan
 
 
-def _compare(
-    plan: QueryPlan, reading: SlotReading, wording: AnswerWording, schema: TargetSchema
-) -> QueryPlan:
-    """Return the plan with a condition for each comparison. Raises QueryRefused if one fits
-    nothing.
-    """
-    for comparison in wording.comparisons:
+def _compare(plan: QueryPlan, reading: SlotReading) -> QueryPlan:
+    """Return the plan with conditions for comparisons. Raises QueryRefused if one fits nothing."""
+    for comparison in reading.wording.comparisons:
         if _is_held(plan, comparison):
             continue
-        found = _compared_property(plan, comparison, reading, schema)
+        found = _compared_property(plan, comparison, reading)
         if found is None:
             raise QueryRefused(f"No property can be compared with “{comparison.surface}”.")
         node, conditions = found
@@ -283,7 +257,7 @@ def _is_held(plan: QueryPlan, comparison: AmountComparison) -> bool:
 
 
 def _compared_property(
-    plan: QueryPlan, comparison: AmountComparison, reading: SlotReading, schema: TargetSchema
+    plan: QueryPlan, comparison: AmountComparison, reading: SlotReading
 ) -> tuple[int, tuple[PropertyCondition, ...]] | None:
     """Return the node whose property is compared, and the conditions on it.
 
@@ -294,6 +268,7 @@ def _compared_property(
         span = comparison.span
         return max(mention.span.start - span.end, span.start - mention.span.end)
 
+    schema = reading.schema
     named = sorted((m for m in reading.mentions if m.element == "property"), key=distance)
     nearest = {mention.name: rank for rank, mention in reversed(list(enumerate(named)))}
     found: list[tuple[tuple[int, bool, int], int, tuple[PropertyCondition, ...]]] = []
@@ -568,9 +543,11 @@ class SlotReading(NamedTuple):
     answer: int
     properties: list[SchemaMention]
     mentions: tuple[SchemaMention, ...]
+    wording: AnswerWording
+    schema: TargetSchema
 
 
-def read_slots(
+def _read_slots(
     asked: LinkedQuestion, linker: SchemaLinker, wording: AnswerWording
 ) -> SlotReading | None:
     """Return the slots of a question, or None if it mentions nothing of the schema."""
@@ -617,7 +594,7 @@ def read_slots(
         if number == answer:
             number = answer - 1 if answer > 0 else min(1, len(slots) - 1)
         slots[number].wanted.append(names)
-    return SlotReading(slots, answer, properties, mentions)
+    return SlotReading(slots, answer, properties, mentions, wording, asked.schema)
 
 
 def _is_sure(mention: ValueMention) -> bool:
