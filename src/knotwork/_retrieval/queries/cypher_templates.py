@@ -25,7 +25,6 @@ from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.options import bounded
-from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import (
     ROOM,
     Example,
@@ -41,6 +40,7 @@ from knotwork._retrieval.queries.query_plans import (
     Translator,
 )
 from knotwork._retrieval.queries.query_retrievers import ROUNDS, StatementRetriever
+from knotwork._retrieval.queries.query_targets import CypherGraph, choose_graph
 from knotwork._retrieval.queries.target_schema import (
     StoredValue,
     StoredValues,

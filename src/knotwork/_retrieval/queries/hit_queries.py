@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from knotwork._cypher.statement_parser import parse_statement
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
-from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._retrieval.queries.query_rows import is_node
+from knotwork._retrieval.queries.query_targets import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._retrieval.question import read_question
 from knotwork._stores.base import Store, require_cypher
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout

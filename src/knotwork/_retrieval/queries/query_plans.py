@@ -92,6 +92,10 @@ class SortOrder:
     descending: bool = True
     limit: int = 1
 
+    def ending(self) -> str:
+        """Return the direction and the limit, as both languages write them behind ORDER BY."""
+        return f"{'DESC' if self.descending else 'ASC'} LIMIT {max(int(self.limit), 1)}"
+
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:

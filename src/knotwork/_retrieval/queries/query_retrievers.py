@@ -21,7 +21,6 @@ from knotwork._retrieval.base import ConfiguredRetriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.options import bounded
 from knotwork._retrieval.passage_reader import raise_hits
-from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
 from knotwork._retrieval.queries.model_translators import Example, ExampleBook, read_examples
 from knotwork._retrieval.queries.plan_assembly import assemble_plans
 from knotwork._retrieval.queries.query_plans import (
@@ -35,7 +34,7 @@ from knotwork._retrieval.queries.query_plans import (
     require_numbers,
 )
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, cite_rows
-from knotwork._retrieval.queries.sql_target import SqlTables
+from knotwork._retrieval.queries.query_targets import CypherGraph, SqlTables, choose_graph
 from knotwork._retrieval.queries.target_schema import SchemaLinker, TargetSchema, find_mentions
 from knotwork._retrieval.queries.translator_registry import make_translator
 from knotwork._stores.base import Store, require_cypher

@@ -24,7 +24,7 @@ from knotwork._retrieval.queries.query_plans import (
     require_no_negation,
 )
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE
-from knotwork._retrieval.queries.sql_target import compare_column, quote_column
+from knotwork._retrieval.queries.query_targets import compare_column, quote_column
 from knotwork._retrieval.queries.target_schema import (
     KindShape,
     PropertyShape,
