@@ -70,7 +70,6 @@ class GraphRetriever(QuestionRetriever):
             ranked,
             parts,
             features,
-            self._store,
             seeds={i: (name,) for i, (_, name) in named.items()},
             paths={
                 i: (bridge.step(bridges.sources[bridge.activation.chunk_id]),)
