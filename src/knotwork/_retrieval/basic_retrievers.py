@@ -11,10 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import ConfiguredRetriever, QuestionRetriever, Retriever
+from knotwork._retrieval.base import (
+    ConfiguredRetriever,
+    QuestionRetriever,
+    Retriever,
+    Weight,
+    bounded,
+)
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
-from knotwork._retrieval.options import Weight, bounded
 from knotwork._retrieval.question import Question, can_embed, question_vectors, read_question
 from knotwork._stores.base import Store
 from knotwork.records import Evidence, Query

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.options import OneOf, bounded
+from knotwork._retrieval.base import OneOf, Retriever, bounded
 from knotwork._retrieval.passage_reader import drop_overlaps, merge_hits
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError

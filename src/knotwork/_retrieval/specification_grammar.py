@@ -217,9 +217,9 @@ class _Parser:
             self._next += 1
             self.expect("*")
         if self._skips("("):
-            inner = self.expression(depth=depth + 1)
+            bracketed = self.expression(depth=depth + 1)
             self.expect(")")
-            return weight, inner
+            return weight, bracketed
         if self._token.kind != "name":
             raise self._error("Expected a retriever or a step")
         name = self.expect("name")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
-from knotwork._retrieval.base import ConfiguredRetriever
+from knotwork._retrieval.base import Bounds, ConfiguredRetriever, bounded
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures
@@ -25,7 +25,6 @@ from knotwork._retrieval.community_search import (
     ranked_scores,
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.options import Bounds, bounded
 from knotwork._retrieval.question import Question, read_question
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore

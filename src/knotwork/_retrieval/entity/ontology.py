@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from knotwork._retrieval.base import bounded
 from knotwork._retrieval.entity.walk_retrievers import (
     DIRECTIONS,
     EdgeGain,
@@ -23,7 +24,6 @@ from knotwork._retrieval.entity.walk_retrievers import (
     WalkOptions,
     share_of_words,
 )
-from knotwork._retrieval.options import bounded
 from knotwork._retrieval.question import Question, rarity
 from knotwork._stores.base import Store
 from knotwork.errors import ConfigError, UnknownName

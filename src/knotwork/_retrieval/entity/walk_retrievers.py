@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
-from knotwork._retrieval.base import QuestionRetriever
+from knotwork._retrieval.base import Bounds, OneOf, QuestionRetriever, Whole, bounded
 from knotwork._retrieval.chunk_entities import (
     chunks_about,
     entities_in_order,
@@ -34,7 +34,6 @@ from knotwork._retrieval.chunk_features import (
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
-from knotwork._retrieval.options import Bounds, OneOf, Whole, bounded
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store

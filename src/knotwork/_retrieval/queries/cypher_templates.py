@@ -24,7 +24,7 @@ from typing import Any
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._retrieval.options import bounded
+from knotwork._retrieval.base import bounded
 from knotwork._retrieval.queries.model_translators import (
     ROOM,
     Example,

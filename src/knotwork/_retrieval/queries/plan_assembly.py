@@ -564,7 +564,17 @@ def _read_slots(
     ]
     values = sorted([*values, *unsure], key=lambda m: m.span.start)
     kinds = _best_apart(
-        [m for m in mentions if m.element == "kind" and _counts_as_kind(m, asked.text, wording)],
+        [
+            m
+            for m in mentions
+            if m.element == "kind"
+            and m.score >= LEAST_KIND
+            # "Who" and the like behind the question word are relative pronouns.
+            and not (
+                asked.text[slice(*m.span)].lower() in _RELATIVE
+                and m.span.end > max(wording.asked_at, m.span.end - m.span.start)
+            )
+        ],
         [m for m in mentions if m.element == "property" and m.score >= 0.85],
     )
     properties = _best_apart(
@@ -605,13 +615,6 @@ def _is_sure(mention: ValueMention) -> bool:
     return surface[:1].isupper() and (mention.span.start > 0 or mention.found[0].nearness == 1.0)
 
 
-def _counts_as_kind(mention: SchemaMention, text: str, wording: AnswerWording) -> bool:
-    word = text[mention.span.start : mention.span.end].lower()
-    if word in _RELATIVE and mention.span.end > max(wording.asked_at, len(word)):
-        return False
-    return mention.score >= LEAST_KIND
-
-
 def _best_apart(
     mentions: Sequence[SchemaMention], stronger: Sequence[SchemaMention]
 ) -> list[SchemaMention]:
@@ -642,14 +645,14 @@ def _fill_slots(
         last = drafts[-1] if drafts else None
         if isinstance(item, SchemaMention):
             beside = last is not None and _is_adjacent(last, item.span)
-            if last is not None and beside and _is_same(last, item.name, item.span, parted):
+            if last is not None and beside and _is_one(last, item.name, item.span, parted):
                 last.span, last.is_named = Span(last.span.start, item.span.end), True
             else:
                 drafts.append(Slot(item.name, item.span, is_named=True))
             continue
         stored = _choose_value(item, drafts, kinds, properties)
         condition = PropertyCondition(stored.property, stored.value)
-        same = last is not None and _is_same(last, stored.kind, item.span, parted)
+        same = last is not None and _is_one(last, stored.kind, item.span, parted)
         is_free = last and all(c.property != condition.property for c in last.conditions)
         if last is not None and same and is_free:
             last.conditions.append(condition)
@@ -701,11 +704,13 @@ def _parting_links(links: Sequence[SchemaMention], schema: TargetSchema) -> list
     return [(m.span, own[m.name]) for m in links if m.name in own and m.score >= 0.6]
 
 
-def _is_same(draft: Slot, kind: str, span: Span, parted: Sequence[tuple[Span, str]]) -> bool:
-    return draft.kind == kind and not any(
-        of == kind and draft.span.end <= between.start and between.end <= span.start
-        for between, of in parted
-    )
+def _is_one(slot: Slot, kind: str, span: Span, parted: Sequence[tuple[Span, str]]) -> bool:
+    return slot.kind == kind and not _is_parted(slot.span, span, kind, parted)
+
+
+def _is_parted(one: Span, other: Span, kind: str, parted: Sequence[tuple[Span, str]]) -> bool:
+    """Return True if a link from this kind to itself is between two spans."""
+    return any(of == kind and one.end <= s.start and s.end <= other.start for s, of in parted)
 
 
 def _is_hint(mention: SchemaMention, values: Sequence[ValueMention]) -> bool:
@@ -745,12 +750,7 @@ def _find_answer(
     owners = [kind.name for kind in schema.kinds if kind.property(wanted)]
     has_it = [n for n, s in enumerate(slots) if s.kind in owners and n >= first]
     if has_it and has_it[0] == first:
-        if not _is_same(
-            Slot("", leading[0].span, False),
-            "",
-            slots[first].span,
-            [(span, "") for span, kind in parted if kind == slots[first].kind],
-        ):
+        if _is_parted(leading[0].span, slots[first].span, slots[first].kind, parted):
             slots.insert(first, Slot(slots[first].kind, leading[0].span, is_named=True))
         return first
     if has_it and len(owners) > 1:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Annotated
 
 from knotwork._questions.reading import reading_of
+from knotwork._retrieval.base import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
-from knotwork._retrieval.options import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.question import correct_spelling, read_question
 from knotwork._retrieval.steps.step_prompts import (
     ModelStep,
