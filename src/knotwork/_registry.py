@@ -203,7 +203,7 @@ class Registry(Generic[Part]):
         return accepted[name]
 
     def entries(self) -> list[Entry]:
-        """Return the descriptions of all parts that can be used, sorted by name.
+        """Return the descriptions of all parts that can be used, special ones last, by name.
 
         Imports plugins; one that cannot be imported is refused.
         """
@@ -213,7 +213,7 @@ class Registry(Generic[Part]):
                 found.append(self.describe(name))
             except ConfigError as error:
                 self.refuse(name, error)
-        return sorted(found, key=lambda entry: entry.name)
+        return sorted(found, key=lambda entry: (entry.is_special, entry.name))
 
     def describe(self, name: str) -> Entry:
         """Return the entry of a name with its summary and needs; import it if it is a plugin.

@@ -188,12 +188,10 @@ class _FactReader:
         every = self._store.graph.entities([entity for ids in members.values() for entity in ids])
         named = {}
         for key, (first, *others) in members.items():
-            known = sorted(
-                (every[entity] for entity in others if entity in every),
-                key=lambda entity: (-entity.chunk_count, entity.id),
-            )
-            names = [every[first].name, *(entity.name for entity in known)]
-            named[key] = " / ".join(list(dict.fromkeys(names))[:_MOST_NAMES])
+            known = [every[entity] for entity in others if entity in every]
+            known.sort(key=lambda entity: (-entity.chunk_count, entity.id))
+            names = dict.fromkeys(entity.name for entity in (every[first], *known))
+            named[key] = " / ".join(list(names)[:_MOST_NAMES])
         return named
 
     def relations(self, entities: Sequence[Entity], worths: Mapping[str, float]) -> list[GraphFact]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,7 @@ class WalkLimits(WalkOptions):
     decay: Annotated[float, Bounds(0, 1, is_open=True)] = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class WalkStep:
+class WalkStep(NamedTuple):
     """An edge as walked, with the scores of its target (``score``) and of its source
     (``start``).
     """
@@ -139,7 +138,7 @@ class GraphWalk:
             start = walk.scores.get(step.source, 0.0)
             share = step.score / step.start if step.start > 0 else 0.0
             score = start * share * factors.get(number, 1.0)
-            walk.arrive(replace(step, score=score, start=start))
+            walk.arrive(step._replace(score=score, start=start))
         return walk
 
     def start_of(self, entity_id: str) -> str:
@@ -200,8 +199,7 @@ _WORDED_TRUST = 0.5
 """Worth of an entity that shares words with the question relative to one that it names."""
 
 
-@dataclass(frozen=True, slots=True)
-class WalkSeed:
+class WalkSeed(NamedTuple):
     """An entity to start from, with a score from 0 to 1 and how it was found."""
 
     entity: Entity
@@ -268,6 +266,8 @@ def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
 
 def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
     """Add the entities merged with the seeds, each with the score of its seed."""
+    if not seeds:
+        return []
     merged = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
     best: dict[str, WalkSeed] = {}
     for seed in seeds:
@@ -275,7 +275,7 @@ def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
             if member not in best or seed.score > best[member].score:
                 best[member] = seed
     entities = store.graph.entities([i for i in best if i != best[i].entity.id])
-    added = [replace(best[i], entity=entity) for i, entity in entities.items()]
+    added = [best[i]._replace(entity=entity) for i, entity in entities.items()]
     return merge_seeds(seeds, added, most=len(seeds) + len(added))
 
 
@@ -299,8 +299,7 @@ _STATED = 0.5
 MOST_PATHS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PassageReason:
+class PassageReason(NamedTuple):
     """Why a passage is evidence: the entity it is about, or the edge it states, with a score."""
 
     score: float
@@ -318,8 +317,7 @@ class PassageReason:
         return (*way, self.step) if self.step else way
 
 
-@dataclass(frozen=True, slots=True)
-class ActivatingSentence:
+class ActivatingSentence(NamedTuple):
     """The sentence of a passage that activates a seed.
 
     ``covered`` marks the question's terms in the sentence, ``source_covered`` those in its passage:
@@ -480,7 +478,11 @@ class WalkRetriever(QuestionRetriever):
             if path:
                 chosen.setdefault(key, (path, reason.score))
         kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:MOST_PATHS]
-        cited = {id(s.edge): _cited(s.edge.chunks, hits) for _, (path, _) in kept for s in path}
+        stating = {id(s.edge): s.edge.chunks for _, (path, _) in kept for s in path}
+        cited = {
+            edge: next((hit for hit in hits if hit in chunks), next(iter(chunks), ""))
+            for edge, chunks in stating.items()
+        }
         spans = {
             (chunk, relation.source, relation.relation, relation.target): relation.span
             for chunk, relations in self._store.graph.relations(
@@ -544,11 +546,6 @@ def _covered_by(reason: PassageReason, walk: GraphWalk, places: Mapping[str, int
     return mask
 
 
-def _cited(stating: Collection[str], preferred: Sequence[str]) -> str:
-    held = set(stating)
-    return next((chunk for chunk in preferred if chunk in held), "") or next(iter(stating), "")
-
-
 _CO_OCCURS = 0.4
 _RELATED = 0.6
 _ASKED = 0.4
@@ -588,7 +585,7 @@ class KeywordWalkRetriever(WalkRetriever):
     def _start(self, question: Question) -> WalkStart:
         worded = worded_seeds(question, self._store, most=MOST_KEYWORDS)
         found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
-        seeds = add_merged_seeds(found, self._store) if found else []
+        seeds = add_merged_seeds(found, self._store)
         gain, lines = self._weigh(question)
         bounds = self.options
         return WalkStart(
@@ -651,13 +648,12 @@ class EntityVectorRetriever(WalkRetriever):
     def _start(self, question: Question) -> WalkStart:
         most, notes = self.options.entities, tuple[str, ...]()
         found = near_seeds(question, self._store, most=most, least=LEAST_SIMILARITY)
-        found = [replace(seed, score=seed.score * _NEAR) for seed in found]
+        found = [seed._replace(score=seed.score * _NEAR) for seed in found]
         if question.vector is None or not self._store.vectors("entity").count():
             found, notes = worded_seeds(question, self._store, most=most), (NO_VECTORS_NOTE,)
         seeds = merge_seeds(named_seeds(question), found, most=most)
-        around = add_merged_seeds(seeds, self._store) if seeds else []
         return WalkStart(
-            {seed.entity.id: seed.score for seed in around},
+            {s.entity.id: s.score for s in add_merged_seeds(seeds, self._store)},
             gain_by_words(question),
             _ENTITY_VECTOR_HOP,
             lambda walk: (

@@ -246,8 +246,7 @@ _KIN_LETTERS = 3
 _KIN_ENDING = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaMention:
+class SchemaMention(NamedTuple):
     """A part of a question that may mean a kind, link or property of this name.
 
     ``score`` is above 0 and at most 1: all words of the name are in the question.
@@ -468,8 +467,7 @@ class StoredValues(Protocol):
         """Return the ``k`` values that share most words and letters with a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueMention:
+class ValueMention(NamedTuple):
     """A part of a question with the stored values that it may mean, most similar first."""
 
     span: Span
