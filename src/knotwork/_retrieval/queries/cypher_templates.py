@@ -39,8 +39,7 @@ from knotwork._retrieval.queries.query_plans import (
     Statement,
     Translator,
 )
-from knotwork._retrieval.queries.query_retrievers import ROUNDS, StatementRetriever
-from knotwork._retrieval.queries.query_targets import CypherGraph, choose_graph
+from knotwork._retrieval.queries.query_retrievers import GraphStatementRetriever
 from knotwork._retrieval.queries.target_schema import (
     StoredValue,
     StoredValues,
@@ -167,21 +166,17 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-class CypherTemplatesRetriever(StatementRetriever):
+class CypherTemplatesRetriever(GraphStatementRetriever):
     """Finds rows of a graph by one of a user's query templates.
 
-    ``templates`` are templates or the TOML file that contains them. ``graph`` and ``words`` are as
-    for `DynamicCypherRetriever`.
+    ``templates`` are templates or the TOML file that contains them.
     """
 
     name = "cypher_templates"
 
     @bounded
-    class Options:
+    class Options(GraphStatementRetriever.Options):
         templates: Sequence[Template] | str | Path = ()
-        graph: str | None = None
-        words: Mapping[str, tuple[str, ...]] | None = None
-        rounds: int = ROUNDS
 
     options: Options
 
@@ -190,12 +185,6 @@ class CypherTemplatesRetriever(StatementRetriever):
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
-        graph = choose_graph(self._store, self.options.graph)
-        self._graph = CypherGraph(self._store, graph=graph, words=self.options.words)
-
-    def target(self) -> CypherGraph:
-        """Return the graph to query."""
-        return self._graph
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the model's choice, if there is a model, then the matcher."""

@@ -162,7 +162,6 @@ class StatementRetriever(ConfiguredRetriever, ABC):
         words: Mapping[str, tuple[str, ...]] | None = None
         """A user's synonyms for names of the schema."""
         rounds: int = ROUNDS
-        translator: str = ""
 
     def __init__(
         self,
@@ -304,16 +303,12 @@ class RuleTranslator:
         return None
 
 
-class DynamicCypherRetriever(StatementRetriever):
-    """Finds rows of a graph by a query assembled from the question.
+class GraphStatementRetriever(StatementRetriever):
+    """Finds rows of a graph.
 
     ``graph`` is the name of an imported graph, by default the only one, or else that of the
-    documents. ``words`` are synonyms for its labels, types and properties. With a model, the model
-    chooses the fragments, and rules follow if it fails or finds nothing.
+    documents. ``words`` are synonyms for its labels, types and properties.
     """
-
-    name = "dynamic_cypher"
-    by_model = ("fragments",)
 
     @bounded
     class Options(StatementRetriever.Options):
@@ -332,6 +327,20 @@ class DynamicCypherRetriever(StatementRetriever):
         if self._target is None or self._target.graph != name:
             self._target = CypherGraph(self._store, graph=name, words=self.options.words)
         return self._target
+
+
+class DynamicCypherRetriever(GraphStatementRetriever):
+    """Finds rows of a graph by a query assembled from the question.
+
+    With a model, the model chooses the fragments, and rules follow if it fails or finds nothing.
+    """
+
+    name = "dynamic_cypher"
+    by_model = ("fragments",)
+
+    @bounded
+    class Options(GraphStatementRetriever.Options):
+        translator: str = ""
 
 
 class TextToCypherRetriever(DynamicCypherRetriever):
@@ -361,6 +370,7 @@ class TextToSqlRetriever(StatementRetriever):
 
     @bounded
     class Options(StatementRetriever.Options):
+        translator: str = ""
         tables: str | Path | None = None
         examples: Sequence[Example] | str | Path = ()
 
