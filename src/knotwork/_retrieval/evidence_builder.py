@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import (
@@ -112,8 +112,7 @@ FULL_VOCABULARY = 300
 """Number of chunks from which an unknown word counts in full."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceModel:
+class ConfidenceModel(NamedTuple):
     """Coefficients of the logistic function; below 0.5 no answer is expected."""
 
     intercept: float
@@ -123,8 +122,7 @@ class ConfidenceModel:
     unknown: float
 
 
-@dataclass(frozen=True, slots=True)
-class CrossScriptModel:
+class CrossScriptModel(NamedTuple):
     """The similarity that a sentence in another script needs for a confidence of 0.5.
 
     ``from_alphabet`` applies to questions in an alphabet, ``from_han`` to those in Chinese,
@@ -181,7 +179,11 @@ def estimate_confidence(ids: Collection[str], features: ChunkFeatures) -> float:
 
 
 def _within_script(question: Question, found: Sequence[Features], store: Store) -> float:
-    model = _choose_model(question, found)
+    in_han = is_in_han(question.text)
+    model = BIGRAMS_ALONE if in_han else TEXT_ALONE
+    fitted = WITH_VECTORS.get(question.embedder)
+    if fitted is not None and any(item.cosine for item in found):
+        model = BIGRAMS_WITH_VECTORS.get(question.embedder, fitted) if in_han else fitted
     # A small index has only a share of a language's common words.
     size = math.log(max(store.documents.chunk_count(), 1)) / math.log(FULL_VOCABULARY)
     unknown = (1.0 - question.known) * min(1.0, size) ** 2
@@ -206,14 +208,6 @@ def is_in_han(text: str) -> bool:
 def logistic(value: float) -> float:
     """Return 1 / (1 + exp(-value)) without overflow."""
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
-
-
-def _choose_model(question: Question, found: Sequence[Features]) -> ConfidenceModel:
-    in_han = is_in_han(question.text)
-    fitted = WITH_VECTORS.get(question.embedder)
-    if fitted is not None and any(item.cosine for item in found):
-        return BIGRAMS_WITH_VECTORS.get(question.embedder, fitted) if in_han else fitted
-    return BIGRAMS_ALONE if in_han else TEXT_ALONE
 
 
 def rank(scores: Mapping[str, float], k: int) -> Sequence[Scored]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._stores.base import Store
 from knotwork._stores.links import DocumentParts, target_documents
-from knotwork.records import Chunk, Document, Link
+from knotwork.records import Chunk, Link
 
 _MOST_LINKS = 40
 """Links of a chunk that are followed: one with more lists what there is."""
@@ -30,12 +30,16 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
     if store.capabilities.links is None:
         return {}
     sources = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    marked = {
-        key: list(_links_of(chunk, sources[chunk.document_id])) for key, chunk in chunks.items()
-    }
+    marked: dict[str, list[tuple[int, Link]]] = {}
+    for key, chunk in chunks.items():
+        ends = [sentence.end for sentence in chunk.sentences]
+        inside = [k for k in sources[chunk.document_id].links if chunk.span.contains(k.span)]
+        placed = ((bisect_right(ends, k.span.start), k) for k in inside[:_MOST_LINKS])
+        marked[key] = [(sentence, link) for sentence, link in placed if sentence < len(ends)]
     by_document: dict[str, set[Link]] = {}
-    for key, links in marked.items():
-        by_document.setdefault(chunks[key].document_id, set()).update(link for _, link in links)
+    for key, found_links in marked.items():
+        held = by_document.setdefault(chunks[key].document_id, set())
+        held.update(link for _, link in found_links)
     given = [
         replace(sources[key], links=tuple(links)) for key, links in by_document.items() if links
     ]
@@ -57,16 +61,6 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
                 linked = LinkedChunk(sentence, words, reached, number > 0)
                 found.setdefault(key, []).append(linked)
     return found
-
-
-def _links_of(chunk: Chunk, document: Document) -> Iterator[tuple[int, Link]]:
-    """Yield the links in the sentences of a chunk, each with the number of its sentence."""
-    ends = [sentence.end for sentence in chunk.sentences]
-    inside = [link for link in document.links if chunk.span.contains(link.span)]
-    for link in inside[:_MOST_LINKS]:
-        number = bisect_right(ends, link.span.start)
-        if number < len(ends):
-            yield number, link
 
 
 class Place(NamedTuple):

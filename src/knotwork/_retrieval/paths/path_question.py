@@ -393,9 +393,13 @@ def _same(span: Span, other: Span, text: str) -> bool:
 
 def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
     """Return names that are not inside another, nor overlap a marked one."""
-    whole = [span for span in spans.values() if any(other.start <= span.start < other.end and
-             span.end <= other.end and span.end - span.start >= 0.8 * (other.end - other.start)
-             for other in marked)]  # fmt: skip
+    whole = [
+        span
+        for span in spans.values()
+        if any(
+            o.contains(span) and span.end - span.start >= 0.8 * (o.end - o.start) for o in marked
+        )
+    ]
     return [
         form
         for form, span in spans.items()

@@ -110,15 +110,16 @@ class PathsRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, and the best paths with the sentences that state them."""
         base, failed = self._base.retrieve(query), list[str]()
-        found = attempt("The search for paths", lambda: self._find_paths(base), base, failed)
-        return replace(found, notes=(*found.notes, *failed))
 
-    def _find_paths(self, base: Evidence) -> Evidence:
-        with self._store.reading():
-            candidates = find_candidates(base.query.text, self._store, self._bounds)
-        ranked = self.rank(candidates)
-        with self._store.reading():
-            return self._add_paths(base, candidates, ranked)
+        def find() -> Evidence:
+            with self._store.reading():
+                candidates = find_candidates(query.text, self._store, self._bounds)
+            ranked = self.rank(candidates)
+            with self._store.reading():
+                return self._add_paths(base, candidates, ranked)
+
+        found = attempt("The search for paths", find, base, failed)
+        return replace(found, notes=(*found.notes, *failed))
 
     def _add_paths(
         self,

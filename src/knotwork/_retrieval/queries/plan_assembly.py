@@ -581,7 +581,9 @@ def _read_slots(
         [m for m in mentions if m.element == "property" and m.score >= LEAST_PROPERTY], []
     )
     links = [m for m in mentions if m.element == "link" and m.score >= _LEAST_LINK_OF_SLOT]
-    parted = _parting_links(links, asked.schema)
+    # Links from a kind to itself separate two nodes of that kind.
+    own = {k.name: k.source for k in asked.schema.links if k.source == k.target}
+    parted = [(m.span, own[m.name]) for m in links if m.name in own and m.score >= 0.6]
     slots = _fill_slots(values, kinds, properties, parted)
     properties = [m for m in properties if not _is_hint(m, values)]
     if not slots:
@@ -644,8 +646,9 @@ def _fill_slots(
     for item in items:
         last = drafts[-1] if drafts else None
         if isinstance(item, SchemaMention):
-            beside = last is not None and _is_adjacent(last, item.span)
-            if last is not None and beside and _is_one(last, item.name, item.span, parted):
+            gap = item.span.start - last.span.end if last else 0
+            near = _ADJACENT_CHARACTERS if last and last.is_named else _NEAR_CHARACTERS
+            if last and gap <= near and _is_one(last, item.name, item.span, parted):
                 last.span, last.is_named = Span(last.span.start, item.span.end), True
             else:
                 drafts.append(Slot(item.name, item.span, is_named=True))
@@ -691,17 +694,6 @@ def _choose_value(
         return -total, str(stored)
 
     return min(mention.found, key=worth).stored
-
-
-def _is_adjacent(draft: Slot, span: Span) -> bool:
-    gap = span.start - draft.span.end
-    return (not draft.is_named and gap <= _NEAR_CHARACTERS) or gap <= _ADJACENT_CHARACTERS
-
-
-def _parting_links(links: Sequence[SchemaMention], schema: TargetSchema) -> list[tuple[Span, str]]:
-    """Return mentions of links from a kind to itself; they separate two nodes of that kind."""
-    own = {link.name: link.source for link in schema.links if link.source == link.target}
-    return [(m.span, own[m.name]) for m in links if m.name in own and m.score >= 0.6]
 
 
 def _is_one(slot: Slot, kind: str, span: Span, parted: Sequence[tuple[Span, str]]) -> bool:
