@@ -107,8 +107,8 @@ class Expand(ModelStep):
         best = sorted(worths, key=lambda term: (-worths[term], term))[: self.options.terms]
         best = [term for term in best if worths[term] > 0]
         # The most frequent spelling stands for a term, but for a Chinese one.
-        words = {t: min(surfaces[t], key=lambda s, t=t: (-surfaces[t][s], s)) for t in best}
-        return [word if word.isascii() else term for term, word in words.items()]
+        words = [max(sorted(surfaces[term]), key=surfaces[term].__getitem__) for term in best]
+        return [w if w.isascii() else term for term, w in zip(best, words, strict=True)]
 
     def _related_names(self, text: str) -> list[str]:
         """Return the aliases of the question's entities, then their strongest neighbours."""
