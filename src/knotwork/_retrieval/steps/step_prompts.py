@@ -78,11 +78,7 @@ def ask_parts(question: str, model: ChatModel) -> tuple[str, ...]:
 
 def ask_passage(question: str, model: ChatModel) -> str:
     """Return a passage that may answer the question. Raises ModelError."""
-
-    def read(reply: ChatReply) -> str:
-        return " ".join(bare_lines(reply))[:_LONGEST_PASSAGE]
-
-    return _ask("imagine-passage", question, 200, model, read)
+    return _ask("imagine-passage", question, 200, model, _read_passage)
 
 
 def ask_rewriting(question: str, model: ChatModel) -> str:
@@ -92,14 +88,7 @@ def ask_rewriting(question: str, model: ChatModel) -> str:
 
 def ask_words(question: str, model: ChatModel) -> tuple[str, ...]:
     """Return words that answering passages may contain. Raises ModelError."""
-
-    def read(reply: ChatReply) -> tuple[str, ...]:
-        words = [line for line in bare_lines(reply) if len(line) <= _LONGEST_WORD]
-        if not words:
-            raise Unparsable("The reply contains no words.")
-        return tuple(dict.fromkeys(words))[:MOST_WORDS]
-
-    return _ask("expand-question", question, 120, model, read)
+    return _ask("expand-question", question, 120, model, _read_words)
 
 
 def ask_ratings(question: str, texts: Sequence[str], model: ChatModel) -> list[float]:
@@ -158,6 +147,17 @@ def _read_parts(reply: ChatReply) -> tuple[str, ...]:
     if not parts or BLANK in parts[0]:
         raise Unparsable("The reply contains no question that can be asked first.")
     return tuple(parts[:MOST_PARTS])
+
+
+def _read_passage(reply: ChatReply) -> str:
+    return " ".join(bare_lines(reply))[:_LONGEST_PASSAGE]
+
+
+def _read_words(reply: ChatReply) -> tuple[str, ...]:
+    words = [line for line in bare_lines(reply) if len(line) <= _LONGEST_WORD]
+    if not words:
+        raise Unparsable("The reply contains no words.")
+    return tuple(dict.fromkeys(words))[:MOST_WORDS]
 
 
 def parse_ratings(reply: ChatReply, numbers: Collection[int]) -> dict[int, float]:
