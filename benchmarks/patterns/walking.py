@@ -25,14 +25,15 @@ from sets import SETS  # type: ignore[import-not-found]
 from knotwork._extensions.evaluation.datasets import load_dataset
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.evaluation.retriever_runs import index_path
+from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
-from knotwork._retrieval.entity.graph_walks import near_seeds
+from knotwork._retrieval.entity.walk_retrievers import near_seeds
 from knotwork._retrieval.evidence_builder import rank
 from knotwork._retrieval.graph_retriever import link_factor
-from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings, _adjacency
+from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
@@ -83,9 +84,7 @@ class VariantWalk:
     def ranked(self, text: str) -> list[str]:
         """Return the ids of chunks, best first."""
         question = read_question(text, store=self._store, embedder=self._embedder)
-        pool, found = first_stage(question, self._store)
-        features = ChunkFeatures(question, self._store, found)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store)
         walked = self._walk(question, pool, features)
         if not self._variant.mix or not walked:
             return [item.id for item in rank(walked, DEPTH)]
@@ -123,7 +122,13 @@ class VariantWalk:
         if restart.sum() <= 0:
             return {}
         damping = self._variant.walk.damping
-        values = personalized_pagerank(_adjacency(edges, place), restart, damping=damping)
+        adjacency = undirected_adjacency(
+            [place[chunk] for chunk, _ in edges],
+            [place[entity] for _, entity in edges],
+            list(edges.values()),
+            nodes=len(place),
+        )
+        values = personalized_pagerank(adjacency, restart, damping=damping)
         chunks = {chunk for chunk, _ in edges} | {item.id for item in bases}
         return {i: float(values[place[i]]) for i in chunks}
 

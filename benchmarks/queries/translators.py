@@ -28,7 +28,6 @@ from typing import Any
 
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.queries.cypher_target import CypherGraph
 from knotwork._retrieval.queries.cypher_templates import (
     MatchingTranslator,
     SlotShape,
@@ -40,9 +39,9 @@ from knotwork._retrieval.queries.model_translators import (
     describe_stored_names,
 )
 from knotwork._retrieval.queries.query_plans import LinkedQuestion, Statement, Translator
-from knotwork._retrieval.queries.query_retrievers import RuleTranslator
-from knotwork._retrieval.queries.statement_retriever import run_until_right
-from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._retrieval.queries.query_retrievers import RuleTranslator, run_until_right
+from knotwork._retrieval.queries.query_targets import CypherGraph
+from knotwork._retrieval.queries.target_schema import find_mentions
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.records import PropertyNode, PropertyValue, Relationship

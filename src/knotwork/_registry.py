@@ -42,12 +42,13 @@ _LONGEST_REASON = 300
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """The name of a part, the target that makes it, and the distribution that it is from.
 
     ``summary`` is a one-line description. ``needs`` are the models, such as "embedder", without
-    which the part cannot work. Those of a plugin are read from its target: see `describe`.
+    which the part cannot work. Those of a plugin are read from its target: see `describe`. Lists
+    show parts with ``is_special`` after the others.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Entry:
     needs: frozenset[str] = frozenset()
     distribution: str = CORE
     version: str = ""
+    is_special: bool = False
 
     @property
     def is_plugin(self) -> bool:
@@ -220,7 +222,7 @@ class Registry(Generic[Part]):
         return [*self._builtin.values(), *self._plugins[0].values()]
 
     def entries(self) -> list[Entry]:
-        """Return the descriptions of all parts that can be used: those built in, then the plugins.
+        """Return the descriptions of all parts that can be used, special ones last, by name.
 
         Imports plugins; one that cannot be imported is refused.
         """
@@ -230,7 +232,7 @@ class Registry(Generic[Part]):
                 found.append(self.describe(name))
             except ConfigError as error:
                 self.refuse(name, error)
-        return found
+        return sorted(found, key=lambda entry: (entry.is_special, entry.name))
 
     def describe(self, name: str) -> Entry:
         """Return the entry of a name with its summary and needs; import it if it is a plugin.

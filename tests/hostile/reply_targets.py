@@ -21,10 +21,10 @@ from knotwork._indexing.description_writer import DescriptionEntry, parse_descri
 from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
-from knotwork._retrieval.queries.cypher_target import CypherGraph
 from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
 from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
+from knotwork._retrieval.queries.query_targets import CypherGraph
 from knotwork._retrieval.steps import step_prompts
 from knotwork._synthesis import engine
 from knotwork._synthesis.answer_writer import parse_answer_reply

@@ -14,7 +14,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
 from knotwork._indexing.restoration import restore_vectors
 from knotwork._indexing.steps import finish_steps
-from knotwork._retrieval.entity.graph_walks import near_seeds
+from knotwork._retrieval.entity.walk_retrievers import near_seeds
 from knotwork._retrieval.question import read_question
 from knotwork._stores.resolutions import read_groups
 from knotwork._stores.urls import open_store

@@ -118,7 +118,7 @@ class Graph:
         name of a field, and TypeError for a value that no property can have.
         """
         cleaned, type = _check_name(name), _check_text(type)  # noqa: A001
-        given = _check_entity_properties(properties)
+        given = _check_properties(properties, _ENTITY_FIELDS)
         self._check_free(cleaned, type)
         identifier = content_id("entity", cleaned, type)
         number = 1
@@ -146,7 +146,7 @@ class Graph:
         fields = {"type": type, "description": description}
         values = {
             **node.properties,
-            **_check_entity_properties(properties),
+            **_check_properties(properties, _ENTITY_FIELDS),
             **{field: _check_text(text) for field, text in fields.items() if text is not None},
         }
         changed = replace(
@@ -501,19 +501,12 @@ def _check_properties(
         )
     for name, value in given.items():
         _check_value(_check_text(name), value)
-    return deepcopy(given) if given else given
-
-
-def _check_entity_properties(
-    properties: Mapping[str, PropertyValue] | None,
-) -> dict[str, PropertyValue]:
-    given = _check_properties(properties, _ENTITY_FIELDS)
-    aliases = given.get("aliases")
+    aliases = given.get("aliases") if fields is _ENTITY_FIELDS else None
     if aliases is not None and not (
         isinstance(aliases, list | tuple) and all(isinstance(alias, str) for alias in aliases)
     ):
         raise TypeError(f"Expected the property `aliases` as a list of str, got {aliases!r}.")
-    return given
+    return deepcopy(given)
 
 
 def _check_value(name: str, value: object) -> None:

@@ -1,16 +1,25 @@
-"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions."""
+"""The basic retrievers: BM25, dense, hybrid, and hybrid with generated questions.
+
+`WrappingRetriever` is the base of those around another retriever.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import QuestionRetriever
+from knotwork._retrieval.base import (
+    ConfiguredRetriever,
+    QuestionRetriever,
+    Retriever,
+    Weight,
+    bounded,
+)
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
-from knotwork._retrieval.options import Weight, bounded
 from knotwork._retrieval.question import Question, can_embed, question_vectors, read_question
 from knotwork._stores.base import Store
 from knotwork.records import Evidence, Query
@@ -31,7 +40,7 @@ class Bm25Retriever(QuestionRetriever):
         ranked = text_candidates(question, self._store, k=query.k)
         features = ChunkFeatures(question, self._store, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
-        return make_evidence(query, self.name, ranked, parts, features, self._store)
+        return make_evidence(query, self.name, ranked, parts, features)
 
 
 class DenseRetriever:
@@ -51,7 +60,7 @@ class DenseRetriever:
             ranked = self._store.vectors("chunk").search(vector, k=query.k)
             features = ChunkFeatures(question, self._store)
             parts = {item.id: {"cosine": item.score} for item in ranked}
-            evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
+            evidence = make_evidence(query, self.name, ranked, parts, features)
         if can_embed(self._embedder, query.text):
             return evidence
         note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
@@ -65,12 +74,28 @@ class HybridRetriever(QuestionRetriever):
     uses_links = False
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store)
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store)
         ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
         parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
-        return make_evidence(query, self.name, ranked, parts, features, self._store)
+        return make_evidence(query, self.name, ranked, parts, features)
+
+
+class WrappingRetriever(ConfiguredRetriever):
+    """A retriever or step around another one, by default the hybrid one; see `RetrieverStep`."""
+
+    precedes: ClassVar[bool] = False
+    searches: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: Retriever | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, options=options)
+        self.base = base or HybridRetriever(store=store, embedder=embedder)
 
 
 QUESTION_INDEX = "question"
@@ -101,14 +126,9 @@ class QuestionsRetriever(QuestionRetriever):
     options: Options
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store)
-        matched = {
-            item.id: item.score
-            for item in self._store.texts(QUESTION_INDEX).search(query.text, k=QUESTION_CANDIDATES)
-        }
-        pool = list(dict.fromkeys([*pool, *matched]))
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        index = self._store.texts(QUESTION_INDEX)
+        matched = dict(index.search(query.text, k=QUESTION_CANDIDATES))
+        pool, features = first_stage(question, self._store, also=matched)
         best = max(matched.values(), default=0.0) or 1.0
         matches = {key: score / best for key, score in matched.items()}
         if question.vector is not None:
@@ -124,7 +144,7 @@ class QuestionsRetriever(QuestionRetriever):
             item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
             for item in ranked
         }
-        evidence = make_evidence(query, self.name, ranked, parts, features, self._store)
-        if matches or self._store.texts(QUESTION_INDEX).count():
+        evidence = make_evidence(query, self.name, ranked, parts, features)
+        if matches or index.count():
             return evidence
         return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))

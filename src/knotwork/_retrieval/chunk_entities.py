@@ -70,8 +70,11 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
     character sequences and excludes those that two adjacent words form together.
     """
     text, start = chunk.text, chunk.span.start
+    borders = None
+    if HAN_CHARACTER.search(text):
+        borders = frozenset(place for word in segment(text) for place in (word.start, word.end))
     candidates = name_candidates(
-        text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=_word_borders(text)
+        text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=borders
     )
     return {
         form: span.start + start
@@ -80,17 +83,27 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
     }
 
 
-def _word_borders(text: str) -> frozenset[int] | None:
-    """Return the offsets at which words begin and end, or None if the text has no Chinese."""
-    if not HAN_CHARACTER.search(text):
-        return None
-    return frozenset(place for word in segment(text) for place in (word.start, word.end))
-
-
 def _has_loose_end(text: str, span: Span) -> bool:
     """Return True if the name begins or ends with a function word."""
     words = text[span.start : span.end].lower().split()
     return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+
+
+def mention_places(
+    chunks: Mapping[str, Chunk], store: Store
+) -> dict[tuple[str, str], frozenset[int]]:
+    """Return the numbers of the sentences that mention an entity, by the ids of chunk and entity.
+
+    They are as found when the chunk was indexed. A chunk without sentences is one by itself.
+    """
+    found: dict[tuple[str, str], frozenset[int]] = {}
+    for chunk_id, mentions in store.graph.mentions(list(chunks)).items():
+        chunk = chunks[chunk_id]
+        starts = [span.start for span in chunk.sentences or (chunk.span,)]
+        for mention in mentions:
+            numbers = frozenset(bisect_right(starts, span.start) - 1 for span in mention.spans)
+            found[chunk_id, mention.entity_id] = numbers - {-1}
+    return found
 
 
 def stated_entities(chunk_ids: Collection[str], store: Store) -> dict[str, frozenset[str]]:

@@ -64,7 +64,10 @@ class _Cosines(NamedTuple):
 
 
 class ChunkFeatures:
-    """The features of chunks for one question, fetched from the store in batches and cached."""
+    """The features of chunks for one question, fetched from the store in batches and cached.
+
+    ``bm25`` are the text candidates with their scores.
+    """
 
     def __init__(
         self,
@@ -75,8 +78,8 @@ class ChunkFeatures:
         weights: Weights = DEFAULT_WEIGHTS,
     ) -> None:
         self.question = question
-        self._store = store
-        self._weights = weights
+        self.store = store
+        self.weights = weights
         self._bm25 = dict(bm25)
         self._best_bm25 = max(self._bm25.values(), default=0.0) or 1.0
         self._features: dict[str, Features] = {}
@@ -95,10 +98,10 @@ class ChunkFeatures:
 
         One reading is for the chunks and for the best by BM25.
         """
-        index = self._store.texts("chunk")
+        index = self.store.texts("chunk")
         if self._trust is not None:
             return index.occurrences(ids, self.question.terms)
-        most = self._weights.text.trust_candidates
+        most = self.weights.text.trust_candidates
         best = heapq.nlargest(most, self._bm25, key=self._bm25.__getitem__)
         counts = index.occurrences([*ids, *best], self.question.terms)
         self._trust = self._trust_in_words(counts[len(ids) :])
@@ -107,13 +110,11 @@ class ChunkFeatures:
     def _trust_in_words(self, counts: IntMatrix) -> float:
         """Return the reliability of BM25 for this question, from 0 to 1.
 
-        ``counts`` are those of the question's terms in the best chunks by BM25.
-
-        It is low if the index contains few of the question's informative terms, or no passage
-        contains many of them: the question then uses other words than the documents, or another
-        language.
+        ``counts`` are those of the question's terms in the best chunks by BM25. It is low if the
+        index contains few of the question's informative terms, or no passage contains many of them:
+        the question then uses other words than the documents, or another language.
         """
-        text = self._weights.text
+        text = self.weights.text
         if not len(counts):
             return 0.0
         coverage = float(((counts > 0) @ self.question.weights).max())
@@ -159,13 +160,13 @@ class ChunkFeatures:
         known = np.zeros(len(ids), dtype=np.bool_)
         if self.question.vector is None:
             return _Cosines(known, chunks, own, rests, np.zeros(len(ids)))
-        products = self._store.vectors("chunk").products(ids, self._vectors)
+        products = self.store.vectors("chunk").products(ids, self._vectors)
         rows = [row for row, identifier in enumerate(ids) if identifier in products]
         if rows:
             known[rows] = True
             chunks[:, rows] = self._cosines([products[ids[row]] for row in rows])
         best = np.maximum(chunks[0], 0.0)
-        products = self._store.vectors("sentence").products(products, self._vectors)
+        products = self.store.vectors("sentence").products(products, self._vectors)
         rows = [row for row in rows if len(products.get(ids[row], ()))]
         if rows:
             lengths = [len(products[ids[row]]) for row in rows]
@@ -178,12 +179,12 @@ class ChunkFeatures:
 
     def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
         """Return the base score of each chunk's own text."""
-        text = self._weights.text
+        text = self.weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
         trust = 1.0 if self._trust is None else self._trust
-        own = trust * text_weight(len(self.question.terms), self._weights)
+        own = trust * text_weight(len(self.question.terms), self.weights)
         with_vector = dense + trust * text.coverage * coverage + own * bm25
-        alone = min(text.bm25_alone * _growth(len(self.question.terms), self._weights), 1.0)
+        alone = min(text.bm25_alone * _growth(len(self.question.terms), self.weights), 1.0)
         without = alone * bm25 + (1 - alone) * coverage
         return np.where(cosines.known, with_vector, without)
 
@@ -201,7 +202,7 @@ class ChunkFeatures:
             return np.zeros(len(covered))
         named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
         strongest = max(link.weight for link in self._pages)
-        return np.asarray(self._weights.link.elsewhere * (1 - named / total) * strongest)
+        return np.asarray(self.weights.link.elsewhere * (1 - named / total) * strongest)
 
 
 def text_weight(term_count: int, weights: Weights) -> float:
@@ -215,26 +216,27 @@ def _growth(term_count: int, weights: Weights) -> float:
     return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
 
 
-def dense_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
-    """Return the chunks nearest to the question, or none if it has no vector."""
-    if question.vector is None or k <= 0:
-        return []
-    return store.vectors("chunk").search(question.vector, k=k)
-
-
 def text_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
     """Return the chunks with the best BM25 scores."""
     return store.texts("chunk").search(question.text, k=k)
 
 
 def first_stage(
-    question: Question, store: Store, weights: Weights = DEFAULT_WEIGHTS
-) -> tuple[list[str], list[Scored]]:
-    """Return the ids of the candidate pool, and the BM25 scores of all text candidates."""
+    question: Question,
+    store: Store,
+    weights: Weights = DEFAULT_WEIGHTS,
+    *,
+    also: Iterable[str] = (),
+) -> tuple[list[str], ChunkFeatures]:
+    """Return the ids of the candidate pool, with those of ``also``, and the features of all."""
     text = text_candidates(question, store, k=weights.text.text_candidates)
-    dense = dense_candidates(question, store, k=weights.text.dense_candidates)
-    pool = [item.id for item in dense] + [item.id for item in text[: weights.text.text_pool]]
-    return list(dict.fromkeys(pool)), text
+    found = text[: weights.text.text_pool]
+    if question.vector is not None and (k := weights.text.dense_candidates) > 0:
+        found = store.vectors("chunk").search(question.vector, k=k) + found
+    pool = list(dict.fromkeys([*(item.id for item in found), *also]))
+    features = ChunkFeatures(question, store, text, weights=weights)
+    features.fetch(pool)
+    return pool, features
 
 
 SHOWN_SENTENCES = 3

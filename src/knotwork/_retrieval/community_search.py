@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from knotwork._inference.embedder import Embedder
+from knotwork._retrieval.evidence_builder import rank
 from knotwork._retrieval.question import can_embed, question_vectors
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
@@ -103,9 +104,7 @@ def search_communities(
 
 
 def _relevant(scores: Mapping[str, float], held: CommunityStore, most: int) -> list[Scored]:
-    """Return the communities with a fair share of the best score, without those inside or around
-    a better one.
-    """
+    """Return the communities with a fair share of the best score, none around a better one."""
     ranked, tree = ranked_scores(scores, len(scores)), CommunityTree(held.parents())
     above = {item.id: set(tree.around(item.id)) for item in ranked if item.id in tree.parents}
     kept: list[Scored] = []
@@ -119,8 +118,7 @@ def _relevant(scores: Mapping[str, float], held: CommunityStore, most: int) -> l
 
 def ranked_scores(scores: Mapping[str, float], most: int) -> list[Scored]:
     """Return the ``most`` best scores above 0, descending, ties by ascending id."""
-    ranked = sorted(scores, key=lambda i: (-scores[i], i))[: max(most, 0)]
-    return [Scored(i, scores[i]) for i in ranked if scores[i] > 0]
+    return [item for item in rank(scores, most) if item.score > 0]
 
 
 class CommunityTree:

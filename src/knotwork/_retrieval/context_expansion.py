@@ -11,17 +11,19 @@ nearest to the mean of all (Radev et al., centroid-based summarization, 2004).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from knotwork._inference.embedder import to_similarity
 from knotwork._questions.reading import reading_of
+from knotwork._retrieval.base import Bounds, Positive, Whole, bounded
+from knotwork._retrieval.basic_retrievers import WrappingRetriever
 from knotwork._retrieval.community_search import find_communities
-from knotwork._retrieval.options import Bounds, Positive, Whole, bounded
 from knotwork._retrieval.passage_reader import (
     PassageReader,
     drop_overlaps,
@@ -29,10 +31,35 @@ from knotwork._retrieval.passage_reader import (
     merge_hits,
 )
 from knotwork._retrieval.question import can_embed, question_vectors
-from knotwork._retrieval.wrapping_retriever import ExpandingRetriever, Expansion
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork.records import Chunk, Evidence, Hit, Section, Span
+from knotwork.records import Chunk, Evidence, Hit, Query, Section, Span
+
+Expansion = tuple[Iterable[Hit], Sequence[str]]
+
+
+class ExpandingRetriever(WrappingRetriever, ABC):
+    """A retriever that widens, narrows or scores the hits of another one again.
+
+    It asks for ``hits_per_passage`` hits for each passage wanted, and for ``fewest_hits`` at least.
+    """
+
+    hits_per_passage: ClassVar[int] = 1
+    fewest_hits: ClassVar[int] = 0
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the passages that the hits become, best first."""
+        most = max(self.fewest_hits, query.k * self.hits_per_passage)
+        evidence = replace(self.base.retrieve(Query(query.text, most)), query=query)
+        with self._store.reading():
+            hits, lines = self._expand(evidence, PassageReader(self._store))
+        ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]
+        trace = (*evidence.trace, *lines)
+        return replace(evidence, hits=tuple(ranked), retriever=self.name, trace=trace)
+
+    @abstractmethod
+    def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
+        """Return the passages that the hits become, and lines of the trace about them."""
 
 
 class SentenceWindowRetriever(ExpandingRetriever):
@@ -51,13 +78,14 @@ class SentenceWindowRetriever(ExpandingRetriever):
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
-        passages.read_around([hit.chunk for hit in evidence.hits], reach=self.options.size)
-        return drop_overlaps(self._window(hit, passages) for hit in evidence.hits), ()
+        size = self.options.size
+        passages.read_around([hit.chunk for hit in evidence.hits], reach=size)
+        return drop_overlaps(self._window(hit, passages, size) for hit in evidence.hits), ()
 
-    def _window(self, hit: Hit, passages: PassageReader) -> Hit:
+    def _window(self, hit: Hit, passages: PassageReader, size: int) -> Hit:
         if not hit.sentences or hit.matched:
             return hit  # without a best sentence, or already cut by another retriever
-        best, size = hit.sentences[0][0], self.options.size
+        best = hit.sentences[0][0]
         near = passages.around(hit.chunk, reach=size)
         sentences = sorted({span for chunk in near for span in chunk.sentences})
         if best not in sentences:
@@ -136,8 +164,8 @@ class ParentChildRetriever(ExpandingRetriever):
     options: Options
 
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
-        found = passages.chunks([hit.chunk.id for hit in evidence.hits])
-        parents = passages.chunks(sorted({c.parent_id for c in found.values() if c.parent_id}))
+        found = passages.chunks.read(hit.chunk.id for hit in evidence.hits)
+        parents = passages.chunks.read(sorted({c.parent_id or "" for c in found.values()} - {""}))
         groups: defaultdict[str, list[Hit]] = defaultdict(list)
         for hit in evidence.hits:
             home = found[hit.chunk.id].parent_id if hit.chunk.id in found else None
@@ -191,15 +219,15 @@ class BottomUpRetriever(ExpandingRetriever):
     def _expand(self, evidence: Evidence, passages: PassageReader) -> Expansion:
         by_document = _by_document(drop_overlaps(evidence.hits))
         several = [key for key, hits in by_document.items() if len(hits) >= FEWEST_HITS_OF_SECTION]
-        passages.read_sections(several)
-        passages.read_documents(several)
+        passages.sections.read(several)
+        passages.documents.read(several)
         merged: list[Hit] = []
         trace: list[str] = []
         for document_id, hits in by_document.items():
             found = self._merge(document_id, hits, passages)
             merged += found
             if len(found) < len(hits):
-                title = hits[0].chunk.document_title or passages.document(document_id).uri
+                title = hits[0].chunk.document_title or passages.documents[document_id].uri
                 trace.append(f"{len(hits)} hits of “{title}” became {len(found)}.")
         return merged, trace
 
@@ -226,14 +254,14 @@ class BottomUpRetriever(ExpandingRetriever):
         """Yield parent chunks and sections within the token budget, smallest first."""
         ids = sorted({hit.chunk.parent_id for hit in hits if hit.chunk.parent_id})
         nodes: list[tuple[Span, Chunk | None]] = [
-            (parent.span, parent) for parent in passages.chunks(ids).values()
+            (parent.span, parent) for parent in passages.chunks.read(ids).values()
         ]
-        nodes += [(section.span, None) for section in passages.sections(document_id)]
-        text = passages.document(document_id).text
+        nodes += [(section.span, None) for section in passages.sections.get(document_id, [])]
+        text = passages.documents[document_id].text
         for span, chunk in sorted(nodes, key=lambda node: (node[0].end - node[0].start, node[0])):
             if span.end - span.start > self.options.tokens * _LONGEST_TOKEN:
                 return
-            if count_tokens(text[span.start : span.end]) <= self.options.tokens:
+            if count_tokens(text[slice(*span)]) <= self.options.tokens:
                 yield span, chunk
 
 
@@ -296,16 +324,17 @@ class TopDownRetriever(ExpandingRetriever):
         }
         highest = max(roots.values(), default=0.0) or 1.0
         entered = sorted(roots, key=lambda i: (-roots[i], i))[: self.options.documents]
-        passages.read_sections(entered)
+        passages.sections.read(entered)
         lifts: dict[str, float] = {}
         for document_id in entered:
-            sections, hits = passages.sections(document_id), by_document[document_id]
+            sections, hits = passages.sections.get(document_id, []), by_document[document_id]
             start = [roots[document_id] / highest]
             lifts |= self._descend(sections, hits, start, highest, asked)
         trace = []
         for document_id in entered[:DOCUMENTS_IN_TRACE]:
             title = by_document[document_id][0].chunk.document_title
-            trace.append(f"Entered “{title or passages.document(document_id).uri}”.")
+            title = title or passages.documents.read([document_id])[document_id].uri
+            trace.append(f"Entered “{title}”.")
         lift = self.options.lift
         hits = [lift_hit(h, lift * lifts.get(h.chunk.id, 0.0), "sections") for h in evidence.hits]
         return hits, trace
@@ -354,8 +383,7 @@ CHUNKS_OF_SECTION = 40
 CENTRAL_SENTENCES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSummary:
+class GroupSummary(NamedTuple):
     """A group of chunks with its title and the relevance of its summary, from 0 to 1."""
 
     title: str

@@ -68,18 +68,23 @@ def read_dossier(
         )
     ][:relations]
     ends = {end for edge in edges for end in (edge.source, edge.target)} - {entity_id}
+    others = read_merged_entities_of(store, [entity_id]).members(entity_id)
+    merged = store.graph.entities([key for key in others if key != entity_id])
     description, source = _describe(store, entity_id)
     read = _read_passages(store, entity_id, limit=passages)
+    held = store.capabilities.communities
+    inside = held.of_entities([entity_id]).get(entity_id, []) if held else []
+    reports = held.reports(inside) if held else {}
     return Dossier(
         entity=found[entity_id],
-        names=_other_names(store, found[entity_id]),
+        names=tuple(dict.fromkeys(merged[key].name for key in others if key in merged)),
         description=description,
         description_source=source,
         edges=tuple(edges),
         others=store.graph.entities(ends),
         passages=tuple(read),
         nearby=tuple(_read_nearby(store, read, known={entity_id, *ends}, most=nearby)),
-        communities=tuple(_community_titles(store, entity_id)),
+        communities=tuple(dict.fromkeys(reports[i].title for i in inside if i in reports)),
     )
 
 
@@ -93,13 +98,6 @@ def _describe(store: Store, entity_id: str) -> tuple[str, str]:
         return summary.text, summary.source
     descriptions = readings.descriptions([entity_id]).get(entity_id, [])
     return (descriptions[0].text, "") if descriptions else ("", "")
-
-
-def _other_names(store: Store, entity: Entity) -> tuple[str, ...]:
-    merged = read_merged_entities_of(store, [entity.id])
-    others = [key for key in merged.members(entity.id) if key != entity.id]
-    entities = store.graph.entities(others)
-    return tuple(dict.fromkeys(entities[key].name for key in others if key in entities))
 
 
 def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierPassage]:
@@ -161,13 +159,6 @@ def _read_nearby(
     return chosen[:most]
 
 
-def _community_titles(store: Store, entity_id: str) -> list[str]:
-    held = store.capabilities.communities
-    ids = held.of_entities([entity_id]).get(entity_id, []) if held else []
-    reports = held.reports(ids) if held else {}
-    return list(dict.fromkeys(reports[key].title for key in ids if key in reports))
-
-
 MAX_ALIASES = 8
 _TEXT_HITS = 10
 _MOST_SUGGESTIONS = 8
@@ -190,14 +181,10 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
             raise UnknownName("entity", name, nearest=_suggest_names(store, name))
         seeds[seed] = None
         merged = read_merged_entities_of(store, [seed])
-        seeds.update(dict.fromkeys((*_alias_ids(store, seed), *merged.members(seed))))
+        edges = store.graph.neighbours([seed], direction="out", types=[EdgeType.RELATES])
+        aliases = [e.target for e in edges.get(seed, []) if e.relation == ALIAS_RELATION]
+        seeds.update(dict.fromkeys((*aliases[:MAX_ALIASES], *merged.members(seed))))
     return list(seeds)
-
-
-def _alias_ids(store: Store, entity_id: str) -> list[str]:
-    edges = store.graph.neighbours([entity_id], direction="out", types=[EdgeType.RELATES])
-    aliases = [e.target for e in edges.get(entity_id, []) if e.relation == ALIAS_RELATION]
-    return aliases[:MAX_ALIASES]
 
 
 def _by_words(store: Store, name: str) -> str | None:

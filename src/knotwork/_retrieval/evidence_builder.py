@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.chunk_features import (
@@ -65,7 +65,7 @@ def rank_evidence(
     ranked = rank(scores, query.k)
     features = ChunkFeatures(question, store, ranked)
     parts = {item.id: {retriever: item.score} for item in ranked}
-    return make_evidence(query, retriever, ranked, parts, features, store)
+    return make_evidence(query, retriever, ranked, parts, features)
 
 
 def make_evidence(
@@ -74,7 +74,6 @@ def make_evidence(
     ranked: Sequence[Scored],
     parts: Mapping[str, dict[str, float]],
     features: ChunkFeatures,
-    store: Store,
     *,
     seeds: Mapping[str, tuple[str, ...]] | None = None,
     paths: Mapping[str, tuple[Step, ...]] | None = None,
@@ -87,7 +86,7 @@ def make_evidence(
     question = features.question
     ids = [item.id for item in ranked]
     features.fetch(ids)
-    chunks = store.documents.chunks(ids)
+    chunks = features.store.documents.chunks(ids)
     hits = tuple(
         Hit(
             chunk=chunks[item.id],
@@ -100,7 +99,7 @@ def make_evidence(
         for item in ranked
         if item.id in chunks
     )
-    confidence = estimate_confidence(question, ids, features, store)
+    confidence = estimate_confidence(ids, features)
     notes = tuple(
         CORRECTED.format(written=written, meant=meant)
         for written, meant in question.corrections.items()
@@ -113,8 +112,7 @@ FULL_VOCABULARY = 300
 """Number of chunks from which an unknown word counts in full."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceModel:
+class ConfidenceModel(NamedTuple):
     """Coefficients of the logistic function; below 0.5 no answer is expected."""
 
     intercept: float
@@ -124,8 +122,7 @@ class ConfidenceModel:
     unknown: float
 
 
-@dataclass(frozen=True, slots=True)
-class CrossScriptModel:
+class CrossScriptModel(NamedTuple):
     """The similarity that a sentence in another script needs for a confidence of 0.5.
 
     ``from_alphabet`` applies to questions in an alphabet, ``from_han`` to those in Chinese,
@@ -158,10 +155,9 @@ BIGRAM_LANGUAGES = frozenset({"zh", "ja", "ko"})
 """Languages indexed by pairs of characters; see knotwork._text.terms."""
 
 
-def estimate_confidence(
-    question: Question, ids: Collection[str], features: ChunkFeatures, store: Store
-) -> float:
+def estimate_confidence(ids: Collection[str], features: ChunkFeatures) -> float:
     """Return the probability, from 0 to 1, that the first of these chunks contain an answer."""
+    question, store = features.question, features.store
     read = list(ids)[:READ_HITS]
     if not read or not question.terms:
         return 0.0
@@ -183,7 +179,11 @@ def estimate_confidence(
 
 
 def _within_script(question: Question, found: Sequence[Features], store: Store) -> float:
-    model = _choose_model(question, found)
+    in_han = is_in_han(question.text)
+    model = BIGRAMS_ALONE if in_han else TEXT_ALONE
+    fitted = WITH_VECTORS.get(question.embedder)
+    if fitted is not None and any(item.cosine for item in found):
+        model = BIGRAMS_WITH_VECTORS.get(question.embedder, fitted) if in_han else fitted
     # A small index has only a share of a language's common words.
     size = math.log(max(store.documents.chunk_count(), 1)) / math.log(FULL_VOCABULARY)
     unknown = (1.0 - question.known) * min(1.0, size) ** 2
@@ -208,14 +208,6 @@ def is_in_han(text: str) -> bool:
 def logistic(value: float) -> float:
     """Return 1 / (1 + exp(-value)) without overflow."""
     return 1.0 / (1.0 + math.exp(-max(min(value, 60.0), -60.0)))
-
-
-def _choose_model(question: Question, found: Sequence[Features]) -> ConfidenceModel:
-    in_han = is_in_han(question.text)
-    fitted = WITH_VECTORS.get(question.embedder)
-    if fitted is not None and any(item.cosine for item in found):
-        return BIGRAMS_WITH_VECTORS.get(question.embedder, fitted) if in_han else fitted
-    return BIGRAMS_ALONE if in_han else TEXT_ALONE
 
 
 def rank(scores: Mapping[str, float], k: int) -> Sequence[Scored]:

@@ -159,7 +159,12 @@ class _Parser:
             raise self.expected("the name of a field")
         self._next += 1
         if name.kind == "word" and ":" in name.text and not self._begins_comparison():
-            return self._labelled(name)
+            # ``field:value``, where the field has no colon in its name
+            label, _, value = name.text.partition(":")
+            if value:
+                self._next -= 1
+                self._tokens[self._next] = _Token("word", value, name.start + len(label) + 1)
+            return Condition(label, Comparison.EQUAL, (self._value(),))
         field = _unquote(name)
         if self._take("is"):
             return self._presence(field)
@@ -183,15 +188,6 @@ class _Parser:
         return token is not None and (
             token.kind == "sign" or token.text.casefold() in {"is", "in", "not", "contains"}
         )
-
-    def _labelled(self, token: _Token) -> Filter:
-        """Parse ``field:value``, where the field has no colon in its name."""
-        field, _, value = token.text.partition(":")
-        if value:
-            self._next -= 1
-            start = token.start + len(field) + 1
-            self._tokens[self._next] = _Token("word", value, start)
-        return Condition(field, Comparison.EQUAL, (self._value(),))
 
     def _presence(self, field: str) -> Filter:
         is_negated = self._take("not")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.options import OneOf, bounded
+from knotwork._retrieval.base import OneOf, Retriever, bounded
 from knotwork._retrieval.passage_reader import drop_overlaps, merge_hits
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
@@ -47,7 +47,13 @@ class FusedRetriever:
         options = options or self.Options()
         if not parts:
             raise ConfigError("A fusion needs at least one retriever.")
-        self._parts = list(zip(_labels(r.name for _, r in parts), parts, strict=True))
+        labels: list[str] = []  # names, with a number from the second occurrence on
+        seen: Counter[str] = Counter()
+        for _, retriever in parts:
+            seen[retriever.name] += 1
+            number = seen[retriever.name]
+            labels.append(retriever.name if number == 1 else f"{retriever.name} {number}")
+        self._parts = list(zip(labels, parts, strict=True))
         self._by = options.by
         self._tokens = options.tokens
         self.name = " + ".join(label for label, _ in self._parts)
@@ -61,6 +67,7 @@ class FusedRetriever:
         hits = fuse_hits(found, by=self._by)
         kept = hits[: max(query.k, 0)]
         evidences = [evidence for _, _, evidence in found]
+        embedders = {evidence.embedder for evidence in evidences}
         return Evidence(
             query,
             self.name,
@@ -70,14 +77,8 @@ class FusedRetriever:
             paths=tuple(path for e in evidences for path in e.paths),
             results=tuple(result for e in evidences for result in e.results),
             trace=tuple(f"{label}: {line}" for label, _, e in found for line in e.trace),
-            embedder=_common(evidence.embedder for evidence in evidences),
+            embedder=embedders.pop() if len(embedders) == 1 else "",
         )
-
-
-def _common(embedders: Iterable[str]) -> str:
-    """Return the embedder of all evidence, or "" if they differ."""
-    names = set(embedders)
-    return names.pop() if len(names) == 1 else ""
 
 
 def raise_scores(found: dict[str, Hit], scored: Iterable[tuple[Hit, float]], *, part: str) -> None:
@@ -116,7 +117,11 @@ def fuse_hits(found: Sequence[tuple[str, float, Evidence]], *, by: str = "scores
         parts = shares[identifier]
         merged = replace(same[0], score=sum(parts.values()), scores=parts)
         if len(same) > 1:
-            merged = replace(merge_hits([merged, *same[1:]], widest), matched=_matched(same))
+            # The chunks from which hits were cut, or none if all are whole chunks.
+            cut = any(hit.matched for hit in same)
+            matched = dict.fromkeys(i for hit in same for i in hit.matched or (hit.chunk.id,))
+            merged = merge_hits([merged, *same[1:]], widest)
+            merged = replace(merged, matched=tuple(matched) if cut else ())
         hits.append(merged)
     if any(hit.matched for hit in hits):
         hits = drop_overlaps(hits)
@@ -135,23 +140,6 @@ def keep_within(hits: Iterable[Hit], *, tokens: int) -> list[Hit]:
             kept.append(hit)
             left -= size
     return kept
-
-
-def _matched(hits: Sequence[Hit]) -> tuple[str, ...]:
-    """Return the chunks from which hits of one chunk were cut, or () if all are whole chunks."""
-    if not any(hit.matched for hit in hits):
-        return ()
-    return tuple(dict.fromkeys(i for hit in hits for i in hit.matched or (hit.chunk.id,)))
-
-
-def _labels(names: Iterable[str]) -> list[str]:
-    """Return the names, with a number from the second occurrence on."""
-    labels: list[str] = []
-    seen: dict[str, int] = {}
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        labels.append(name if seen[name] == 1 else f"{name} {seen[name]}")
-    return labels
 
 
 SEARCH_DEPTH = 30
@@ -178,15 +166,13 @@ def search_also(
         return cut_evidence(own, query)
     best = max((hit.score for hit in own.hits), default=1.0)
     scale = (best if best > 0 else 1.0) * sum(weight for _, weight, _ in found)
-    hits = [_scaled(hit, scale) for hit in fuse_hits(found)]
+    hits = [
+        replace(h, score=h.score * scale, scores={n: v * scale for n, v in h.scores.items()})
+        for h in fuse_hits(found)
+    ]
     return cut_evidence(replace(own, hits=tuple(hits)), query)
 
 
 def cut_evidence(evidence: Evidence, query: Query) -> Evidence:
     """Return the evidence with the best ``query.k`` hits, as evidence for ``query``."""
     return replace(evidence, query=query, hits=evidence.hits[: max(query.k, 0)])
-
-
-def _scaled(hit: Hit, factor: float) -> Hit:
-    parts = {name: value * factor for name, value in hit.scores.items()}
-    return replace(hit, score=hit.score * factor, scores=parts)

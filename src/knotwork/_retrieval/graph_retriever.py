@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,15 +56,12 @@ class GraphRetriever(QuestionRetriever):
         self.weights = weights
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store, self.weights)
         named = self._named(question)
         most = self.weights.link.candidates
         own_pages = [item.id for link in question.links for item in link.about[:most]]
-        pool = list(dict.fromkeys([*pool, *own_pages]))
-        features = ChunkFeatures(question, self._store, text, weights=self.weights)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store, self.weights, also=own_pages)
         seeds = {i: features[i].base + named.get(i, _UNNAMED)[0] for i in pool}
-        bridges = build_bridges(question, seeds, features, self._store, self.weights)
+        bridges = build_bridges(seeds, features)
         scores, parts = self._combine(pool, named, bridges, features)
         ranked = rank(scores, query.k)
         return make_evidence(
@@ -73,10 +70,9 @@ class GraphRetriever(QuestionRetriever):
             ranked,
             parts,
             features,
-            self._store,
             seeds={i: (name,) for i, (_, name) in named.items()},
             paths={
-                i: (_step(bridge, bridges),)
+                i: (bridge.step(bridges.sources[bridge.activation.chunk_id]),)
                 for i, bridge in bridges.into.items()
                 if parts[i]["bridge"]
             },
@@ -126,21 +122,7 @@ class GraphRetriever(QuestionRetriever):
         return scores, parts
 
 
-def _step(bridge: Bridge, bridges: Bridges) -> Step:
-    chunk = bridges.sources[bridge.activation.chunk_id]
-    number = bridge.activation.sentence
-    return Step(
-        chunk_id=chunk.id,
-        sentence=chunk.sentences[number],
-        sentence_text=chunk.sentence_text(number),
-        entity_id=bridge.entity.id,
-        entity_name=bridge.entity.name,
-        score=bridge.score,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(NamedTuple):
     """A sentence of a source that activates an entity."""
 
     value: float
@@ -148,17 +130,27 @@ class Activation:
     sentence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Bridge:
+class Bridge(NamedTuple):
     """The best path into a chunk."""
 
     score: float
     activation: Activation
     entity: Entity
 
+    def step(self, source: Chunk) -> Step:
+        """Return the path as evidence from a chunk with the activating sentence."""
+        number = self.activation.sentence
+        return Step(
+            chunk_id=source.id,
+            sentence=source.sentences[number],
+            sentence_text=source.sentence_text(number),
+            entity_id=self.entity.id,
+            entity_name=self.entity.name,
+            score=self.score,
+        )
 
-@dataclass(frozen=True, slots=True)
-class Bridges:
+
+class Bridges(NamedTuple):
     """The best path into each target, and the support that each source gets from its targets."""
 
     into: Mapping[str, Bridge]
@@ -174,21 +166,18 @@ def spread(about: Sequence[Scored], exponent: float) -> list[float]:
     return [bisect_right(negated, value + 1e-9) ** -exponent for value in negated]
 
 
-def build_bridges(
-    question: Question,
-    seeds: Mapping[str, float],
-    features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
-) -> Bridges:
+def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridges:
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
+    question, store, weights = features.question, features.store, features.weights
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
     sources = store.documents.chunks(ranked[: weights.bridge.sources])
     covered = sentence_coverage(question, sources)
     if _stands_in_one_sentence(question.terms, sources, covered):
         return Bridges({}, {}, sources)
-    activations, entities = find_activations(question, seeds, sources, features, store, weights)
-    linked = _activate_links(question, seeds, sources, features, store, weights)
+    activations, entities = find_activations(
+        seeds, sources, features, unstated=weights.bridge.unstated
+    )
+    linked = _activate_links(seeds, sources, features)
     activations |= {key: reached.activations for key, reached in linked.items()}
     entities |= {key: reached.entity for key, reached in linked.items()}
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
@@ -204,8 +193,9 @@ def build_bridges(
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     factor = link_factor(question, weights)
-    relevant = _Relevance(question, targets, features, covered, weights)
-    neighbours = _same_document(sources, store)
+    relevances_to = _relevances(targets, features, covered)
+    held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
+    neighbours = {key: frozenset(held[chunk.document_id]) for key, chunk in sources.items()}
     for entity in strongest:
         reached = [
             (item.id, share)
@@ -215,7 +205,7 @@ def build_bridges(
         weight = max(factor, weights.bridge.links_at_length) if entity in linked else factor
         weight *= weights.bridge.strength
         for activation in activations[entity][: weights.bridge.sentences]:
-            relevances = relevant.to(activation)
+            relevances = relevances_to(activation)
             for target, share in reached:
                 if target == activation.chunk_id:
                     continue
@@ -238,20 +228,16 @@ class _Linked(NamedTuple):
 
 
 def _activate_links(
-    question: Question,
-    seeds: Mapping[str, float],
-    sources: Mapping[str, Chunk],
-    features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
+    seeds: Mapping[str, float], sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, _Linked]:
     """Return what the links of ``sources`` lead to, as if each target were an entity of its own."""
+    weights = features.weights
     if not weights.bridge.links:
         return {}
     found: dict[str, _Linked] = {}
-    linked = find_linked_chunks(sources, store)
+    linked = find_linked_chunks(sources, features.store)
     best_seed = max(seeds.values(), default=0.0) or 1.0
-    relevances = _sentence_relevances(question, sources, features) if linked else {}
+    relevances = _sentence_relevances(sources, features) if linked else {}
     for key, links in linked.items():
         for link in links:
             value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
@@ -283,44 +269,26 @@ def _stands_in_one_sentence(
     )
 
 
-class _Relevance:
-    """Relevance of targets to the question when read together with a sentence of a source."""
+def _relevances(
+    targets: Collection[str],
+    features: ChunkFeatures,
+    by_sentence: Mapping[str, Sequence[NDArray[np.bool_]]],
+) -> Callable[[Activation], Mapping[str, float]]:
+    """Return what computes the relevance of every target next to an activating sentence."""
+    question = features.question
+    found = [features[target] for target in targets]
+    covered = np.array([item.covered for item in found], dtype=np.bool_)
+    covered = covered.reshape(len(found), len(question.terms))
+    rest = features.weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
 
-    def __init__(
-        self,
-        question: Question,
-        targets: Collection[str],
-        features: ChunkFeatures,
-        covered: Mapping[str, Sequence[NDArray[np.bool_]]],
-        weights: Weights,
-    ) -> None:
-        self._shares = question.weights
-        self._targets = list(targets)
-        found = [features[target] for target in self._targets]
-        self._covered = np.array([item.covered for item in found], dtype=np.bool_)
-        self._covered = self._covered.reshape(len(found), len(question.terms))
-        self._rest = weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
-        self._by_sentence = covered
-        self._features = features
-        self._known: dict[tuple[str, int], dict[str, float]] = {}
+    @cache
+    def of(chunk_id: str, sentence: int) -> Mapping[str, float]:
+        repeated = covered & features[chunk_id].covered
+        together = by_sentence[chunk_id][sentence] | covered
+        values = together @ question.weights - repeated @ question.weights + rest
+        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
 
-    def to(self, activation: Activation) -> Mapping[str, float]:
-        """Return the relevance of every target next to the sentence of this activation."""
-        key = activation.chunk_id, activation.sentence
-        if key not in self._known:
-            mask = self._by_sentence[activation.chunk_id][activation.sentence]
-            repeated = self._covered & self._features[activation.chunk_id].covered
-            together = (mask | self._covered) @ self._shares - repeated @ self._shares
-            values = np.maximum(together + self._rest, 0.0)
-            self._known[key] = dict(zip(self._targets, values.tolist(), strict=True))
-        return self._known[key]
-
-
-def _same_document(sources: Mapping[str, Chunk], store: Store) -> dict[str, frozenset[str]]:
-    """Return, for each source, the chunks of its document."""
-    held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
-    chunks = {document: frozenset(ids) for document, ids in held.items()}
-    return {identifier: chunks[chunk.document_id] for identifier, chunk in sources.items()}
+    return lambda activation: of(activation.chunk_id, activation.sentence)
 
 
 def link_factor(question: Question, weights: Weights) -> float:
@@ -330,24 +298,26 @@ def link_factor(question: Question, weights: Weights) -> float:
 
 
 def find_activations(
-    question: Question,
     seeds: Mapping[str, float],
     sources: Mapping[str, Chunk],
     features: ChunkFeatures,
-    store: Store,
-    weights: Weights,
+    *,
+    unstated: float = 1.0,
 ) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
     """Return the sentences of ``sources`` that activate each entity, strongest first, and all
     entities.
+
+    ``unstated`` is the worth of entities of which a model that read the source stated no fact.
     """
+    question, store, weights = features.question, features.store, features.weights
     best_seed = max(seeds.values(), default=0.0) or 1.0
     found = mentions_by_sentence(sources, store, known=weights.link.known)
     entities = store.graph.entities(
         {entity for sentences in found.values() for ids in sentences for entity in ids}
         - question.named
     )
-    relevances = _sentence_relevances(question, sources, features)
-    stated = stated_entities(sources, store) if weights.bridge.unstated < 1 else {}
+    relevances = _sentence_relevances(sources, features)
+    stated = stated_entities(sources, store) if unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
     for chunk_id in sources:
         for number, ids in enumerate(found[chunk_id]):
@@ -358,7 +328,7 @@ def find_activations(
                 rare = question.rarity(entities[identifier].chunk_count)
                 value = relevance * rare**weights.bridge.rarity
                 if identifier not in stated.get(chunk_id, entities):
-                    value *= weights.bridge.unstated
+                    value *= unstated
                 activations[identifier].append(Activation(value, chunk_id, number))
     for values in activations.values():
         values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
@@ -366,11 +336,10 @@ def find_activations(
 
 
 def _sentence_relevances(
-    question: Question, sources: Mapping[str, Chunk], features: ChunkFeatures
+    sources: Mapping[str, Chunk], features: ChunkFeatures
 ) -> dict[str, Sequence[float]]:
-    """Return each sentence's cosine with the question, or without vectors the share that it
-    covers.
-    """
+    """Return each sentence's cosine with the question, or else the share that it covers."""
+    question = features.question
     coverage: dict[str, Sequence[float]] = {}
     masks = None
     for chunk_id, chunk in sources.items():

@@ -1,15 +1,15 @@
-"""Find the chunks that the links in chunks lead to."""
+"""Find the chunks at places of documents, and those that the links in chunks lead to."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from knotwork._stores.base import Store
 from knotwork._stores.links import DocumentParts, target_documents
-from knotwork.records import Chunk, Document, Link
+from knotwork.records import Chunk, Link
 
 _MOST_LINKS = 40
 """Links of a chunk that are followed: one with more lists what there is."""
@@ -30,26 +30,30 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
     if store.capabilities.links is None:
         return {}
     sources = store.documents.documents({chunk.document_id for chunk in chunks.values()})
-    marked = {
-        key: list(_links_of(chunk, sources[chunk.document_id])) for key, chunk in chunks.items()
-    }
+    marked: dict[str, list[tuple[int, Link]]] = {}
+    for key, chunk in chunks.items():
+        ends = [sentence.end for sentence in chunk.sentences]
+        inside = [k for k in sources[chunk.document_id].links if chunk.span.contains(k.span)]
+        placed = ((bisect_right(ends, k.span.start), k) for k in inside[:_MOST_LINKS])
+        marked[key] = [(sentence, link) for sentence, link in placed if sentence < len(ends)]
     by_document: dict[str, set[Link]] = {}
-    for key, links in marked.items():
-        by_document.setdefault(chunks[key].document_id, set()).update(link for _, link in links)
+    for key, found_links in marked.items():
+        held = by_document.setdefault(chunks[key].document_id, set())
+        held.update(link for _, link in found_links)
     given = [
         replace(sources[key], links=tuple(links)) for key, links in by_document.items() if links
     ]
     targets = target_documents(store, given)
     parts = {document.id: DocumentParts(document) for document in targets.values()}
-    led: list[tuple[str, int, str, _Place]] = []
+    led: list[tuple[str, int, str, Place]] = []
     for key, links in marked.items():
         source = sources[chunks[key].document_id]
         for sentence, link in links:
             if target := targets.get((source.uri, link.target)):
                 start = parts[target.id].place(link.part) if link.part else None
                 words = source.text[slice(*link.span)]
-                led.append((key, sentence, words, _Place(target.id, start or 0)))
-    there = _chunks_at(store, {place for *_, place in led})
+                led.append((key, sentence, words, Place(target.id, start or 0)))
+    there = find_chunks_at(store, {place for *_, place in led})
     found: dict[str, list[LinkedChunk]] = {}
     for key, sentence, words, place in led:
         for number, reached in enumerate(there[place]):
@@ -59,24 +63,14 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
     return found
 
 
-def _links_of(chunk: Chunk, document: Document) -> Iterator[tuple[int, Link]]:
-    """Yield the links in the sentences of a chunk, each with the number of its sentence."""
-    ends = [sentence.end for sentence in chunk.sentences]
-    inside = [link for link in document.links if chunk.span.contains(link.span)]
-    for link in inside[:_MOST_LINKS]:
-        number = bisect_right(ends, link.span.start)
-        if number < len(ends):
-            yield number, link
-
-
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A place in a document, as an offset in its text."""
 
     document_id: str
     start: int
 
 
-def _chunks_at(store: Store, places: Collection[_Place]) -> dict[_Place, list[str]]:
+def find_chunks_at(store: Store, places: Collection[Place]) -> dict[Place, list[str]]:
     """Return the chunk that has each place, or the nearest one before it, and the next one of its
     section: what a link leads to may go on there.
 

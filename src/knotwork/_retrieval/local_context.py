@@ -6,13 +6,13 @@ any other. Merged entities share their facts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._retrieval.chunk_entities import (
     MergedEntities,
+    mention_places,
     mentions_by_sentence,
     read_merged_entities,
 )
@@ -23,14 +23,11 @@ from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.terms import content_terms
 from knotwork.records import (
-    Chunk,
     Edge,
     EdgeType,
     Entity,
     Evidence,
-    Mention,
     Relation,
-    Span,
     Support,
 )
 
@@ -191,12 +188,10 @@ class _FactReader:
         every = self._store.graph.entities([entity for ids in members.values() for entity in ids])
         named = {}
         for key, (first, *others) in members.items():
-            known = sorted(
-                (every[entity] for entity in others if entity in every),
-                key=lambda entity: (-entity.chunk_count, entity.id),
-            )
-            names = [every[first].name, *(entity.name for entity in known)]
-            named[key] = " / ".join(list(dict.fromkeys(names))[:_MOST_NAMES])
+            known = [every[entity] for entity in others if entity in every]
+            known.sort(key=lambda entity: (-entity.chunk_count, entity.id))
+            names = dict.fromkeys(entity.name for entity in (every[first], *known))
+            named[key] = " / ".join(list(names)[:_MOST_NAMES])
         return named
 
     def relations(self, entities: Sequence[Entity], worths: Mapping[str, float]) -> list[GraphFact]:
@@ -231,7 +226,10 @@ class _FactReader:
                 text += f": {described[0].description}"
                 if described[0].span is not None:
                     found = (Support(described[0].chunk_id, described[0].span),)
-            facts.append(GraphFact(text, found, self._worth(text, (source, target), worths)))
+            between = [worths[end] for end in (source, target) if end in worths]
+            shared = len(self._terms & set(content_terms(text))) / max(len(self._terms), 1)
+            worth = 0.5 * (len(between) > 1) + shared + 0.5 * max(between)
+            facts.append(GraphFact(text, found, worth))
         return facts
 
     def _read_edges(self, entities: Sequence[Entity]) -> dict[tuple[str, str, str], list[Edge]]:
@@ -259,12 +257,6 @@ class _FactReader:
                 lines[key].append(edge)
         return lines
 
-    def _worth(self, line: str, ends: Sequence[str], worths: Mapping[str, float]) -> float:
-        between = [worths[end] for end in ends if end in worths]
-        shared = len(self._terms & set(content_terms(line))) / max(len(self._terms), 1)
-        bonus_between = 0.5 if len(between) > 1 else 0.0
-        return bonus_between + shared + 0.5 * max(between)
-
     def _best_chunks(self, chunk_ids: Iterable[str]) -> list[str]:
         """Return at most `_CHUNKS_OF_FACT` chunks, those that the search found first."""
         ordered = sorted(set(chunk_ids), key=lambda chunk: (chunk not in self._found, chunk))
@@ -276,40 +268,19 @@ class _SupportReader:
 
     def __init__(self, store: Store, chunk_ids: Collection[str], merged: MergedEntities) -> None:
         self._chunks = store.documents.chunks(chunk_ids)
-        self._mentions = store.graph.mentions(chunk_ids)
+        self._places = mention_places(self._chunks, store)
         self._merged = merged
 
     def of(self, entity_ids: Sequence[str], chunk_ids: Sequence[str]) -> tuple[Support, ...]:
         """Return the sentence with most of the entities, in the first chunk that has as many."""
-        canonical = {e: key for key in entity_ids for e in self._merged.members(key)}
         best: tuple[int, Support] | None = None
-        for chunk_id in chunk_ids:
-            if chunk_id not in self._chunks:
-                continue
-            mentioned, span = _best_sentence(
-                self._chunks[chunk_id], self._mentions.get(chunk_id, ()), canonical
-            )
-            if best is None or mentioned > best[0]:
-                best = mentioned, Support(chunk_id, span)
+        for chunk in (self._chunks[key] for key in chunk_ids if key in self._chunks):
+            found: Counter[int] = Counter()
+            for key in entity_ids:
+                held = (self._places.get((chunk.id, e), ()) for e in self._merged.members(key))
+                found.update({number for numbers in held for number in numbers})
+            number = min(found, key=lambda n: (-found[n], n), default=0)
+            if best is None or found[number] > best[0]:
+                span = (chunk.sentences or (chunk.span,))[number]
+                best = found[number], Support(chunk.id, span)
         return (best[1],) if best else ()
-
-
-def _best_sentence(
-    chunk: Chunk, mentions: Iterable[Mention], canonical: Mapping[str, str]
-) -> tuple[int, Span]:
-    """Return the number of entities in the sentence with the most, and the sentence.
-
-    ``canonical`` maps the entities that count to those that they are merged into.
-    """
-    sentences = chunk.sentences or (chunk.span,)
-    starts = [span.start for span in sentences]
-    found: defaultdict[int, set[str]] = defaultdict(set)
-    for mention in mentions:
-        if mention.entity_id in canonical:
-            for span in mention.spans:
-                number = max(bisect_right(starts, span.start) - 1, 0)
-                found[number].add(canonical[mention.entity_id])
-    if not found:
-        return 0, sentences[0]
-    best = min(found, key=lambda number: (-len(found[number]), number))
-    return len(found[best]), sentences[best]

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
+from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import QuestionRetriever
-from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
+from knotwork._retrieval.chunk_features import first_stage
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
@@ -55,9 +55,7 @@ class PageRankRetriever(QuestionRetriever):
         self._walk = walk or PageRankSettings()
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        pool, text = first_stage(question, self._store, self.weights)
-        features = ChunkFeatures(question, self._store, text, weights=self.weights)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store, self.weights)
         bases = rank({i: features[i].base for i in pool}, self._walk.seed_chunks)
         scores = self._walk_from(question, bases)
         if not scores:
@@ -66,7 +64,7 @@ class PageRankRetriever(QuestionRetriever):
         features.fetch([item.id for item in ranked])
         parts = {i.id: {"pagerank": i.score, "text": features[i.id].base} for i in ranked}
         names = {item.id: (link.entity.name,) for link in question.links for item in link.about}
-        return make_evidence(query, self.name, ranked, parts, features, self._store, seeds=names)
+        return make_evidence(query, self.name, ranked, parts, features, seeds=names)
 
     def _walk_from(self, question: Question, bases: Sequence[Scored]) -> dict[str, float]:
         links = {link.entity.id: link.weight for link in question.links if link.weight > 0}
@@ -85,9 +83,13 @@ class PageRankRetriever(QuestionRetriever):
                 restart[place[identifier]] += weight / sum(links.values())
         if restart.sum() <= 0:
             return {}
-        walked = personalized_pagerank(
-            _adjacency(edges, place), restart, damping=self._walk.damping
+        adjacency = undirected_adjacency(
+            [place[chunk] for chunk, _ in edges],
+            [place[entity] for _, entity in edges],
+            list(edges.values()),
+            nodes=len(ids),
         )
+        walked = personalized_pagerank(adjacency, restart, damping=self._walk.damping)
         return {i: float(walked[place[i]]) for i in chunk_ids}
 
     def _edges(
@@ -111,14 +113,3 @@ class PageRankRetriever(QuestionRetriever):
                     weight = self._walk.mention_weight + mention.about
                     edges[chunk_id, mention.entity_id] = weight * rarities[mention.entity_id]
         return edges
-
-
-def _adjacency(
-    edges: Mapping[tuple[str, str], float], place: Mapping[str, int]
-) -> sparse.csr_array:
-    rows = np.array([place[chunk] for chunk, _ in edges], dtype=np.int64)
-    columns = np.array([place[entity] for _, entity in edges], dtype=np.int64)
-    weights = np.array(list(edges.values()), dtype=np.float64)
-    size = len(place)
-    one_way = sparse.csr_array((weights, (rows, columns)), shape=(size, size))
-    return sparse.csr_array(one_way + one_way.T)

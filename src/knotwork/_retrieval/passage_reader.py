@@ -2,77 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from knotwork._stores.base import Store
-from knotwork.records import Chunk, Document, Evidence, Hit, Query, Section, Span
+from knotwork.records import Chunk, Document, Evidence, Hit, Section, Span
+
+T = TypeVar("T")
+
+
+class _Cache(dict[str, T]):
+    """Values by id, read from the store in batches."""
+
+    def __init__(self, read: Callable[[Collection[str]], Mapping[str, T]]) -> None:
+        super().__init__()
+        self._read = read
+
+    def read(self, ids: Iterable[str]) -> dict[str, T]:
+        """Return the values of these ids, in their order; those that do not exist are absent."""
+        wanted = dict.fromkeys(ids)
+        if missing := [key for key in wanted if key not in self]:
+            self.update(self._read(missing))
+        return {key: self[key] for key in wanted if key in self}
 
 
 class PassageReader:
     """Reads documents, sections and chunks with a cache; create one for each question."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._documents: dict[str, Document] = {}
-        self._chunk_ids: dict[str, list[str]] = {}
-        self._chunks: dict[str, Chunk] = {}
-        self._sections: dict[str, list[Section]] = {}
-
-    def document(self, identifier: str) -> Document:
-        """Return a document that has chunks in the index."""
-        self.read_documents([identifier])
-        return self._documents[identifier]
-
-    def sections(self, document_id: str) -> list[Section]:
-        """Return the sections of a document in reading order, the root first."""
-        self.read_sections([document_id])
-        return self._sections[document_id]
-
-    def read_documents(self, document_ids: Collection[str]) -> None:
-        """Read these documents at once, for `document`, `cut` and `join`."""
-        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._documents]:
-            self._documents |= self._store.documents.documents(missing)
-
-    def read_sections(self, document_ids: Collection[str]) -> None:
-        """Read the sections of these documents at once, for `sections`."""
-        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._sections]:
-            found = self._store.documents.sections_of(missing)
-            self._sections |= {i: found.get(i, []) for i in missing}
+        self.documents: _Cache[Document] = _Cache(store.documents.documents)
+        self.chunks: _Cache[Chunk] = _Cache(store.documents.chunks)
+        self.sections: _Cache[list[Section]] = _Cache(store.documents.sections_of)
+        """The sections of each document in reading order, the root first."""
+        self._chunk_ids: _Cache[list[str]] = _Cache(store.documents.chunk_ids_of)
 
     def read_around(self, chunks: Collection[Chunk], *, reach: int) -> None:
         """Read these chunks' documents and the leaf chunks near at once, for `around` and `cut`."""
-        self.read_documents([chunk.document_id for chunk in chunks])
-        self._read_chunk_ids([chunk.document_id for chunk in chunks])
-        self.chunks(
+        self.documents.read(chunk.document_id for chunk in chunks)
+        held = self._chunk_ids.read(chunk.document_id for chunk in chunks)
+        self.chunks.read(
             identifier
             for chunk in chunks
-            for identifier in self._near(
-                chunk.document_id, chunk.ordinal - reach, chunk.ordinal + reach
-            )
+            for identifier in held.get(chunk.document_id, [])[
+                max(chunk.ordinal - reach, 0) : chunk.ordinal + reach + 1
+            ]
         )
-
-    def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Return chunks by id; those that do not exist are absent."""
-        wanted = list(ids)
-        missing = [i for i in dict.fromkeys(wanted) if i not in self._chunks]
-        if missing:
-            self._chunks |= self._store.documents.chunks(missing)
-        return {i: self._chunks[i] for i in wanted if i in self._chunks}
 
     def leaves(self, document_id: str, first: int, last: int) -> list[Chunk]:
         """Return the leaf chunks with the ordinals from ``first`` to ``last``, in order."""
-        self._read_chunk_ids([document_id])
-        found = self.chunks(self._near(document_id, first, last))
+        held = self._chunk_ids.read([document_id]).get(document_id, [])
+        found = self.chunks.read(held[max(first, 0) : last + 1])
         return [chunk for chunk in found.values() if not chunk.is_parent]
-
-    def _read_chunk_ids(self, document_ids: Collection[str]) -> None:
-        if missing := [i for i in dict.fromkeys(document_ids) if i not in self._chunk_ids]:
-            found = self._store.documents.chunk_ids_of(missing)
-            self._chunk_ids |= {i: found.get(i, []) for i in missing}
-
-    def _near(self, document_id: str, first: int, last: int) -> list[str]:
-        return self._chunk_ids[document_id][max(first, 0) : last + 1]
 
     def around(self, chunk: Chunk, *, reach: int) -> list[Chunk]:
         """Return the leaf chunks at most ``reach`` positions away, including the chunk itself."""
@@ -80,9 +61,9 @@ class PassageReader:
 
     def cut(self, chunk: Chunk, span: Span, sentences: Iterable[Span]) -> Chunk:
         """Return the text at ``span`` of the document as a passage with the id of ``chunk``."""
-        text = self.document(chunk.document_id).text[span.start : span.end]
+        document = self.documents.read([chunk.document_id])[chunk.document_id]
         inside = sorted({s for s in sentences if span.contains(s)})
-        return replace(chunk, span=span, text=text, sentences=tuple(inside))
+        return replace(chunk, span=span, text=document.text[slice(*span)], sentences=tuple(inside))
 
     def join(self, best: Chunk, parts: Sequence[Chunk]) -> Chunk:
         """Return the passage that spans consecutive chunks, with the id of ``best``."""
@@ -115,33 +96,19 @@ def merge_hits(hits: Sequence[Hit], passage: Chunk) -> Hit:
     )
 
 
-def replace_hits(
-    evidence: Evidence, hits: Iterable[Hit], *, query: Query, retriever: str
-) -> Evidence:
-    """Return the evidence with other hits, ranked and cut to ``query.k``."""
-    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id))[: max(query.k, 0)]
-    return replace(evidence, query=query, hits=tuple(ranked), retriever=retriever)
-
-
 def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:
     """Merge hits whose passage is inside another's, keeping the wider passage; best score first."""
     kept: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id)):
-        found = next((n for n, other in enumerate(kept) if _overlap(hit.chunk, other.chunk)), None)
-        if found is None:
+        document, span = hit.chunk.document_id, hit.chunk.span
+        same = ((n, k.chunk.span) for n, k in enumerate(kept) if k.chunk.document_id == document)
+        inside = (n for n, other in same if other.contains(span) or span.contains(other))
+        if (found := next(inside, None)) is None:
             kept.append(hit)
         else:
             wider = max(kept[found].chunk, hit.chunk, key=lambda c: c.span.end - c.span.start)
             kept[found] = merge_hits([kept[found], hit], wider)
     return kept
-
-
-def _overlap(one: Chunk, other: Chunk) -> bool:
-    """Return True if one passage is inside the other."""
-    if one.document_id != other.document_id:
-        return False
-    a, b = one.span, other.span
-    return a.contains(b) or b.contains(a)
 
 
 def lift_hit(hit: Hit, gain: float, part: str) -> Hit:

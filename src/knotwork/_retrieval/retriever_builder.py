@@ -31,6 +31,7 @@ from knotwork._retrieval.specification_grammar import (
     RetrieverCall,
     RetrieverPipeline,
     RetrieverSum,
+    SpecificationNode,
     is_expression,
     parse_specification,
     show_specification,
@@ -119,15 +120,21 @@ class _SpecificationBuilder:
         self._text = text
         self._inputs = inputs
 
-    def build(self, node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> Retriever:
+    def build(self, node: SpecificationNode) -> Retriever:
         """Build a node that is a complete retriever."""
         if isinstance(node, RetrieverSum):
             return self._fuse(node, {})
         if isinstance(node, RetrieverPipeline):
             return self._pipeline(node)
-        if node.name == FUSE:
-            return self._fuse(self._summed(node), node.options)
-        return self._retriever(node)
+        if node.name != FUSE:
+            return self._retriever(node)
+        stages = node.inner.stages if node.inner is not None else ()
+        if len(stages) != 1:
+            reason = f"`{FUSE}` takes a sum, as in `{FUSE}(bm25 + dense)`"
+            raise specification_error(self._text, node.position, reason)
+        inner = stages[0]
+        summed = inner if isinstance(inner, RetrieverSum) else RetrieverSum(((1.0, inner),))
+        return self._fuse(summed, node.options)
 
     def _pipeline(self, node: RetrieverPipeline) -> Retriever:
         stages = list(node.stages)
@@ -156,8 +163,8 @@ class _SpecificationBuilder:
             side = "before" if _is_before(call) else "after"
             reason = f"`{call.name}` is a step and must be {side} a retriever"
             raise specification_error(self._text, call.position, reason)
-        if call.name != AUTO and call.name not in RETRIEVERS:
-            raise _unknown_part(call.name)
+        if call.name != AUTO:
+            self._require(call)
         if not call.options and call.inner is None:
             return _build_named(call.name, self._inputs, {})
         if call.name == AUTO:
@@ -171,29 +178,22 @@ class _SpecificationBuilder:
         retriever = _build_named(call.name, self._inputs, call.options, base)
         return ComposedRetriever(show_specification(call), retriever)
 
+    def _require(self, call: RetrieverCall) -> None:
+        if call.name not in RETRIEVERS:
+            known = [*retriever_names(), *STEPS.names(), FUSE]
+            raise UnknownName("retriever or step", call.name, known)
+
     def _step(self, call: RetrieverCall, base: Retriever) -> Retriever:
         if call.inner is not None:
             reason = f"`{call.name}` already follows a retriever and cannot take another"
             raise specification_error(self._text, call.inner.position, reason)
         if call.name in STEPS:
             return _construct(call.name, STEPS, self._inputs, call.options, base)
-        if call.name not in RETRIEVERS:
-            raise _unknown_part(call.name)
+        self._require(call)
         if not takes(RETRIEVERS.load(call.name), "base"):
             reason = f"`{call.name}` is a retriever; join it to another with `+`"
             raise specification_error(self._text, call.position, reason)
         return _construct(call.name, RETRIEVERS, self._inputs, call.options, base)
-
-    def _summed(self, call: RetrieverCall) -> RetrieverSum:
-        """Return the sum in ``fuse(bm25 + dense)``; one retriever is a sum of one."""
-        stages = call.inner.stages if call.inner is not None else ()
-        if len(stages) != 1:
-            reason = f"`{FUSE}` takes a sum, as in `{FUSE}(bm25 + dense)`"
-            raise specification_error(self._text, call.position, reason)
-        stage = stages[0]
-        if isinstance(stage, RetrieverSum):
-            return stage
-        return RetrieverSum(((1.0, stage),), call.position)
 
     def _fuse(self, node: RetrieverSum, options: Mapping[str, object]) -> Retriever:
         parts = [(weight, self.build(part)) for weight, part in node.parts]
@@ -205,11 +205,7 @@ def _is_before(call: RetrieverCall) -> bool:
     return call.name in STEPS and bool(STEPS.load(call.name).precedes)
 
 
-def _unknown_part(name: str) -> UnknownName:
-    return UnknownName("retriever or step", name, [*retriever_names(), *STEPS.names(), FUSE])
-
-
-def _count_searches(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> int:
+def _count_searches(node: SpecificationNode) -> int:
     """Return an upper bound of the searches for one question."""
     if isinstance(node, RetrieverSum):
         return sum(_count_searches(part) for _, part in node.parts)

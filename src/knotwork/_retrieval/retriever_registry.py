@@ -25,12 +25,17 @@ FUSE = "fuse"
 """The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
 
-def _entries(table: str) -> tuple[Entry, ...]:
+def _entries(table: str, *, is_special: bool = False) -> tuple[Entry, ...]:
     """Return the entries of lines NAME = MODULE:CLASS NEEDS, each above its summary."""
-    rows = re.findall(r"(\w+) = (\S+) ?(\w*)\n\s+(.+)", table)
     return tuple(
-        Entry(name, f"knotwork._retrieval.{target}", summary, needs=frozenset(needs.split()))
-        for name, target, needs, summary in rows
+        Entry(
+            name,
+            f"knotwork._retrieval.{target}",
+            summary,
+            needs=frozenset(needs.split()),
+            is_special=is_special,
+        )
+        for name, target, needs, summary in re.findall(r"(\w+) = (\S+) ?(\w*)\n\s+(.+)", table)
     )
 
 
@@ -42,6 +47,9 @@ dense = basic_retrievers:DenseRetriever embedder
     passages with vectors near the question's
 hybrid = basic_retrievers:HybridRetriever
     words and vectors in one weighted score
+"""
+) + _entries(
+    """
 graph = graph_retriever:GraphRetriever
     hybrid, plus named entities and bridges between passages
 pagerank = pagerank_retriever:PageRankRetriever
@@ -82,8 +90,10 @@ text_to_cypher = queries.query_retrievers:TextToCypherRetriever
     rows of a graph by a query that a language model writes
 text_to_sql = queries.query_retrievers:TextToSqlRetriever
     rows of the tables beside the index, by an SQL query
-"""
+""",
+    is_special=True,
 )
+"""The usual retrievers, and the patterns of docs/patterns.md, which are for special cases."""
 _STEPS = _entries(
     """
 decompose = steps.decompose:Decompose

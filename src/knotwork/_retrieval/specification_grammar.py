@@ -10,7 +10,7 @@ expression may precede them. A value is a number, ``true``, ``false``, a word or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -57,6 +57,9 @@ class RetrieverPipeline:
     position: int = 0
 
 
+SpecificationNode = RetrieverCall | RetrieverSum | RetrieverPipeline
+
+
 class _Token(NamedTuple):
     kind: str
     text: str
@@ -85,22 +88,21 @@ def parse_specification(text: str) -> RetrieverPipeline:
     return tree
 
 
-def calls_of(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> Iterator[RetrieverCall]:
+def calls_of(node: SpecificationNode) -> Iterator[RetrieverCall]:
     """Yield all calls of a tree, each before the calls in its argument."""
+    children: list[SpecificationNode] = []
     if isinstance(node, RetrieverCall):
         yield node
-        children: Iterable[RetrieverCall | RetrieverSum | RetrieverPipeline] = (
-            () if node.inner is None else (node.inner,)
-        )
+        children += [node.inner] if node.inner is not None else []
     elif isinstance(node, RetrieverSum):
-        children = (part for _, part in node.parts)
+        children += [part for _, part in node.parts]
     else:
-        children = node.stages
+        children += node.stages
     for child in children:
         yield from calls_of(child)
 
 
-def show_specification(node: RetrieverCall | RetrieverSum | RetrieverPipeline) -> str:
+def show_specification(node: SpecificationNode) -> str:
     """Return the canonical text of a tree; parsing it gives the same tree."""
     if isinstance(node, RetrieverCall):
         inner = [show_specification(node.inner)] if node.inner is not None else []
@@ -169,40 +171,35 @@ class _Parser:
     def _token(self) -> _Token:
         return self._tokens[self._next]
 
-    def _take(self) -> _Token:
-        token = self._token
-        self._next += 1
-        return token
-
-    def _is(self, sign: str) -> bool:
-        return self._token.kind == "sign" and self._token.text == sign
+    def _error(self, reason: str) -> ConfigError:
+        return specification_error(self._text, self._token.position, reason)
 
     def _skips(self, sign: str) -> bool:
         """Consume the next token if it is this sign; return True if it was."""
-        found = self._is(sign)
+        found = self._token.kind == "sign" and self._token.text == sign
         self._next += found
         return found
 
     def expect(self, wanted: str) -> _Token:
         """Consume and return the next token, which must be this sign or of this kind."""
-        if self._token.kind == wanted or self._is(wanted):
-            return self._take()
-        names = {"end": "the end", "name": "a name"}
-        wanted = names.get(wanted, f"`{wanted}`")
-        raise specification_error(self._text, self._token.position, f"Expected {wanted}")
+        token = self._token
+        if token.kind == wanted:
+            self._next += 1
+        elif not self._skips(wanted):
+            name = {"end": "the end", "name": "a name"}.get(wanted, f"`{wanted}`")
+            raise self._error(f"Expected {name}")
+        return token
 
     def expression(self, *, depth: int) -> RetrieverPipeline:
         if depth > DEEPEST:
-            raise specification_error(
-                self._text, self._token.position, "Too many nested parentheses"
-            )
+            raise self._error("Too many nested parentheses")
         position = self._token.position
         stages = [self._sum(depth)]
         while self._skips(">"):
             stages.append(self._sum(depth))
         return RetrieverPipeline(tuple(stages), position)
 
-    def _sum(self, depth: int) -> RetrieverCall | RetrieverSum | RetrieverPipeline:
+    def _sum(self, depth: int) -> SpecificationNode:
         position = self._token.position
         parts = [self._part(depth)]
         while self._skips("+"):
@@ -214,34 +211,33 @@ class _Parser:
     def _part(self, depth: int) -> tuple[float, RetrieverCall | RetrieverPipeline]:
         weight = 1.0
         if self._token.kind == "number":
-            token = self._take()
-            weight = float(token.text)
+            weight = float(self._token.text)
             if weight <= 0:
-                raise specification_error(self._text, token.position, "A weight must be above 0")
+                raise self._error("A weight must be above 0")
+            self._next += 1
             self.expect("*")
         if self._skips("("):
-            inner = self.expression(depth=depth + 1)
+            bracketed = self.expression(depth=depth + 1)
             self.expect(")")
-            return weight, inner
+            return weight, bracketed
         if self._token.kind != "name":
-            raise specification_error(
-                self._text, self._token.position, "Expected a retriever or a step"
-            )
-        return weight, self._call(depth)
-
-    def _call(self, depth: int) -> RetrieverCall:
-        name = self._take()
+            raise self._error("Expected a retriever or a step")
+        name = self.expect("name")
         options: dict[str, Value] = {}
         inner = None
         if self._skips("(") and not self._skips(")"):
             inner = self._arguments(options, depth)
             self.expect(")")
-        return RetrieverCall(name.text, options, inner, name.position)
+        return weight, RetrieverCall(name.text, options, inner, name.position)
 
     def _arguments(self, options: dict[str, Value], depth: int) -> RetrieverPipeline | None:
         """Parse arguments into ``options``; return the leading expression, if there is one."""
         inner = None
-        if not self._is_option():
+        following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
+        is_option = (
+            self._token.kind == "name" and following.text == "=" and following.kind == "sign"
+        )
+        if not is_option:
             inner = self.expression(depth=depth + 1)
             if not self._skips(","):
                 return inner
@@ -254,18 +250,11 @@ class _Parser:
             if not self._skips(","):
                 return inner
 
-    def _is_option(self) -> bool:
-        following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
-        return self._token.kind == "name" and following.text == "=" and following.kind == "sign"
-
     def _value(self) -> Value:
-        token = self._take()
-        if token.kind == "number":
-            return float(token.text) if "." in token.text else int(token.text)
-        if token.kind == "name":
-            return {"true": True, "false": False}.get(token.text, token.text)
-        if token.kind == "text":
-            return token.text[1:-1]
-        raise specification_error(
-            self._text, token.position, "Expected a number, a word or a quoted text"
-        )
+        kind, text, _ = self._token
+        if kind not in ("number", "name", "text"):
+            raise self._error("Expected a number, a word or a quoted text")
+        self._next += 1
+        if kind == "number":
+            return float(text) if "." in text else int(text)
+        return text[1:-1] if kind == "text" else {"true": True, "false": False}.get(text, text)

@@ -251,7 +251,7 @@ def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
     path = next(iter(evidence.paths), None)
     if path is None or not path.answers:
         return None
-    from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY
+    from knotwork._retrieval.paths.path_retriever import LIKELY_PROBABILITY
 
     probability = path.scores.get("probability", 0.0)
     return path if probability >= max(least, LIKELY_PROBABILITY) else None

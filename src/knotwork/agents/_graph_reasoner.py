@@ -18,12 +18,16 @@ from knotwork._inference.prompt_material import escape_tags
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.passage_reader import raise_hits
-from knotwork._retrieval.queries.plan_assembly import assemble_chains
+from knotwork._retrieval.queries.plan_assembly import assemble_chains, read_answer_wording
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
-from knotwork._retrieval.queries.question_slots import read_answer_wording
-from knotwork._retrieval.queries.schema_linker import SchemaLinker
-from knotwork._retrieval.queries.stored_values import EntityNames, find_mentions
-from knotwork._retrieval.queries.target_schema import KindShape, LinkShape, TargetSchema
+from knotwork._retrieval.queries.target_schema import (
+    EntityNames,
+    KindShape,
+    LinkShape,
+    SchemaLinker,
+    TargetSchema,
+    find_mentions,
+)
 from knotwork._retrieval.question_prompts import request_about
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import says_nothing

@@ -14,7 +14,7 @@ from knotwork._retrieval.paths.path_enumeration import (
     complete_pattern,
     enumerate_patterns,
 )
-from knotwork._retrieval.paths.path_question import RelationWording, find_seeds, seed_spans
+from knotwork._retrieval.paths.path_question import RelationWording, find_seeds
 from knotwork._stores.urls import open_store
 from knotwork._text.names import normal_form
 from knotwork.records import entity_id
@@ -25,7 +25,7 @@ NAMES = ["Alder Hall", "Birch Hall", "Cedar Hall", "Dogwood Hall", "Elder Hall"]
 
 def patterns_of(store, text, bounds=WIDE):
     seeds = find_seeds(text, store)
-    wording = RelationWording(text, seed_spans(seeds))
+    wording = RelationWording(text, [seed.span for seed in seeds])
     reader = LinkReader(store, limit=bounds.links)
     return enumerate_patterns(seeds, reader, wording, bounds), reader
 

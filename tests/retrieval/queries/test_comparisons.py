@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.retrieval.queries.films import FILMS, film_store, values
 
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.queries.comparisons import require_numbers
 from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
+from knotwork._retrieval.queries.query_plans import require_numbers
 from knotwork._retrieval.queries.query_retrievers import (
     DynamicCypherRetriever,
     TextToCypherRetriever,

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tests.retrieval.queries.films import film_store, values
 from tests.stores.minimal_store import MinimalStore
 
-from knotwork._retrieval.queries.cypher_target import CypherGraph, quote_name
 from knotwork._retrieval.queries.plan_assembly import assemble_plans
 from knotwork._retrieval.queries.query_plans import (
     LinkedQuestion,
@@ -16,8 +15,8 @@ from knotwork._retrieval.queries.query_plans import (
     Returned,
 )
 from knotwork._retrieval.queries.query_retrievers import DynamicCypherRetriever
-from knotwork._retrieval.queries.schema_linker import SchemaLinker, split_name
-from knotwork._retrieval.queries.stored_values import find_mentions
+from knotwork._retrieval.queries.query_targets import CypherGraph, quote_name
+from knotwork._retrieval.queries.target_schema import SchemaLinker, find_mentions, split_name
 from knotwork.errors import MissingCapability, QueryRefused
 from knotwork.records import Query
 from knotwork.testing._chat_models import ScriptedChatModel

@@ -81,7 +81,7 @@ def retrievers_command(session: Session) -> None:
         STEPS,
     )
 
-    retrievers, steps = sorted(RETRIEVERS.entries()), sorted(STEPS.entries())
+    retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
     faults = [*RETRIEVERS.faults(), *STEPS.faults()]
     if session.emit(
         {
@@ -103,8 +103,10 @@ def retrievers_command(session: Session) -> None:
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")
     rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
-    rows += [(entry.name, entry.summary, _describe_needs(entry)) for entry in retrievers]
-    terminal.table(rows, indent=2)
+    described = [((e.name, e.summary, _describe_needs(e)), e.is_special) for e in retrievers]
+    terminal.table([*rows, *(row for row, is_special in described if not is_special)], indent=2)
+    terminal.say("\nPatterns, for special cases", style="bold")
+    terminal.table([row for row, is_special in described if is_special], indent=2)
     terminal.say("\nSteps before or after a retriever", style="bold")
     terminal.table([(e.name, e.summary, _describe_needs(e)) for e in steps], indent=2)
     terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, NamedTuple
 
-from knotwork._retrieval.base import ConfiguredRetriever
+from knotwork._retrieval.base import Bounds, ConfiguredRetriever, bounded
 from knotwork._retrieval.basic_retrievers import HybridRetriever
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.chunk_features import ChunkFeatures
@@ -25,7 +25,6 @@ from knotwork._retrieval.community_search import (
     ranked_scores,
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.options import Bounds, bounded
 from knotwork._retrieval.question import Question, read_question
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
@@ -86,7 +85,7 @@ class CommunityRetriever(ConfiguredRetriever, ABC):
         parts = {i: {"text": features[i].base, self.part: gains[i]} for i in dict.fromkeys(pool)}
         best = rank({i: sum(found.values()) for i, found in parts.items()}, query.k)
         seeds = {i: (titles[i],) for i in parts if i in titles}
-        evidence = make_evidence(query, self.name, best, parts, features, self._store, seeds=seeds)
+        evidence = make_evidence(query, self.name, best, parts, features, seeds=seeds)
         return replace(evidence, trace=tuple(trace))
 
 
@@ -248,9 +247,7 @@ class ReportScores:
         self._top = best[0].score if best else 1.0
 
     def best(self, *, most: int, among: Collection[str] | None = None) -> list[Scored]:
-        """Return the communities nearest to the question, optionally only of ``among``, best
-        first.
-        """
+        """Return the communities nearest to the question, all or of ``among``, best first."""
         if among is not None and not among:
             return []
         k = max(most, _REPORT_CANDIDATES)
@@ -264,8 +261,7 @@ class ReportScores:
         return ranked_scores(scores, most)
 
 
-@dataclass(frozen=True, slots=True)
-class CommunityLevel:
+class CommunityLevel(NamedTuple):
     """The chosen communities of a level, best first, and the number examined."""
 
     level: int

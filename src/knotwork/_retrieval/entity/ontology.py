@@ -9,20 +9,23 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.entity.graph_walks import DIRECTIONS, EdgeGain, WalkOptions
-from knotwork._retrieval.entity.walk_retrievers import KeywordWalkRetriever
-from knotwork._retrieval.options import bounded
+from knotwork._retrieval.base import bounded
+from knotwork._retrieval.entity.walk_retrievers import (
+    DIRECTIONS,
+    EdgeGain,
+    KeywordWalkRetriever,
+    WalkOptions,
+    share_of_words,
+)
 from knotwork._retrieval.question import Question, rarity
 from knotwork._stores.base import Store
-from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
@@ -57,68 +60,47 @@ class OntologyRetriever(KeywordWalkRetriever):
         ontology: str | Path | Ontology = BUILT_IN_ONTOLOGY
 
     options: Options
+    _generation: int | None = None
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, options=options)
-        self._derived: tuple[int, Ontology] | None = None
-        self._given: Ontology | None = None
+    def _prepare(self) -> None:
         ontology = self.options.ontology
+        self._is_derived = str(ontology) == DERIVED_ONTOLOGY
         if isinstance(ontology, Ontology):
-            self._given = ontology
-        elif str(ontology) != DERIVED_ONTOLOGY:
+            self._ontology = ontology
+        elif not self._is_derived:
             built_in = str(ontology) == BUILT_IN_ONTOLOGY
-            self._given = default_ontology() if built_in else load_ontology(ontology)
+            self._ontology = default_ontology() if built_in else load_ontology(ontology)
 
     def _weigh(self, question: Question) -> tuple[EdgeGain, Sequence[str]]:
-        ontology = self._ontology()
-        gain = OntologyGain(ontology, question)
-        types = ", ".join(sorted(gain.wanted)) or "none in particular"
+        if self._is_derived and self._generation != (generation := self._store.generation()):
+            self._generation, self._ontology = generation, derive_ontology(self._store)
+        ontology = self._ontology
+        wanted = ontology.wanted_types(question.text)
+        types = ", ".join(sorted(wanted)) or "none in particular"
         rules = f"ontology `{ontology.name}`, {len(ontology.rules)} rules"
+        gain = gain_by_ontology(ontology, question, wanted)
         return gain, (f"Wanted types: {types}; {rules}.",)
 
-    def _ontology(self) -> Ontology:
-        """Return the given ontology, or the one derived from the current state of the index."""
-        if self._given is not None:
-            return self._given
-        generation = self._store.generation()
-        if self._derived is None or self._derived[0] != generation:
-            self._derived = generation, derive_ontology(self._store)
-        return self._derived[1]
 
+def gain_by_ontology(ontology: Ontology, question: Question, wanted: Collection[str]) -> EdgeGain:
+    """Weigh edges by their rule, the words shared with the question, and the ``wanted`` types."""
+    shared: dict[str, float] = {}
 
-class OntologyGain:
-    """Weighs edges by their rule, the words shared with the question, and the type it asks for."""
-
-    def __init__(self, ontology: Ontology, question: Question) -> None:
-        self._ontology = ontology
-        self._question = question
-        self._asked = frozenset(question.terms)
-        self._shared: dict[str, float] = {}
-        self.wanted = ontology.wanted_types(question.text)
-
-    def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
-        """Return the gain of an edge; see `EdgeGain`."""
-        weight = self._ontology.weight(edge, source, target)
+    def gain(edge: Edge, source: Entity, target: Entity) -> float:
+        weight = ontology.weight(edge, source, target)
         if weight <= 0.0:
             return 0.0
-        if edge.relation not in self._shared:
-            words = set(content_terms(edge.relation))
-            share = len(words & self._asked) / len(words) if words else 0.0
-            self._shared[edge.relation] = _UNASKED + (1.0 - _UNASKED) * share
-        rare = self._question.rarity(target.chunk_count) ** _RARITY
-        fits = _WANTED if target.type.casefold() in self.wanted else 1.0
-        return float(weight * self._shared[edge.relation] * rare * fits)
+        if edge.relation not in shared:
+            share = share_of_words(edge.relation, question)
+            shared[edge.relation] = _UNASKED + (1.0 - _UNASKED) * share
+        rare = question.rarity(target.chunk_count) ** _RARITY
+        fits = _WANTED if target.type.casefold() in wanted else 1.0
+        return float(weight * shared[edge.relation] * rare * fits)
+
+    return gain
 
 
 ANY = "*"
-NO_TYPE = ""
-
 _RULE_KEYS = ("from", "to", "relations", "direction", "weight")
 _ASK_KEYS = ("words", "types")
 _TOP_KEYS = ("rest", "untyped", "follow", "ask")
@@ -159,7 +141,12 @@ class Ontology:
     _compiled: list[re.Pattern[str] | None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self._compiled = [_compile(rule.relations) for rule in self.rules]
+        self._compiled = [
+            re.compile("|".join(f"(?:{translate(name)})" for name in rule.relations))
+            if rule.relations and ANY not in rule.relations
+            else None
+            for rule in self.rules
+        ]
 
     def weight(self, edge: Edge, source: Entity, target: Entity) -> float:
         """Return the weight of walking an edge from ``source`` to ``target``."""
@@ -185,7 +172,7 @@ class Ontology:
     def _fit(self, types: frozenset[str], found: str) -> float:
         if not types or ANY in types or found in types:
             return 1.0
-        return self.untyped if found == NO_TYPE else 0.0
+        return 0.0 if found else self.untyped
 
     def wanted_types(self, question: str) -> frozenset[str]:
         """Return the casefolded types that a question asks for, if it names any."""
@@ -196,12 +183,6 @@ class Ontology:
             if any(w in words or (not w.isascii() and w in question) for w in asking)
             for type_ in types
         )
-
-
-def _compile(relations: Sequence[str]) -> re.Pattern[str] | None:
-    if not relations or ANY in relations:
-        return None
-    return re.compile("|".join(f"(?:{translate(name)})" for name in relations))
 
 
 def load_ontology(path: str | Path) -> Ontology:

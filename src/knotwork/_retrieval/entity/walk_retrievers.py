@@ -1,55 +1,49 @@
 """Retrievers that walk the graph: from keywords, from entity vectors, or from passages.
 
-Each is a `WalkStart` on one walk. The result of a walk becomes evidence: passages, the parts of
-their scores, cited paths. A passage has a reason: an edge that it states, or an entity that it is
-about. The reason's score grows with the score of the edge or entity, falls with the number of
-passages that share it, and depends on how much of the question the path and the passage cover
-*together*: the best single feature of all that were tried for scoring paths
-(benchmarks/results/patterns.md).
+Each is a `WalkStart` on one bounded walk over relations, which keeps the best path to each entity
+and its score. The result of a walk becomes evidence: passages, the parts of their scores, cited
+paths. A passage has a reason: an edge that it states, or an entity that it is about. The reason's
+score grows with the score of the edge or entity, falls with the number of passages that share it,
+and depends on how much of the question the path and the passage cover *together*: the best single
+feature of all that were tried for scoring paths (benchmarks/results/patterns.md).
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._retrieval.base import QuestionRetriever
-from knotwork._retrieval.chunk_entities import chunks_about
-from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
-from knotwork._retrieval.entity.graph_walks import (
-    MOST_KEYWORDS,
-    ActivatingSentence,
-    EdgeGain,
-    GraphWalk,
-    WalkLimits,
-    WalkOptions,
-    WalkSeed,
-    WalkStep,
-    activate_entities,
-    add_merged_seeds,
-    best_of,
-    merge_seeds,
-    named_seeds,
-    near_seeds,
-    seed_names,
-    walk_from,
-    worded_seeds,
+from knotwork._inference.embedder import to_similarity
+from knotwork._retrieval.base import Bounds, OneOf, QuestionRetriever, Whole, bounded
+from knotwork._retrieval.chunk_entities import (
+    chunks_about,
+    entities_in_order,
+    read_merged_entities_of,
+)
+from knotwork._retrieval.chunk_features import (
+    ChunkFeatures,
+    first_stage,
+    sentence_coverage,
+    text_candidates,
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.graph_retriever import link_factor, spread
-from knotwork._retrieval.options import Whole, bounded
+from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._stores.base import Scored
+from knotwork._stores.base import Scored, Store
+from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import (
     ALIAS_RELATION,
     CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Direction,
     Edge,
     Entity,
     Evidence,
@@ -59,6 +53,235 @@ from knotwork.records import (
 )
 
 Mask = NDArray[np.bool_]
+EdgeGain = Callable[[Edge, Entity, Entity], float]
+"""Weighs an edge walked from one entity to another, from 0 (not walked) to 1."""
+DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
+
+
+@bounded
+class WalkOptions:
+    """The bounds of a walk that a specification may state.
+
+    Of each entity the ``fan`` strongest neighbours are visited, in ``depth`` hops; the walk ends at
+    ``limit`` edges.
+    """
+
+    direction: Annotated[Direction, OneOf(DIRECTIONS)] = "both"
+    depth: Whole = 2
+    fan: Whole = 16
+    limit: Whole = 400
+
+
+@bounded
+class WalkLimits(WalkOptions):
+    """The bounds of a walk.
+
+    After each hop the ``beam`` best entities continue. An entity has ``decay`` of the score of the
+    one before it, times the gain of the edge.
+    """
+
+    beam: Whole = 24
+    decay: Annotated[float, Bounds(0, 1, is_open=True)] = 0.7
+
+
+class WalkStep(NamedTuple):
+    """An edge as walked, with the scores of its target (``score``) and of its source
+    (``start``).
+    """
+
+    edge: Edge
+    source: str
+    target: str
+    score: float
+    start: float
+
+    @property
+    def forward(self) -> bool:
+        """True if the edge points in the direction of the walk."""
+        return self.edge.source == self.source
+
+
+@dataclass(slots=True)
+class GraphWalk:
+    """The result of a walk: scores, entities, the best arrival at each, and all edges in order."""
+
+    scores: dict[str, float]
+    entities: dict[str, Entity]
+    started: Mapping[str, float]
+    arrivals: dict[str, WalkStep] = field(default_factory=dict)
+    steps: list[WalkStep] = field(default_factory=list)
+
+    def path_to(self, entity_id: str) -> tuple[WalkStep, ...]:
+        """Return the steps from a seed to an entity; a seed has none."""
+        path: list[WalkStep] = []
+        while entity_id in self.arrivals:  # ends, because scores fall along a path
+            path.append(self.arrivals[entity_id])
+            entity_id = path[-1].source
+        return tuple(reversed(path))
+
+    def arrive(self, step: WalkStep) -> bool:
+        """Add a step; return True if it is the best arrival at its target so far."""
+        self.steps.append(step)
+        if step.score <= self.scores.get(step.target, 0.0):
+            return False
+        self.scores[step.target], self.arrivals[step.target] = step.score, step
+        return True
+
+    def reweighed(self, factors: Mapping[int, float]) -> GraphWalk:
+        """Return the walk with the score of each step times a factor, by the number of the
+        step.
+
+        Scores after a step change with it, and every entity gets its best arrival again.
+        """
+        walk = GraphWalk(dict(self.started), self.entities, self.started)
+        for number, step in enumerate(self.steps):
+            start = walk.scores.get(step.source, 0.0)
+            share = step.score / step.start if step.start > 0 else 0.0
+            score = start * share * factors.get(number, 1.0)
+            walk.arrive(step._replace(score=score, start=start))
+        return walk
+
+    def start_of(self, entity_id: str) -> str:
+        """Return the seed of the best path to an entity."""
+        while entity_id in self.arrivals:
+            entity_id = self.arrivals[entity_id].source
+        return entity_id
+
+
+def walk_from(
+    seeds: Mapping[str, float], *, store: Store, gain: EdgeGain, limits: WalkLimits
+) -> GraphWalk:
+    """Walk breadth first from entities with scores, continuing from the best of each hop.
+
+    An entity has the score of its best path: on multi-hop questions this maximum does better than
+    the sum that PageRank computes. An edge with a gain of 0 is not walked.
+    """
+    entities = store.graph.entities(list(seeds))
+    started = {i: seeds[i] for i in seeds if i in entities}
+    walk = GraphWalk(dict(started), entities, started)
+    reached, taken = walk.scores, set[tuple[str, str, str]]()
+    for _ in range(limits.depth):
+        frontier = best_of(reached, limits.beam)
+        around = store.graph.neighbours(
+            frontier, direction=limits.direction, types=ENTITY_EDGES, fan=limits.fan
+        )
+        ends = {end for edges in around.values() for e in edges for end in (e.source, e.target)}
+        entities.update(store.graph.entities(ends - entities.keys()))
+        reached = {}
+        for source, edge in ((i, edge) for i in frontier for edge in around.get(i, ())):
+            target = edge.target if edge.source == source else edge.source
+            key = edge.source, edge.target, edge.relation
+            if key in taken or target not in entities:
+                continue
+            worth = gain(edge, entities[source], entities[target])
+            if worth <= 0.0:
+                continue
+            if len(walk.steps) >= limits.limit:
+                return walk
+            taken.add(key)
+            score = walk.scores[source] * limits.decay * min(worth, 1.0)
+            if walk.arrive(WalkStep(edge, source, target, score, walk.scores[source])):
+                reached[target] = score
+        if len(walk.steps) >= limits.limit:
+            break
+    return walk
+
+
+def best_of(scores: Mapping[str, float], most: int) -> list[str]:
+    """Return the ids with the best scores, ties by ascending id."""
+    return sorted(scores, key=lambda i: (-scores[i], i))[:most]
+
+
+MOST_KEYWORDS = 8
+"""Maximum number of seeds from the words of a question, not counting merged entities."""
+_WORDED_CANDIDATES = 60
+_WORDED_TRUST = 0.5
+"""Worth of an entity that shares words with the question relative to one that it names."""
+
+
+class WalkSeed(NamedTuple):
+    """An entity to start from, with a score from 0 to 1 and how it was found."""
+
+    entity: Entity
+    score: float
+    how: str
+
+
+def named_seeds(question: Question) -> list[WalkSeed]:
+    return [WalkSeed(k.entity, k.weight, "named") for k in question.links if k.weight > 0]
+
+
+def worded_seeds(question: Question, store: Store, *, most: int) -> list[WalkSeed]:
+    """Return entities whose names share words with the question, by the full text of names.
+
+    A score grows with the share of the name in the question and with the information of these
+    words.
+    """
+    shares = dict(zip(question.terms, question.weights.tolist(), strict=True))
+    hits = store.texts("entity").search(question.text, k=max(_WORDED_CANDIDATES, most))
+    found = []
+    for identifier, entity in entities_in_order(hits, store).items():
+        words = set(content_terms(entity.name))
+        shared = words & shares.keys()
+        if not shared or identifier in question.named:
+            continue
+        information = sum(shares[word] for word in shared)
+        score = _WORDED_TRUST * (len(shared) / len(words)) * math.sqrt(information)
+        found.append(WalkSeed(entity, score * question.rarity(entity.chunk_count), "words"))
+    return merge_seeds(found, most=most)
+
+
+def near_seeds(
+    question: Question, store: Store, *, most: int, least: float = 0.0
+) -> list[WalkSeed]:
+    """Return the entities with the nearest vectors, scored by cosine and rarity.
+
+    An entity has a vector of its name, and one of its description if a model has described it; the
+    nearer one counts. ``least`` is the minimum similarity, from 0 (unrelated) to 1 (equal).
+    """
+    if question.vector is None:
+        return []
+    best: dict[str, float] = {}
+    for index in ("entity", DESCRIPTIONS):
+        for hit in store.vectors(index).search(question.vector, k=most):
+            best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
+    nearest = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:most]
+    hits = [Scored(key, to_similarity(score, question.embedder)) for key, score in nearest]
+    hits = [hit for hit in hits if hit.score > least]
+    cosines = dict(hits)
+    return [
+        WalkSeed(entity, cosines[i] * question.rarity(entity.chunk_count), "vector")
+        for i, entity in entities_in_order(hits, store).items()
+    ]
+
+
+def merge_seeds(*lists: Iterable[WalkSeed], most: int) -> list[WalkSeed]:
+    """Return the best seed of each entity, best first."""
+    merged: dict[str, WalkSeed] = {}
+    for seed in (seed for seeds in lists for seed in seeds):
+        known = merged.setdefault(seed.entity.id, seed)
+        merged[seed.entity.id] = seed if seed.score > known.score else known
+    return sorted(merged.values(), key=lambda seed: (-seed.score, seed.entity.id))[: max(most, 0)]
+
+
+def add_merged_seeds(seeds: Sequence[WalkSeed], store: Store) -> list[WalkSeed]:
+    """Add the entities merged with the seeds, each with the score of its seed."""
+    if not seeds:
+        return []
+    merged = read_merged_entities_of(store, [seed.entity.id for seed in seeds])
+    best: dict[str, WalkSeed] = {}
+    for seed in seeds:
+        for member in merged.members(seed.entity.id):
+            if member not in best or seed.score > best[member].score:
+                best[member] = seed
+    entities = store.graph.entities([i for i in best if i != best[i].entity.id])
+    added = [best[i]._replace(entity=entity) for i, entity in entities.items()]
+    return merge_seeds(seeds, added, most=len(seeds) + len(added))
+
+
+def seed_names(seeds: Iterable[WalkSeed]) -> str:
+    return ", ".join(f"{seed.entity.name} ({seed.how} {seed.score:.2f})" for seed in seeds)
+
 
 _ENTITIES = 60
 """Reached entities that lead to passages, the strongest first."""
@@ -76,8 +299,7 @@ _STATED = 0.5
 MOST_PATHS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PassageReason:
+class PassageReason(NamedTuple):
     """Why a passage is evidence: the entity it is about, or the edge it states, with a score."""
 
     score: float
@@ -93,6 +315,18 @@ class PassageReason:
         """Return the steps from a seed to the entity, or to the edge and over it."""
         way = walk.path_to(self.reached_from)
         return (*way, self.step) if self.step else way
+
+
+class ActivatingSentence(NamedTuple):
+    """The sentence of a passage that activates a seed.
+
+    ``covered`` marks the question's terms in the sentence, ``source_covered`` those in its passage:
+    a passage that only repeats these is worth less.
+    """
+
+    chunk_id: str
+    covered: Mask
+    source_covered: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +384,7 @@ class WalkRetriever(QuestionRetriever):
             i: (weighed.entities[weighed.start_of(reason.reached_from)].name,)
             for i, reason in reasons.items()
         }
-        evidence = make_evidence(
-            query, self.name, ranked, parts, features, self._store, seeds=seeds
-        )
+        evidence = make_evidence(query, self.name, ranked, parts, features, seeds=seeds)
         return replace(
             evidence,
             paths=self._paths(ranked, reasons, weighed),
@@ -246,7 +478,11 @@ class WalkRetriever(QuestionRetriever):
             if path:
                 chosen.setdefault(key, (path, reason.score))
         kept = sorted(chosen.items(), key=lambda item: (-item[1][1], item[0]))[:MOST_PATHS]
-        cited = {id(s.edge): _cited(s.edge.chunks, hits) for _, (path, _) in kept for s in path}
+        stating = {id(s.edge): s.edge.chunks for _, (path, _) in kept for s in path}
+        cited = {
+            edge: next((hit for hit in hits if hit in chunks), next(iter(chunks), ""))
+            for edge, chunks in stating.items()
+        }
         spans = {
             (chunk, relation.source, relation.relation, relation.target): relation.span
             for chunk, relations in self._store.graph.relations(
@@ -310,11 +546,6 @@ def _covered_by(reason: PassageReason, walk: GraphWalk, places: Mapping[str, int
     return mask
 
 
-def _cited(stating: Collection[str], preferred: Sequence[str]) -> str:
-    held = set(stating)
-    return next((chunk for chunk in preferred if chunk in held), "") or next(iter(stating), "")
-
-
 _CO_OCCURS = 0.4
 _RELATED = 0.6
 _ASKED = 0.4
@@ -322,24 +553,24 @@ _ASKED = 0.4
 _RARITY = 1.0 / 3.0
 
 
-class WordGain:
-    """Weighs edges by their relation, the words it shares with the question, and rare targets."""
+def share_of_words(relation: str, question: Question) -> float:
+    """Return the share of a relation's words that the question contains."""
+    words = set(content_terms(relation))
+    return len(words.intersection(question.terms)) / len(words) if words else 0.0
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._known = {ALIAS_RELATION: 1.0, CO_OCCURRENCE_RELATION: _CO_OCCURS}
 
-    def __call__(self, edge: Edge, source: Entity, target: Entity) -> float:
-        """Return the gain of an edge; see `EdgeGain`."""
-        del source
+def gain_by_words(question: Question) -> EdgeGain:
+    """Weigh edges by their relation, the words it shares with the question, and rare targets."""
+    known = {CO_OCCURRENCE_RELATION: _CO_OCCURS}
+
+    def gain(edge: Edge, _source: Entity, target: Entity) -> float:
         if edge.relation == ALIAS_RELATION:
             return 1.0
-        if edge.relation not in self._known:
-            words = set(content_terms(edge.relation))
-            asked = len(words & set(self._question.terms)) / len(words) if words else 0.0
-            self._known[edge.relation] = _RELATED + _ASKED * asked
-        rarity = self._question.rarity(target.chunk_count)
-        return float(self._known[edge.relation] * rarity**_RARITY)
+        if edge.relation not in known:
+            known[edge.relation] = _RELATED + _ASKED * share_of_words(edge.relation, question)
+        return float(known[edge.relation] * question.rarity(target.chunk_count) ** _RARITY)
+
+    return gain
 
 
 class KeywordWalkRetriever(WalkRetriever):
@@ -354,7 +585,7 @@ class KeywordWalkRetriever(WalkRetriever):
     def _start(self, question: Question) -> WalkStart:
         worded = worded_seeds(question, self._store, most=MOST_KEYWORDS)
         found = merge_seeds(named_seeds(question), worded, most=MOST_KEYWORDS)
-        seeds = add_merged_seeds(found, self._store) if found else []
+        seeds = add_merged_seeds(found, self._store)
         gain, lines = self._weigh(question)
         bounds = self.options
         return WalkStart(
@@ -372,7 +603,7 @@ class KeywordWalkRetriever(WalkRetriever):
 
     def _weigh(self, question: Question) -> tuple[EdgeGain, Sequence[str]]:
         """Return how edges are weighed, with lines of the trace about it."""
-        return WordGain(question), ()
+        return gain_by_words(question), ()
 
 
 class ExploreRetriever(KeywordWalkRetriever):
@@ -417,14 +648,13 @@ class EntityVectorRetriever(WalkRetriever):
     def _start(self, question: Question) -> WalkStart:
         most, notes = self.options.entities, tuple[str, ...]()
         found = near_seeds(question, self._store, most=most, least=LEAST_SIMILARITY)
-        found = [replace(seed, score=seed.score * _NEAR) for seed in found]
+        found = [seed._replace(score=seed.score * _NEAR) for seed in found]
         if question.vector is None or not self._store.vectors("entity").count():
             found, notes = worded_seeds(question, self._store, most=most), (NO_VECTORS_NOTE,)
         seeds = merge_seeds(named_seeds(question), found, most=most)
-        around = add_merged_seeds(seeds, self._store) if seeds else []
         return WalkStart(
-            {seed.entity.id: seed.score for seed in around},
-            WordGain(question),
+            {s.entity.id: s.score for s in add_merged_seeds(seeds, self._store)},
+            gain_by_words(question),
             _ENTITY_VECTOR_HOP,
             lambda walk: (
                 f"Entities nearest to the question: {seed_names(seeds)}.",
@@ -475,9 +705,7 @@ class GraphVectorRetriever(WalkRetriever):
     options: Options
 
     def _start(self, question: Question) -> WalkStart:
-        pool, text = first_stage(question, self._store)
-        features = ChunkFeatures(question, self._store, text)
-        features.fetch(pool)
+        pool, features = first_stage(question, self._store)
         named: dict[str, float] = {}
         for link in question.links:
             for item in link.about:
@@ -486,15 +714,22 @@ class GraphVectorRetriever(WalkRetriever):
         pages = [item.id for link in question.links for item in link.about[:5]]
         features.fetch(pages)
         scores = {i: features[i].base + named.get(i, 0.0) for i in dict.fromkeys([*pool, *pages])}
-        origins, entities, sources = activate_entities(
-            question, scores, features, self._store, sources=_SOURCES, most=_ACTIVATED
-        )
+        sources = self._store.documents.chunks(best_of(scores, _SOURCES))
+        covered = sentence_coverage(question, sources)
+        activations, entities = find_activations(scores, sources, features)
+        values = {i: found[0].value for i, found in activations.items()}
+        seeds = {i: values[i] for i in best_of(values, _ACTIVATED)}
+        origins = {}
+        for i in seeds:
+            source, number = activations[i][0].chunk_id, activations[i][0].sentence
+            origins[i] = ActivatingSentence(
+                source, covered[source][number], features[source].covered
+            )
         titles = [chunk.document_title or chunk.id for chunk in sources.values()]
-        names = [entities[i].name for i in origins]
+        names = [entities[i].name for i in seeds]
         return WalkStart(
-            {i: origin.score for i, origin in origins.items()}
-            | {seed.entity.id: seed.score * _NAMED for seed in named_seeds(question)},
-            WordGain(question),
+            seeds | {seed.entity.id: seed.score * _NAMED for seed in named_seeds(question)},
+            gain_by_words(question),
             WalkLimits(depth=self.options.depth, fan=8, limit=300, beam=40, decay=0.5),
             lambda walk: (
                 f"{len(pool)} passages found by text; the best: {', '.join(titles)}.",

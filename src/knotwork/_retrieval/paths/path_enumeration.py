@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 
-from knotwork._retrieval.paths.path_question import NAMES_RELATION, PathSeed, RelationWording
+from knotwork._retrieval.paths.path_question import PathSeed, RelationWording
 from knotwork._stores.base import RelationLink, Store
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION
 
@@ -96,13 +96,22 @@ def enumerate_patterns(
     The order is deterministic. Patterns of one seed differ in their steps.
     """
     found = {seed.entity.id: _from_seed(seed, reader, wording, bounds) for seed in seeds}
-    between = [
-        pattern
-        for one, other in permutations(seeds, 2)
-        for pattern in _join(found[one.entity.id], found[other.entity.id])
+    single = {
+        key: [pattern for pattern in patterns if len(pattern.steps) == 1]
+        for key, patterns in found.items()
+    }
+    # Up to three hops between two seeds, and entities that two relations of one seed both lead to.
+    pairs = [
+        (one, other)
+        for first, second in permutations(seeds, 2)
+        for one in found[first.entity.id]
+        for other in single[second.entity.id]
+        if len(one.steps) <= 2
     ]
-    between += [pattern for patterns in found.values() for pattern in _both(patterns)]
-    distinct = {p.key: p for p in between}
+    for patterns in single.values():
+        pairs += combinations(sorted(patterns, key=lambda p: p.key), 2)
+    joined = (_join(one, other) for one, other in pairs)
+    distinct = {pattern.key: pattern for pattern in joined if pattern is not None}
     for patterns in found.values():
         distinct.update({p.key: p for p in patterns})
     ranked = sorted(distinct.values(), key=lambda p: (-promise(p, wording), len(p.steps), p.key))
@@ -112,11 +121,7 @@ def enumerate_patterns(
 def promise(pattern: RelationPath, wording: RelationWording) -> float:
     """Return how well the relations of a pattern and the words of the question cover each other."""
     total = sum(wording.named.values())
-    own: dict[object, float] = {}
-    for relation in {relation for relation, _ in pattern.all_steps}:
-        for place in wording.places(relation):
-            if place.strength >= NAMES_RELATION:
-                own[place.span] = max(own.get(place.span, 0.0), place.strength)
+    own = wording.named_by({relation for relation, _ in pattern.all_steps})
     strengths = [wording.strength(relation) for relation, _ in pattern.all_steps]
     covered = sum(own.values()) / total if total else 0.0
     return covered + sum(strengths) / len(strengths) + 0.1 * pattern.seed.weight
@@ -159,7 +164,10 @@ def _from_seed(
     root = RelationPath(seed, (), ({},), (1,))
     frontier = [root]
     for hop in range(bounds.hops):
-        starts = {p.key: _starts(p, hop, bounds) for p in frontier}
+        starts = {
+            p.key: list(islice(p.layers[-1], bounds.walked)) if hop else list(seed.ids)
+            for p in frontier
+        }
         wanted = dict.fromkeys(node for nodes in starts.values() for node in nodes)
         reader.read(islice(wanted, max(bounds.reads - reader.count, 0)))
         children = [
@@ -172,12 +180,6 @@ def _from_seed(
         found += children
         frontier = children[: bounds.beam]
     return found
-
-
-def _starts(pattern: RelationPath, hop: int, bounds: PathBounds) -> list[str]:
-    if hop == 0:
-        return list(pattern.seed.ids)
-    return list(islice(pattern.layers[-1], bounds.walked))
 
 
 def _extend(
@@ -210,40 +212,20 @@ def _extend(
     ]
 
 
-def _join(ones: Sequence[RelationPath], others: Sequence[RelationPath]) -> list[RelationPath]:
-    """Return patterns of up to three hops between two seeds, joined where their patterns meet."""
-    joined = []
-    ends = [p for p in others if len(p.steps) == 1]
-    for one in ones:
-        if len(one.steps) > 2:
-            continue
-        for other in ends:
-            met = one.layers[-1].keys() & other.layers[-1].keys()
-            met = {node for node in met if not _meets_itself(one, other, node)}
-            if met:
-                last = {node: one.layers[-1][node] for node in one.layers[-1] if node in met}
-                layers = (*one.layers[:-1], last)
-                joined.append(
-                    RelationPath(one.seed, one.steps, layers, (*one.sizes[:-1], len(met)), other)
-                )
-    return joined
+def _join(one: RelationPath, other: RelationPath) -> RelationPath | None:
+    """Return two patterns as one that ends where they meet; None if they do not meet.
 
-
-def _both(patterns: Sequence[RelationPath]) -> list[RelationPath]:
-    """Return patterns for entities that two relations of one seed both lead to."""
-    single = sorted((p for p in patterns if len(p.steps) == 1), key=lambda p: p.key)
-    joined = []
-    for one, other in combinations(single, 2):
-        met = [node for node in one.layers[-1] if node in other.layers[-1]]
-        if met:
-            layer = {node: one.layers[-1][node] for node in met}
-            joined.append(RelationPath(one.seed, one.steps, (layer,), (1, len(met)), other))
-    return joined
-
-
-def _meets_itself(one: RelationPath, other: RelationPath, node: str) -> bool:
-    chain = [*_chain(one.layers, node), *_chain(other.layers, node)[1:]]
-    return len(set(chain)) < len(chain)
+    No path between two seeds visits an entity twice.
+    """
+    met = one.layers[-1].keys() & other.layers[-1].keys()
+    if one.seed is not other.seed:
+        chains = {n: [*_chain(one.layers, n), *_chain(other.layers, n)[1:]] for n in met}
+        met = {node for node, chain in chains.items() if len(set(chain)) == len(chain)}
+    if not met:
+        return None
+    last = {node: before for node, before in one.layers[-1].items() if node in met}
+    sizes = (*one.sizes[:-1], len(met))
+    return RelationPath(one.seed, one.steps, (*one.layers[:-1], last), sizes, other)
 
 
 UNSTATED_RELATIONS = frozenset({ALIAS_RELATION, CO_OCCURRENCE_RELATION, ""})

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.paths.path_enumeration import PathStep, RelationPath
 from knotwork._retrieval.paths.path_question import (
-    NAMES_RELATION,
     RelationMatch,
     RelationWording,
     classes_of,
@@ -133,13 +132,10 @@ class PatternFeatures:
 
     def _naming(self, steps: Sequence[PathStep]) -> list[float]:
         wording = self._wording
-        own: dict[Span, float] = {}
         relations = Counter(relation for relation, _ in steps)
-        for relation in relations:
-            for place in wording.places(relation):
-                if place.strength >= NAMES_RELATION:
-                    own[place.span] = max(own.get(place.span, 0.0), place.strength)
+        own = wording.named_by(relations)
         words = max(len(wording.words), 1)
+        covered = sum(span in own for _, span in wording.words)
         strengths = [wording.strength(relation) for relation, _ in steps]
         times = {relation: wording.times(relation) for relation in relations}
         mutual = float(wording.is_mutual)
@@ -150,8 +146,8 @@ class PatternFeatures:
         )
         return [
             sum(own.values()) / self._total if self._total else 0.0,
-            sum(1 for _, span in wording.words if span in own) / words,
-            float(len(wording.words) - sum(1 for _, span in wording.words if span in own)),
+            covered / words,
+            float(len(wording.words) - covered),
             strengths[0],
             strengths[-1],
             sum(strengths) / len(strengths),
@@ -167,13 +163,13 @@ class PatternFeatures:
 
     def _whole(self, relation: str) -> float:
         """Return the share of a relation's words that the question contains in some form."""
-        found = {p.word for p in self._wording.places(relation) if p.strength >= NAMES_RELATION}
+        found = {place.word for place in self._wording.sure(relation)}
         return len(found) / max(len(relation_words(relation)), 1)
 
     def _places(self, pattern: RelationPath, steps: Sequence[PathStep]) -> list[float]:
         """Return how the order of the words fits the path, from the name to what is asked."""
         seed, asking = pattern.seed.span, self._wording.asking
-        places = [self._sure(relation) for relation, _ in steps]
+        places = [self._wording.sure(relation) for relation, _ in steps]
         near_seed = [self._nearest(found, seed) for found in places]
         near_asking = [self._nearest(found, asking) for found in places]
         moves = [float(np.sign(later - earlier)) for earlier, later in pairwise(near_seed)]
@@ -181,11 +177,6 @@ class PatternFeatures:
             near_seed[0],
             near_asking[-1],
             sum(moves) / len(moves) if moves else 0.0,
-        ]
-
-    def _sure(self, relation: str) -> list[RelationMatch]:
-        return [
-            place for place in self._wording.places(relation) if place.strength >= NAMES_RELATION
         ]
 
     def _nearest(self, places: Sequence[RelationMatch], target: Span | None) -> float:

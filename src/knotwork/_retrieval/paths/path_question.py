@@ -8,12 +8,11 @@ it. If the names of two relations match in one place, the longer one counts.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import combinations
 from typing import NamedTuple
 
 from knotwork._questions.reading import QuestionReading
@@ -148,9 +147,11 @@ class RelationWording:
     kinds: frozenset[str] = field(init=False)
     asking: Span | None = field(init=False)
     is_mutual: bool = field(init=False)
+    named: Mapping[Span, float] = field(init=False, default_factory=dict)
+    """The spans that name any learned relation, with the strength of the best."""
     _plain: str = field(init=False)
     _places: dict[str, list[RelationMatch]] = field(init=False, default_factory=dict)
-    _named: dict[Span, float] = field(init=False, default_factory=dict)
+    _sure: dict[str, list[RelationMatch]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         plain = list(simplify(self.text).lower())
@@ -191,35 +192,30 @@ class RelationWording:
         for relation in new:
             self._places[relation] = self._find(relation)
         self._prefer_longer()
-        self._named = self._find_named()
+        self._sure = {
+            relation: [place for place in places if place.strength >= NAMES_RELATION]
+            for relation, places in self._places.items()
+        }
+        self.named = self.named_by(self._sure)
 
-    def places(self, relation: str) -> list[RelationMatch]:
-        """Return the matches of a learned relation, in reading order."""
-        return self._places.get(relation, [])
+    def sure(self, relation: str) -> list[RelationMatch]:
+        """Return the matches that name a learned relation, in reading order."""
+        return self._sure.get(relation, [])
 
     def strength(self, relation: str) -> float:
         """Return the strength of the best match of a relation, from 0 to 1."""
-        return max((place.strength for place in self.places(relation)), default=0.0)
+        return max((place.strength for place in self._places.get(relation, ())), default=0.0)
 
     def times(self, relation: str) -> int:
         """Return how often the question names a relation, by its most frequent word."""
-        counts: defaultdict[str, int] = defaultdict(int)
-        for place in self.places(relation):
-            if place.strength >= NAMES_RELATION:
-                counts[place.word] += 1
-        return max(counts.values(), default=0)
+        return max(Counter(place.word for place in self.sure(relation)).values(), default=0)
 
-    @property
-    def named(self) -> Mapping[Span, float]:
-        """The spans that name any learned relation, with the strength of the best."""
-        return self._named
-
-    def _find_named(self) -> dict[Span, float]:
+    def named_by(self, relations: Iterable[str]) -> dict[Span, float]:
+        """Return the spans that name one of these relations, with the strength of the best."""
         best: dict[Span, float] = {}
-        for places in self._places.values():
-            for place in places:
-                if place.strength >= NAMES_RELATION:
-                    best[place.span] = max(best.get(place.span, 0.0), place.strength)
+        for relation in relations:
+            for place in self.sure(relation):
+                best[place.span] = max(best.get(place.span, 0.0), place.strength)
         return best
 
     def _find(self, relation: str) -> list[RelationMatch]:
@@ -276,8 +272,7 @@ class RelationWording:
             ]
 
 
-def names_relations(surface: str) -> bool:
-    """Return True if all words of a name are words for relations."""
+def _names_relations(surface: str) -> bool:
     words = relation_words(surface)
     return bool(words) and all(base_form(word) in read_lexicon().groups for word in words)
 
@@ -300,10 +295,8 @@ def _is_inside(inner: Span, outer: Span) -> bool:
 
 
 def _outermost(places: Sequence[RelationMatch]) -> list[RelationMatch]:
-    spans: Collection[Span] = {place.span for place in places}
-    inside = {a for a, b in combinations(sorted(spans), 2) if _is_inside(a, b)}
-    inside |= {b for a, b in combinations(sorted(spans), 2) if _is_inside(b, a)}
-    return sorted({place for place in places if place.span not in inside})
+    spans = {place.span for place in places}
+    return sorted({p for p in places if not any(_is_inside(p.span, other) for other in spans)})
 
 
 MOST_SEEDS = 4
@@ -374,18 +367,13 @@ def find_seeds(text: str, store: Store) -> list[PathSeed]:
         if canonical not in seeds or seed.weight > seeds[canonical].weight:
             seeds[canonical] = seed
     ranked = sorted(seeds.values(), key=lambda seed: (-seed.weight, seed.span, seed.entity.id))
-    return _without_words(ranked, text)[:MOST_SEEDS]
-
-
-def _without_words(seeds: Sequence[PathSeed], text: str) -> list[PathSeed]:
-    """Leave out plain words of the question if names remain."""
+    # Plain words of the question are left out if names remain.
     sure = [
         seed
-        for seed in seeds
-        if seed.trust >= 1.0
-        and (seed.trust > 1.0 or not names_relations(text[seed.span.start : seed.span.end]))
+        for seed in ranked
+        if seed.trust > 1.0 or (seed.trust == 1.0 and not _names_relations(text[slice(*seed.span)]))
     ]
-    return sure or list(seeds)
+    return (sure or ranked)[:MOST_SEEDS]
 
 
 def _may_name(form: str, text: str, span: Span, marked: set[Span]) -> bool:
@@ -405,17 +393,16 @@ def _same(span: Span, other: Span, text: str) -> bool:
 
 def _choose(spans: dict[str, Span], marked: set[Span]) -> list[str]:
     """Return names that are not inside another, nor overlap a marked one."""
-    whole = [span for span in spans.values() if any(other.start <= span.start < other.end and
-             span.end <= other.end and span.end - span.start >= 0.8 * (other.end - other.start)
-             for other in marked)]  # fmt: skip
+    whole = [
+        span
+        for span in spans.values()
+        if any(
+            o.contains(span) and span.end - span.start >= 0.8 * (o.end - o.start) for o in marked
+        )
+    ]
     return [
         form
         for form, span in spans.items()
         if (span in whole or not any(span.overlaps(other) for other in whole))
         and not any(other != span and other.contains(span) for other in spans.values())
     ]
-
-
-def seed_spans(seeds: Sequence[PathSeed]) -> list[Span]:
-    """Return the spans of the seeds in the question."""
-    return [seed.span for seed in seeds]

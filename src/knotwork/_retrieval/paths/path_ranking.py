@@ -35,7 +35,6 @@ from knotwork._retrieval.paths.path_question import (
     RelationWording,
     find_seeds,
     relation_words,
-    seed_spans,
 )
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
@@ -67,7 +66,7 @@ class PathCandidates:
 def find_candidates(text: str, store: Store, bounds: PathBounds = DEFAULT_BOUNDS) -> PathCandidates:
     """Link a question and enumerate the patterns from and between the entities that it names."""
     seeds = find_seeds(text, store)
-    wording = RelationWording(text, seed_spans(seeds))
+    wording = RelationWording(text, [seed.span for seed in seeds])
     reader = LinkReader(store, limit=bounds.links)
     patterns = enumerate_patterns(seeds, reader, wording, bounds)[:COMPARED_PATTERNS]
     shown = {
@@ -102,7 +101,7 @@ class RankedPattern:
 def shipped_trees() -> Trees:
     """Return the model shipped with this package."""
     text = files("knotwork._retrieval.paths").joinpath(SHIPPED_MODEL).read_text("utf-8")
-    return check_trees(parse_trees(text), SHIPPED_MODEL)
+    return _check_trees(parse_trees(text), SHIPPED_MODEL)
 
 
 def read_trees(path: Path) -> Trees:
@@ -111,11 +110,10 @@ def read_trees(path: Path) -> Trees:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The model `{path}` cannot be read: {error}.") from error
-    return check_trees(parse_trees(text), str(path))
+    return _check_trees(parse_trees(text), str(path))
 
 
-def check_trees(trees: Trees, place: str) -> Trees:
-    """Return the trees if they were trained on the current features, else raise ConfigError."""
+def _check_trees(trees: Trees, place: str) -> Trees:
     if trees.features != FEATURES:
         raise ConfigError(
             f"The model `{place}` was trained on other features of paths.",
@@ -158,9 +156,7 @@ class PreciseRanker:
     ) -> list[RankedPattern]:
         """Return the compared paths in their new order, then the others."""
         read, rest = list(ranked[:READ_PRECISELY]), list(ranked[READ_PRECISELY:])
-        if len(read) < 2:
-            return [*read, *rest]
-        gains = self._gains(read, wording, names)
+        gains = self._gains(read, wording, names) if len(read) > 1 else None
         if gains is None:
             return [*read, *rest]
         scored = [
@@ -174,13 +170,15 @@ class PreciseRanker:
         self, read: Sequence[RankedPattern], wording: RelationWording, names: Mapping[str, str]
     ) -> list[float] | None:
         if self._reranker is not None:
-            texts = [show_pattern(one.pattern, names) for one in read]
+            texts = [_show_pattern(one.pattern, names) for one in read]
             scores = np.array(self._reranker.score(wording.text, texts))
             spread = float(scores.std()) or 1.0
             return list(RERANKER_WEIGHT * (scores - scores.mean()) / spread)
         if self._embedder is None or not can_embed(self._embedder, wording.text):
             return None
-        texts = [show_relations(one.pattern) for one in read]
+        # The relations in words, in the order in which a question states them.
+        steps = (reversed(one.pattern.all_steps) for one in read)
+        texts = [" of ".join(" ".join(relation_words(r)) for r, _ in hops) for hops in steps]
         vectors = self._embed([wording.without_names, *texts])
         near = to_similarity(vectors[1:] @ vectors[0], self._embedder.name)
         return [float(gain) for gain in COSINE_WEIGHT * (near - near.mean())]
@@ -196,14 +194,7 @@ class PreciseRanker:
         return found
 
 
-def show_relations(pattern: RelationPath) -> str:
-    """Return the relations of a pattern in words, in the order in which a question states them."""
-    return " of ".join(
-        " ".join(relation_words(relation)) for relation, _ in reversed(pattern.all_steps)
-    )
-
-
-def show_pattern(pattern: RelationPath, names: Mapping[str, str]) -> str:
+def _show_pattern(pattern: RelationPath, names: Mapping[str, str]) -> str:
     """Return one path of a pattern in words, starting at the entity that the question names."""
     walked = pattern.walk(pattern.answers[0])
     parts = [names.get(walked[0], "")]

@@ -14,21 +14,27 @@ its hits are shown as paths too.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.chunk_entities import OWN_PAGE
+from knotwork._retrieval.base import bounded
+from knotwork._retrieval.chunk_entities import OWN_PAGE, mention_places
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._retrieval.optional_parts import attempt
-from knotwork._retrieval.options import bounded
-from knotwork._retrieval.passage_reader import lift_hit
-from knotwork._retrieval.paths.path_citations import LIKELY_PROBABILITY, cite_paths
-from knotwork._retrieval.paths.path_enumeration import UNSTATED_RELATIONS, PathBounds
+from knotwork._retrieval.passage_reader import raise_hits
+from knotwork._retrieval.paths.path_enumeration import (
+    UNSTATED_RELATIONS,
+    LinkReader,
+    PathBounds,
+    complete_pattern,
+)
 from knotwork._retrieval.paths.path_question import relation_words
 from knotwork._retrieval.paths.path_ranking import (
     DEFAULT_BOUNDS,
@@ -50,16 +56,17 @@ from knotwork.records import (
     GraphPath,
     Hit,
     Hop,
-    Mention,
     Query,
     Span,
-    Step,
 )
 
 Stages = Literal["none", "coarse", "both"]
 MOST_PATHS = 10
 SHOWN_PROBABILITY = 0.05
 """Minimum probability of a path that is shown."""
+LIKELY_PROBABILITY = 0.5
+"""Probability from which a path counts as an answer: its passages precede others, and all its
+answers are listed and cited."""
 IRREGULAR_ODDS = -2.0
 """Added to the log-odds of a path whose relations are not a vocabulary."""
 _MOST_ACTING = 3
@@ -103,19 +110,19 @@ class PathsRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, and the best paths with the sentences that state them."""
         base, failed = self._base.retrieve(query), list[str]()
-        found = attempt("The search for paths", lambda: self._find_paths(query, base), base, failed)
-        return replace(found, notes=(*found.notes, *failed))
 
-    def _find_paths(self, query: Query, base: Evidence) -> Evidence:
-        with self._store.reading():
-            candidates = find_candidates(query.text, self._store, self._bounds)
-        ranked = self.rank(candidates)
-        with self._store.reading():
-            return self._add_paths(query, base, candidates, ranked)
+        def find() -> Evidence:
+            with self._store.reading():
+                candidates = find_candidates(query.text, self._store, self._bounds)
+            ranked = self.rank(candidates)
+            with self._store.reading():
+                return self._add_paths(base, candidates, ranked)
+
+        found = attempt("The search for paths", find, base, failed)
+        return replace(found, notes=(*found.notes, *failed))
 
     def _add_paths(
         self,
-        query: Query,
         base: Evidence,
         candidates: PathCandidates,
         ranked: Sequence[RankedPattern],
@@ -123,24 +130,36 @@ class PathsRetriever:
         """Return the evidence with the likely paths, and the chunks that state them first."""
         ranks = {hit.chunk.id: number for number, hit in enumerate(base.hits)}
         likely = [one for one in ranked if one.probability >= SHOWN_PROBABILITY][:MOST_PATHS]
-        regular, other = self._split(cite_paths(likely, self._store, found=ranks))
+        regular: list[GraphPath] = []
+        other: list[GraphPath] = []
+        for path in cite_paths(likely, self._store, found=ranks):
+            if self._regularity.holds({hop.relation for hop in path.hops}):
+                regular.append(path)
+            else:
+                score = path.score + IRREGULAR_ODDS
+                parts = path.scores | {"irregular": IRREGULAR_ODDS, "probability": logistic(score)}
+                other.append(replace(path, score=score, scores=parts))
         if not regular:
             stated = {frozenset((hop.source, hop.target)) for path in other for hop in path.hops}
             bridges = bridge_paths(base.hits, self._store, most=MOST_PATHS)
             other += [path for path in bridges if frozenset(path.entity_ids) not in stated]
         paths = sorted([*regular, *other], key=lambda path: -path.score)[:MOST_PATHS]
-        acting = [p for p in regular if p.scores["probability"] >= LIKELY_PROBABILITY][
-            :_MOST_ACTING
-        ]
+        acting = [path for path in regular if path.scores["probability"] >= LIKELY_PROBABILITY]
+        acting = acting[:_MOST_ACTING]
         names = ", ".join(seed.entity.name for seed in candidates.seeds) or "nothing"
         count = candidates.reader.count
         first = f"passages that state {len(acting)} of them come first"
-        hits = _put_first(base.hits, _cited(acting), self._store, query.k)
+        hits = _put_first(base, acting, self._store) if acting else base.hits
+        # The lines of a graph share words with any question about it: there only a path answers.
+        chunks = [hit.chunk for hit in hits[:READ_HITS]]
+        stating = find_imported_chunks(chunks, self._store)
+        are_graph_lines = chunks and all(chunk.id in stating for chunk in chunks)
+        of_paths = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
         return replace(
             base,
             retriever=self.name,
             hits=hits,
-            confidence=self._confidence(base.confidence, hits, paths),
+            confidence=of_paths if are_graph_lines else base.confidence,
             paths=tuple(paths),
             trace=(
                 f"The question names {names}.",
@@ -148,35 +167,6 @@ class PathsRetriever:
                 f"{len(paths)} may answer it; {first}.",
             ),
         )
-
-    def _confidence(
-        self, of_passages: float, hits: Sequence[Hit], paths: Sequence[GraphPath]
-    ) -> float:
-        """Return the probability that hits or paths contain an answer.
-
-        The lines of a graph share words with any question about it, so among them only a path
-        indicates an answer.
-        """
-        of_paths = max((path.scores.get("probability", 0.0) for path in paths), default=0.0)
-        chunks = [hit.chunk for hit in hits[:READ_HITS]]
-        stating = find_imported_chunks(chunks, self._store)
-        are_graph_lines = chunks and all(chunk.id in stating for chunk in chunks)
-        return of_paths if are_graph_lines else of_passages
-
-    def _split(self, paths: Sequence[GraphPath]) -> tuple[list[GraphPath], list[GraphPath]]:
-        """Split paths into those over a vocabulary of relations and others, which are worth
-        less.
-        """
-        regular: list[GraphPath] = []
-        other: list[GraphPath] = []
-        for path in paths:
-            if self._regularity.holds({hop.relation for hop in path.hops}):
-                regular.append(path)
-            else:
-                score = path.score + IRREGULAR_ODDS
-                parts = path.scores | {"irregular": IRREGULAR_ODDS, "probability": logistic(score)}
-                other.append(replace(path, score=score, scores=parts))
-        return regular, other
 
     def rank(self, candidates: PathCandidates) -> list[RankedPattern]:
         """Return the patterns of a question, best first."""
@@ -188,52 +178,28 @@ class PathsRetriever:
         return self._precise.rank(ranked, candidates.wording, candidates.names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cited:
-    """What a chunk states of likely paths: their worth, the spans, and the name they start from."""
-
-    worth: float
-    spans: tuple[Span, ...]
-    seed: str
-
-
-def _cited(paths: Sequence[GraphPath]) -> dict[str, _Cited]:
-    cited: dict[str, _Cited] = {}
+def _put_first(base: Evidence, paths: Sequence[GraphPath], store: Store) -> tuple[Hit, ...]:
+    """Return the hits with those that paths cite before all others, the stating sentences first."""
+    worths: dict[str, float] = {}
+    seeds: dict[str, str] = {}
+    spans: defaultdict[str, list[Span]] = defaultdict(list)
     for number, path in enumerate(paths):
-        worth = path.scores["probability"] * _LATER_PATH**number
         for hop in path.hops:
-            known = cited.get(hop.chunk_id, _Cited(worth, (), path.hops[0].source_name))
-            spans = known.spans if hop.span is None else (*known.spans, hop.span)
-            cited[hop.chunk_id] = replace(known, spans=spans)
-    return cited
-
-
-def _put_first(
-    hits: Sequence[Hit], cited: Mapping[str, _Cited], store: Store, k: int
-) -> tuple[Hit, ...]:
-    """Return the hits with those that paths cite before all others."""
-    if not cited:
-        return tuple(hits)
-    chunks = store.documents.chunks([c for c in cited if c not in {h.chunk.id for h in hits}])
-    known = {hit.chunk.id: hit for hit in hits}
-    known |= {key: Hit(chunk=chunk, score=0.0) for key, chunk in chunks.items()}
-    top = max((hit.score for hit in hits), default=0.0)
-    raised = [_raise(hit, cited[key], top) if key in cited else hit for key, hit in known.items()]
-    raised.sort(key=lambda hit: (-hit.score, hit.chunk.id))
-    return tuple(raised[: max(k, 0)])
-
-
-def _raise(hit: Hit, cited: _Cited, top: float) -> Hit:
-    """Return a hit above all that no path cites, with the sentences that state hops first."""
-    stating = [s for s in hit.chunk.sentences if any(span.overlaps(s) for span in cited.spans)]
-    return replace(
-        lift_hit(hit, cited.worth + top, "path"),
-        seeds=hit.seeds or (cited.seed,),
-        sentences=(
-            *((sentence, min(cited.worth, 1.0)) for sentence in stating),
-            *(item for item in hit.sentences if item[0] not in stating),
-        ),
-    )
+            worths.setdefault(hop.chunk_id, path.scores["probability"] * _LATER_PATH**number)
+            seeds.setdefault(hop.chunk_id, path.hops[0].source_name)
+            spans[hop.chunk_id] += [hop.span] if hop.span is not None else []
+    top = max((hit.score for hit in base.hits), default=0.0)
+    gains = {key: worth + top for key, worth in worths.items()}
+    hits = []
+    for hit in raise_hits(base, gains, part="path", store=store):
+        key = hit.chunk.id
+        if key in worths:
+            stating = [s for s in hit.chunk.sentences if any(p.overlaps(s) for p in spans[key])]
+            first = [(sentence, min(worths[key], 1.0)) for sentence in stating]
+            rest = [item for item in hit.sentences if item[0] not in stating]
+            hit = replace(hit, seeds=hit.seeds or (seeds[key],), sentences=(*first, *rest))  # noqa: PLW2901
+        hits.append(hit)
+    return tuple(hits)
 
 
 MOST_ONCE = 0.5
@@ -280,37 +246,30 @@ def bridge_paths(hits: Sequence[Hit], store: Store, *, most: int) -> list[GraphP
 
     Its source is the subject of the sentence's passage, its target the subject of the hit.
     """
-    reached = [(hit, hit.path[0]) for hit in hits if hit.path and hit.scores.get("bridge", 0) > 0]
-    reached = reached[:most]
-    mentions = store.graph.mentions(list(dict.fromkeys(step.chunk_id for _, step in reached)))
+    led = [h.path[0] for h in hits if h.path and h.scores.get("bridge", 0) > 0][:most]
+    mentions = store.graph.mentions(list(dict.fromkeys(step.chunk_id for step in led)))
     paths: dict[tuple[str, str], GraphPath] = {}
-    for _, step in reached:
-        subject = _subject(mentions.get(step.chunk_id, ()), step)
-        if subject is not None:
-            key = subject.entity_id, step.entity_id
-            paths.setdefault(key, _path(subject, step))
+    for step in led:
+        found = (m for m in mentions.get(step.chunk_id, ()) if m.entity_id != step.entity_id)
+        about = [m for m in found if m.about >= OWN_PAGE]
+        subject = max(about, key=lambda m: (m.about, len(m.name), m.entity_id), default=None)
+        if subject is None or (subject.entity_id, step.entity_id) in paths:
+            continue
+        hop = Hop(
+            source=subject.entity_id,
+            source_name=subject.name,
+            relation=CO_OCCURRENCE_RELATION,
+            target=step.entity_id,
+            target_name=step.entity_name,
+            forward=True,
+            chunk_id=step.chunk_id,
+            span=step.sentence,
+        )
+        score = math.log(max(step.score, _LEAST) / _SURE)
+        paths[subject.entity_id, step.entity_id] = GraphPath(
+            (hop,), score, {"bridge": step.score}, (step.entity_name,)
+        )
     return sorted(paths.values(), key=lambda path: (-path.score, path.entity_ids))
-
-
-def _subject(mentions: Sequence[Mention], step: Step) -> Mention | None:
-    """Return the entity that a chunk is about most, other than the one it leads to."""
-    about = [m for m in mentions if m.about >= OWN_PAGE and m.entity_id != step.entity_id]
-    return max(about, key=lambda m: (m.about, len(m.name), m.entity_id), default=None)
-
-
-def _path(subject: Mention, step: Step) -> GraphPath:
-    hop = Hop(
-        source=subject.entity_id,
-        source_name=subject.name,
-        relation=CO_OCCURRENCE_RELATION,
-        target=step.entity_id,
-        target_name=step.entity_name,
-        forward=True,
-        chunk_id=step.chunk_id,
-        span=step.sentence,
-    )
-    score = math.log(max(step.score, _LEAST) / _SURE)
-    return GraphPath((hop,), score, {"bridge": step.score}, (step.entity_name,))
 
 
 def find_imported_chunks(chunks: Collection[Chunk], store: Store) -> set[str]:
@@ -321,3 +280,118 @@ def find_imported_chunks(chunks: Collection[Chunk], store: Store) -> set[str]:
     documents = store.documents.documents({chunk.document_id for chunk in chunks})
     stating = {key for key, document in documents.items() if document.uri.startswith(GRAPH_URI)}
     return {chunk.id for chunk in chunks if chunk.document_id in stating}
+
+
+MOST_ANSWERS = 1_000
+"""Maximum number of answers listed for a path."""
+CITED_ANSWERS = 8
+"""Maximum number of answers of a likely path whose walks are cited."""
+_CHUNKS = 4
+"""Number of chunks of a hop from which one is chosen."""
+_ALL_LINKS = 5_000
+
+_Triple = tuple[str, str, str]
+
+
+def cite_paths(
+    ranked: Sequence[RankedPattern], store: Store, *, found: Mapping[str, int]
+) -> list[GraphPath]:
+    """Return a path for each pattern, with all answers of the pattern.
+
+    ``found`` has the ranks of chunks that the question leads to anyway; of several chunks that
+    state a hop, the best of these is cited. A path is left out if no chunk states one of its hops
+    any more. Of likely patterns, the walks to further answers are cited too.
+    """
+    reader = LinkReader(store, limit=_ALL_LINKS)
+    answers = {
+        one.pattern.key: complete_pattern(one.pattern, reader, most=MOST_ANSWERS) for one in ranked
+    }
+    # The hops to the first answer and to those cited in addition: a hop is its relation in the
+    # graph, and its ends in the direction of the walk.
+    walks = [
+        [
+            [
+                ((near, relation, far) if forward else (far, relation, near), near, far)
+                for (relation, forward), (near, far) in zip(
+                    one.pattern.all_steps, pairwise(one.pattern.walk(answer)), strict=False
+                )
+            ]
+            for answer in one.pattern.answers[
+                : CITED_ANSWERS if one.probability >= LIKELY_PROBABILITY else 1
+            ]
+        ]
+        for one in ranked
+    ]
+    triples = list(dict.fromkeys(t for hops in chain(*walks) for t, _, _ in hops))
+    stated = _find_statements(triples, store, found)
+    wanted = {node for of_one in answers.values() for node in of_one}
+    wanted |= {end for source, _, target in triples for end in (source, target)}
+    names = {key: entity.name for key, entity in store.graph.entities(wanted).items()}
+    paths = []
+    for one, (own, *further) in zip(ranked, walks, strict=True):
+        if any(triple not in stated for triple, _, _ in own):
+            continue
+        others = (
+            tuple(_hop(*hop, stated, names) for hop in hops if hop[0] in stated) for hops in further
+        )
+        paths.append(
+            GraphPath(
+                hops=tuple(_hop(*hop, stated, names) for hop in own),
+                score=one.score,
+                scores=one.scores | {"probability": one.probability},
+                answers=tuple(names.get(a, a) for a in answers[one.pattern.key]),
+                walks=tuple(hops if len(hops) == len(own) else () for hops in others),
+            )
+        )
+    return paths
+
+
+def _hop(
+    triple: _Triple,
+    near: str,
+    far: str,
+    stated: Mapping[_Triple, tuple[str, Span | None]],
+    names: Mapping[str, str],
+) -> Hop:
+    return Hop(
+        source=near,
+        source_name=names.get(near, ""),
+        relation=triple[1],
+        target=far,
+        target_name=names.get(far, ""),
+        forward=triple[0] == near,
+        chunk_id=stated[triple][0],
+        span=stated[triple][1],
+    )
+
+
+def _find_statements(
+    triples: Sequence[_Triple], store: Store, found: Mapping[str, int]
+) -> dict[_Triple, tuple[str, Span | None]]:
+    """Return the chunk that states each relation, and the span there.
+
+    The span is as extracted, or else a sentence that mentions both ends, or one of them.
+    """
+    held = store.graph.relation_chunks(triples, limit=_CHUNKS)
+    last = len(found)
+    chosen = {
+        triple: min(ids, key=lambda chunk: (found.get(chunk, last), chunk))
+        for triple, ids in zip(triples, held, strict=True)
+        if ids
+    }
+    extracted = {
+        (chunk, one.source, one.relation, one.target): one.span
+        for chunk, relations in store.graph.relations(set(chosen.values())).items()
+        for one in relations
+        if one.span is not None
+    }
+    left = {t: chunk for t, chunk in chosen.items() if (chunk, *t) not in extracted}
+    chunks = store.documents.chunks(set(left.values()))
+    places = mention_places(chunks, store)
+    spans: dict[_Triple, Span | None] = {t: extracted.get((c, *t)) for t, c in chosen.items()}
+    for triple, chunk in left.items():
+        source, target = (places.get((chunk, end), frozenset()) for end in triple[::2])
+        if numbered := (source & target) or (source | target):
+            sentences = chunks[chunk].sentences or (chunks[chunk].span,)
+            spans[triple] = sentences[min(numbered)]
+    return {triple: (chunk, spans[triple]) for triple, chunk in chosen.items()}

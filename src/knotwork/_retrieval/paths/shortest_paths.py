@@ -91,35 +91,29 @@ class _StrongestLinks:
 
     def rank(self, path: Sequence[str]) -> tuple[int, float, tuple[str, ...]]:
         """Return the sort key of a path, smallest first."""
-        edges = self._edges_of(path)
+        edges = [self.edges[one][other] for one, other in pairwise(path)]
         unstated = sum(edge.relation == CO_OCCURRENCE_RELATION for edge in edges)
         return unstated, -sum(edge.weight for edge in edges), tuple(path)
 
     def describe(self, paths: Sequence[Sequence[str]]) -> list[GraphPath]:
         """Return sequences of entity ids as paths with names."""
         entities = self._store.graph.entities({key for path in paths for key in path})
-        names = {key: entity.name for key, entity in entities.items()}
-        return [self._path(path, names) for path in paths]
 
-    def _path(self, path: Sequence[str], names: dict[str, str]) -> GraphPath:
-        edges = self._edges_of(path)
-        hops = tuple(
-            Hop(
+        def hop(source: str, target: str) -> Hop:
+            edge = self.edges[source][target]
+            return Hop(
                 source=source,
-                source_name=names[source],
+                source_name=entities[source].name,
                 relation=edge.relation,
                 target=target,
-                target_name=names[target],
+                target_name=entities[target].name,
                 forward=edge.source == source,
                 chunk_id=edge.chunks[0] if edge.chunks else "",
                 weight=edge.weight,
             )
-            for source, target, edge in zip(path, path[1:], edges, strict=False)
-        )
-        return GraphPath(hops, sum(edge.weight for edge in edges))
 
-    def _edges_of(self, path: Sequence[str]) -> list[Edge]:
-        return [self.edges[one][other] for one, other in pairwise(path)]
+        found = (tuple(hop(*ends) for ends in pairwise(path)) for path in paths)
+        return [GraphPath(hops, sum(hop.weight for hop in hops)) for hops in found]
 
 
 def _worth(edge: Edge) -> tuple[bool, float, str]:

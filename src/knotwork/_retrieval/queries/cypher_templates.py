@@ -24,8 +24,7 @@ from typing import Any
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._retrieval.options import bounded
-from knotwork._retrieval.queries.cypher_target import CypherGraph, choose_graph
+from knotwork._retrieval.base import bounded
 from knotwork._retrieval.queries.model_translators import (
     ROOM,
     Example,
@@ -40,15 +39,13 @@ from knotwork._retrieval.queries.query_plans import (
     Statement,
     Translator,
 )
-from knotwork._retrieval.queries.statement_retriever import ROUNDS, StatementRetriever
-from knotwork._retrieval.queries.stored_values import (
+from knotwork._retrieval.queries.query_retrievers import GraphStatementRetriever
+from knotwork._retrieval.queries.target_schema import (
     StoredValue,
     StoredValues,
-    ValueMention,
     find_mentions,
 )
 from knotwork._retrieval.question_prompts import request_about
-from knotwork._stores.base import Store
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, Unparsable
@@ -169,43 +166,25 @@ def parse_choice(
     return offered[int(found[1]) - 1], {k.strip(): v.strip() for k, eq, v in parts if eq}
 
 
-class CypherTemplatesRetriever(StatementRetriever):
+class CypherTemplatesRetriever(GraphStatementRetriever):
     """Finds rows of a graph by one of a user's query templates.
 
-    ``templates`` are templates or the TOML file that contains them. ``graph`` and ``words`` are as
-    for `DynamicCypherRetriever`.
+    ``templates`` are templates or the TOML file that contains them.
     """
 
     name = "cypher_templates"
 
     @bounded
-    class Options:
+    class Options(GraphStatementRetriever.Options):
         templates: Sequence[Template] | str | Path = ()
-        graph: str | None = None
-        words: Mapping[str, tuple[str, ...]] | None = None
-        rounds: int = ROUNDS
 
     options: Options
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        model: ChatModel | None = None,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, model=model, options=options)
+    def _prepare(self) -> None:
         templates = self.options.templates
         if isinstance(templates, str | Path):
             templates = read_templates(Path(templates))
         self._templates = tuple(templates)
-        graph = choose_graph(store, self.options.graph)
-        self._graph = CypherGraph(store, graph=graph, words=self.options.words)
-
-    def target(self) -> CypherGraph:
-        """Return the graph to query."""
-        return self._graph
 
     def translators(self, target: QueryTarget) -> Sequence[Translator]:
         """Return the model's choice, if there is a model, then the matcher."""
@@ -225,16 +204,12 @@ _PARAMETER = re.compile(r"\$(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class SlotShape:
-    """What fills a slot: a stored value of a kind's property, or a value of a type."""
+    """What fills a slot: a stored value of a kind's ``property``, or else a value of a type."""
 
     kind: str = ""
     property: str = ""
     type: str = "text"
     default: PropertyValue = None
-
-    def is_stored(self) -> bool:
-        """Return True if only stored values fill the slot."""
-        return bool(self.property)
 
     def value_in(self, stored: Iterable[StoredValue]) -> PropertyValue:
         """Return the first value of this kind and property, or None."""
@@ -316,9 +291,10 @@ def fill_slots(template: Template, asked: LinkedQuestion) -> dict[str, PropertyV
     """
     found: dict[str, PropertyValue] = {}
     used: set[int] = set()
-    numbers = [match[0].replace(",", "") for match in _NUMBER.finditer(_unnamed(asked))]
+    unnamed = mask_values(asked.text, asked.mentions, " ")
+    numbers = [match[0].replace(",", "") for match in _NUMBER.finditer(unnamed)]
     for name, shape in template.slots.items():
-        value = _stored(shape, asked, used) if shape.is_stored() else _typed(shape, asked, numbers)
+        value = _stored(shape, asked, used) if shape.property else _typed(shape, asked, numbers)
         if value is None:
             value = shape.default
         if value is None:
@@ -339,7 +315,13 @@ def align_values(
                 return None
             found[name] = shape.default
             continue
-        found[name] = _aligned(shape, text, values) if shape.is_stored() else _cast(shape, text)
+        if not shape.property:
+            found[name] = _cast(shape, text)
+            continue
+        exact = [item for same in values.exact([normal_form(text)]).values() for item in same]
+        near = [n.stored for m in find_mentions(f'"{text}"', values) for n in m.found]
+        value = shape.value_in([*exact, *near])
+        found[name] = text if value is None else value
     return found
 
 
@@ -347,7 +329,7 @@ def covered(template: Template, asked: LinkedQuestion) -> float:
     """Return the share of the question's stored values that a template can use."""
     if not asked.mentions:
         return 1.0 if not template.slots else 0.0
-    wanted = {(s.kind, s.property) for s in template.slots.values() if s.is_stored()}
+    wanted = {(s.kind, s.property) for s in template.slots.values() if s.property}
     usable = sum(
         any((n.stored.kind, n.stored.property) in wanted for n in m.found) for m in asked.mentions
     )
@@ -381,19 +363,3 @@ def _cast(shape: SlotShape, text: str) -> PropertyValue:
         except ValueError:
             return None
     return (read_date(text) or text) if shape.type == "date" else text
-
-
-def _aligned(shape: SlotShape, text: str, values: StoredValues) -> PropertyValue:
-    exact = [item for found in values.exact([normal_form(text)]).values() for item in found]
-    near = [n.stored for m in find_mentions(f'"{text}"', values) for n in m.found]
-    value = shape.value_in([*exact, *near])
-    return text if value is None else value
-
-
-def _unnamed(asked: LinkedQuestion) -> str:
-    """Return the question with its stored values blanked out."""
-    text = asked.text
-    mentions: list[ValueMention] = sorted(asked.mentions, key=lambda m: -m.span.start)
-    for mention in mentions:
-        text = text[: mention.span.start] + " " * len(mention.surface) + text[mention.span.end :]
-    return text

@@ -11,13 +11,20 @@ from dataclasses import dataclass, replace
 
 from knotwork._extensions.cypher.language.statement_parser import parse_statement
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.chunk_features import ChunkFeatures, rank_sentences
-from knotwork._retrieval.queries.cypher_target import ROW_LIMIT, RUN_TIMEOUT_S
+from knotwork._retrieval.evidence_builder import rank_evidence
 from knotwork._retrieval.queries.query_rows import is_node
-from knotwork._retrieval.question import read_question
+from knotwork._retrieval.queries.query_targets import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._stores.base import Store, require_cypher
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError, QueryTimeout
-from knotwork.records import RETRIEVAL_QUERY, Evidence, Hit, Label, PropertyValue, QueryResult
+from knotwork.records import (
+    RETRIEVAL_QUERY,
+    Evidence,
+    Hit,
+    Label,
+    PropertyValue,
+    Query,
+    QueryResult,
+)
 
 HELP = (
     "Write a statement that continues from `node`, a chunk that was found, and `score`: "
@@ -79,7 +86,13 @@ def run_over_hits(
     last = evidence.hits[-1].score if evidence.hits else 0.0
     scores = {key: last if score is None else score for key, score in found.items()}
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(evidence.query.k, 0)]
-    added = _read_hits(evidence, {key: scores[key] for key in best}, store, embedder)
+    added: tuple[Hit, ...] = ()
+    if best:
+        asked = Query(evidence.query.text, len(best))
+        chosen = {key: scores[key] for key in best}
+        added = rank_evidence(
+            asked, chosen, retriever=RETRIEVAL_QUERY, store=store, embedder=embedder
+        ).hits
     hits = sorted([*evidence.hits, *added], key=lambda hit: (-hit.score, hit.chunk.id))
     return replace(
         evidence,
@@ -135,27 +148,6 @@ def _chunk_ids(value: PropertyValue) -> Iterator[str]:
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
             yield from _chunk_ids(item)
-
-
-def _read_hits(
-    evidence: Evidence, scores: Mapping[str, float], store: Store, embedder: Embedder | None
-) -> list[Hit]:
-    if not scores:
-        return []
-    text = evidence.query.text
-    question = read_question(text, store=store, embedder=embedder, link=False)
-    features = ChunkFeatures(question, store)
-    chunks = store.documents.chunks(scores)
-    features.fetch(list(chunks))
-    return [
-        Hit(
-            chunk,
-            scores[key],
-            {RETRIEVAL_QUERY: scores[key]},
-            sentences=rank_sentences(question, chunk, features[key]),
-        )
-        for key, chunk in chunks.items()
-    ]
 
 
 def _explain(

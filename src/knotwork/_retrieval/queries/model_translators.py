@@ -10,8 +10,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +39,12 @@ from knotwork._retrieval.queries.query_plans import (
     SortOrder,
     Statement,
 )
-from knotwork._retrieval.queries.schema_linker import SchemaLinker
-from knotwork._retrieval.queries.stored_values import ValueMention
 from knotwork._retrieval.queries.target_schema import (
     LinkShape,
+    PropertyShape,
+    SchemaLinker,
     TargetSchema,
+    ValueMention,
     describe_target_schema,
 )
 from knotwork._retrieval.question_prompts import request_about
@@ -110,7 +111,9 @@ FRAGMENT_STAGE = "fragments"
 _FRAGMENT_CONFIDENCE = 0.8
 _MOST_LINES = 20
 _BULLET = re.compile(r"^[\s\-*•`>]+")
-_AGGREGATES = {
+_RETURNED = {
+    "return": Returned.THING,
+    "count": Returned.COUNT,
     "max": Returned.MAXIMUM,
     "min": Returned.MINIMUM,
     "avg": Returned.AVERAGE,
@@ -138,173 +141,143 @@ class FragmentTranslator:
         return replace(statement, origin="fragments by the model", sureness=_FRAGMENT_CONFIDENCE)
 
 
-@dataclass(slots=True)
-class _PlanDraft:
-    """A plan under construction; ``names`` maps letters to node numbers."""
-
-    schema: TargetSchema
-    asked: LinkedQuestion
-    names: dict[str, int] = field(default_factory=dict)
-    nodes: list[PlanNode] = field(default_factory=list)
-    hops: list[PlanHop] = field(default_factory=list)
-    answer: int = -1
-    returned: Returned = Returned.THING
-    property: str = ""
-    order: SortOrder | None = None
-
-    def node(self, letter: str) -> int:
-        if letter not in self.names:
-            raise Unparsable(f"`{letter}` is used before it is defined.")
-        return self.names[letter]
-
-
 def parse_plan(reply: ChatReply, asked: LinkedQuestion) -> QueryPlan:
     """Return the plan in a reply's lines; labels and types are matched case-insensitively.
 
     Raises Unparsable for lines that are not a plan. A plan that does not fit the schema is refused
     when it is written as a statement.
     """
-    draft = _PlanDraft(asked.schema, asked)
+    reader = _PlanReader(asked)
     for line in restore(reply.text).splitlines()[:_MOST_LINES]:
-        parts = [part.strip() for part in _BULLET.sub("", line).strip("`| ").split("|")]
-        read = _READERS.get(parts[0].lower())
-        if read is not None and len(parts) > 1:
-            read(draft, parts[1:])
-    if not draft.nodes or draft.answer < 0:
+        name, *parts = (part.strip() for part in _BULLET.sub("", line).strip("`| ").split("|"))
+        if parts:
+            reader.read(name.lower(), [*parts, "", "", "", ""])
+    if not reader.nodes or reader.answer < 0:
         raise Unparsable("The reply lacks a find line or a line that returns something.")
     return QueryPlan(
-        tuple(draft.nodes),
-        tuple(draft.hops),
-        draft.answer,
-        draft.returned,
-        draft.property,
-        draft.order,
+        tuple(reader.nodes),
+        tuple(reader.hops),
+        reader.answer,
+        reader.returned,
+        reader.property,
+        reader.order,
     )
 
 
-def _find(draft: _PlanDraft, parts: list[str]) -> None:
-    if draft.nodes:
-        raise Unparsable("Only the first line may be a find. Continue with hops.")
-    draft.names[parts[0]] = 0
-    draft.nodes.append(PlanNode(_kind(draft.schema, parts[1] if len(parts) > 1 else "")))
+class _PlanReader:
+    """Reads the lines of a plan; its parts have empty texts at the end. Raises Unparsable."""
 
+    def __init__(self, asked: LinkedQuestion) -> None:
+        self.nodes: list[PlanNode] = []
+        self.hops: list[PlanHop] = []
+        self.answer = -1
+        self.returned = Returned.THING
+        self.property = ""
+        self.order: SortOrder | None = None
+        self._schema = asked.schema
+        self._mentions = asked.mentions
+        self._letters: dict[str, int] = {}
 
-def _hop(draft: _PlanDraft, parts: list[str]) -> None:
-    if len(parts) < 3:
-        raise Unparsable("A hop needs a letter, a type and a new letter.")
-    source = draft.node(parts[0])
-    if parts[2] in draft.names:
-        raise Unparsable(f"The hop to `{parts[2]}` must use a new letter.")
-    kind = _kind(draft.schema, parts[3] if len(parts) > 3 else "")
-    here = draft.nodes[source].kind
-    links = _links(draft.schema, parts[1], here, kind)
-    link = links[0]
-    ends = (link.source, link.target)
-    reached = kind or (link.target if here == link.source else link.source)
-    draft.names[parts[2]] = len(draft.nodes)
-    draft.nodes.append(PlanNode(reached))
-    forward = None if ends[0] == ends[1] else here == link.source
-    draft.hops.append(PlanHop(source, len(draft.nodes) - 1, link, forward))
+    def read(self, name: str, parts: list[str]) -> None:
+        """Read one line; a line that starts with none of the known words is ignored."""
+        if name == "find":
+            if self.nodes:
+                raise Unparsable("Only the first line may be a find. Continue with hops.")
+            self._letters[parts[0]] = 0
+            self.nodes.append(PlanNode(self._kind(parts[1])))
+        elif name == "hop":
+            self._hop(parts)
+        elif name == "where":
+            self._where(parts)
+        elif name == "order":
+            if not parts[1]:
+                raise Unparsable("An order needs a letter and a property.")
+            limit = int(parts[3]) if parts[3].isdigit() else 1
+            descending = not parts[2].lower().startswith("asc")
+            self.order = SortOrder(self._node(parts[0]), parts[1], descending, limit)
+        elif name in _RETURNED:
+            self._return(name, parts)
 
-
-def _where(draft: _PlanDraft, parts: list[str]) -> None:
-    if len(parts) < 4:
-        raise Unparsable("A where needs a letter, a property, an operator and a value.")
-    number = draft.node(parts[0])
-    try:
-        operator = Operator(parts[2].lower())
-    except ValueError as error:
-        known = ", ".join(Operator)
-        raise Unparsable(f"Unknown operator `{parts[2]}`. Known: {known}.") from error
-    node = draft.nodes[number]
-    value = _value(draft, node.kind, parts[1], "|".join(parts[3:]).strip("\"' "))
-    kind = draft.schema.by_name.get(node.kind)
-    shape = kind.property(parts[1]) if kind else None
-    number_text = shape is not None and shape.quoted and operator not in _PLAIN
-    condition = PropertyCondition(parts[1], value, operator, number=number_text)
-    draft.nodes[number] = PlanNode(node.kind, (*node.conditions, condition))
-
-
-_PLAIN = (Operator.EQUALS, Operator.DIFFERS, Operator.CONTAINS)
-
-
-def _value(draft: _PlanDraft, kind: str, name: str, text: str) -> PropertyValue:
-    """Return the stored value that a text means, or the text converted to its property's type."""
-    for mention in draft.asked.mentions:
-        if normal_form(mention.surface) != normal_form(text):
-            continue
-        for near in mention.found:
-            if near.stored.kind == kind and near.stored.property == name:
-                return near.stored.value
-    known = draft.schema.by_name.get(kind)
-    shape = known.property(name) if known else None
-    if shape is not None and not shape.quoted and shape.type in {"integer", "number"}:
-        try:
-            return int(text) if shape.type == "integer" else float(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _answer(name: str) -> Callable[[_PlanDraft, list[str]], None]:
-    """Return the reader of a line that says what to return: a node, a value or an aggregate."""
-
-    def read(draft: _PlanDraft, parts: list[str]) -> None:
-        named = parts[1] if len(parts) > 1 and name != "count" else ""
-        if name in _AGGREGATES and len(parts) < 2:
+    def _return(self, name: str, parts: list[str]) -> None:
+        if name not in ("return", "count") and not parts[1]:
             raise Unparsable(f"{name} needs a letter and a property.")
-        draft.answer = draft.node(parts[0])
-        if name == "return":
-            draft.returned = Returned.VALUE if named else Returned.THING
-        else:
-            draft.returned = _AGGREGATES.get(name, Returned.COUNT)
+        self.answer, self.returned = self._node(parts[0]), _RETURNED[name]
+        if name == "return" and parts[1]:
+            self.returned = Returned.VALUE
         if name != "count":
-            draft.property = named
+            self.property = parts[1]
 
-    return read
+    def _hop(self, parts: list[str]) -> None:
+        if not parts[2]:
+            raise Unparsable("A hop needs a letter, a type and a new letter.")
+        source = self._node(parts[0])
+        if parts[2] in self._letters:
+            raise Unparsable(f"The hop to `{parts[2]}` must use a new letter.")
+        here, there = self.nodes[source].kind, self._kind(parts[3])
+        link = self._link(parts[1], here, there)
+        reached = there or (link.target if here == link.source else link.source)
+        self._letters[parts[2]] = len(self.nodes)
+        self.nodes.append(PlanNode(reached))
+        forward = None if link.source == link.target else here == link.source
+        self.hops.append(PlanHop(source, len(self.nodes) - 1, link, forward))
 
+    def _where(self, parts: list[str]) -> None:
+        text = "|".join(parts[3:-4])
+        if not text:
+            raise Unparsable("A where needs a letter, a property, an operator and a value.")
+        number, name = self._node(parts[0]), parts[1]
+        try:
+            operator = Operator(parts[2].lower())
+        except ValueError as error:
+            known = ", ".join(Operator)
+            raise Unparsable(f"Unknown operator `{parts[2]}`. Known: {known}.") from error
+        node = self.nodes[number]
+        kind = self._schema.by_name.get(node.kind)
+        shape = kind.property(name) if kind else None
+        value = self._value(node.kind, name, shape, text.strip("\"' "))
+        is_text = operator in (Operator.EQUALS, Operator.DIFFERS, Operator.CONTAINS)
+        by_number = shape is not None and shape.quoted and not is_text
+        condition = PropertyCondition(name, value, operator, number=by_number)
+        self.nodes[number] = PlanNode(node.kind, (*node.conditions, condition))
 
-def _order(draft: _PlanDraft, parts: list[str]) -> None:
-    if len(parts) < 2:
-        raise Unparsable("An order needs a letter and a property.")
-    descending = len(parts) < 3 or not parts[2].lower().startswith("asc")
-    limit = int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else 1
-    draft.order = SortOrder(draft.node(parts[0]), parts[1], descending, limit)
+    def _value(self, kind: str, name: str, shape: PropertyShape | None, text: str) -> PropertyValue:
+        """Return the stored value that a text means, or the text as its property's type."""
+        for mention in self._mentions:
+            if normal_form(mention.surface) == normal_form(text):
+                for near in mention.found:
+                    if near.stored[:2] == (kind, name):
+                        return near.stored.value
+        if shape is not None and not shape.quoted and shape.type in {"integer", "number"}:
+            try:
+                return int(text) if shape.type == "integer" else float(text)
+            except ValueError:
+                return text
+        return text
 
+    def _node(self, letter: str) -> int:
+        if letter not in self._letters:
+            raise Unparsable(f"`{letter}` is used before it is defined.")
+        return self._letters[letter]
 
-_READERS: dict[str, Callable[[_PlanDraft, list[str]], None]] = {
-    "find": _find,
-    "hop": _hop,
-    "where": _where,
-    "order": _order,
-    **{name: _answer(name) for name in ("return", "count", *_AGGREGATES)},
-}
+    def _kind(self, name: str) -> str:
+        name = name.strip(":() ")
+        known = {kind.name.lower(): kind.name for kind in reversed(self._schema.kinds)}
+        if name and name.lower() not in known:
+            names = ", ".join(sorted(self._schema.by_name))
+            raise Unparsable(f"Unknown kind `{name}`. Known: {names}.")
+        return known.get(name.lower(), "")
 
-
-def _kind(schema: TargetSchema, name: str) -> str:
-    name = name.strip(":() ")
-    found = next((k.name for k in schema.kinds if k.name.lower() == name.lower()), None)
-    if name and found is None:
-        known = ", ".join(sorted(schema.by_name))
-        raise Unparsable(f"Unknown kind `{name}`. Known: {known}.")
-    return found or ""
-
-
-def _links(schema: TargetSchema, name: str, here: str, there: str) -> list[LinkShape]:
-    wanted = name.strip(":[]<>- ").lower()
-    links = [link for link in schema.links if link.name.lower() == wanted]
-    if not links:
-        known = ", ".join(sorted({link.name for link in schema.links}))
-        raise Unparsable(f"Unknown relationship `{name}`. Known: {known}.")
-    fitting = [
-        link
-        for link in links
-        if (link.source, link.target) in ((here, there), (there, here))
-        or (not there and here in (link.source, link.target))
-    ]
-    if not fitting:
+    def _link(self, name: str, here: str, there: str) -> LinkShape:
+        wanted = name.strip(":[]<>- ").lower()
+        links = [link for link in self._schema.links if link.name.lower() == wanted]
+        if not links:
+            known = ", ".join(sorted({link.name for link in self._schema.links}))
+            raise Unparsable(f"Unknown relationship `{name}`. Known: {known}.")
+        for link in links:
+            ends = link.source, link.target
+            if ends in ((here, there), (there, here)) or (not there and here in ends):
+                return link
         raise QueryRefused(f"`{name}` does not lead from `{here}` to `{there}`.")
-    return fitting
 
 
 ROOM = "knotwork._retrieval.queries"
@@ -325,6 +298,8 @@ def make_request(
 ) -> ChatRequest:
     """Return the request for a statement: schema, stored names, examples, earlier problems."""
     language = "Cypher" if asked.schema.language == "cypher" else "SQL (SQLite)"
+    last = attempts[-SHOWN_ATTEMPTS:]
+    tried = [f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in last]
     return request_about(
         asked.text,
         ROOM,
@@ -336,21 +311,15 @@ def make_request(
         schema=escape_tags(describe_linked_schema(asked)),
         names=describe_stored_names(asked),
         examples=more or "none",
-        attempts=describe_attempts(attempts),
+        attempts=escape_tags("\n".join(tried)) or "none",
         language=language,
     )
 
 
 def describe_linked_schema(asked: LinkedQuestion) -> str:
-    """Return the schema as text, with the kinds that the question mentions first."""
-    return describe_target_schema(
-        asked.schema, budget_tokens=SCHEMA_TOKENS, first=linked_kinds(asked)
-    )
+    """Return the schema as text, with the kinds that the question mentions first.
 
-
-def linked_kinds(asked: LinkedQuestion) -> list[str]:
-    """Return the kinds that a question mentions by word, value, link or property, most likely
-    first.
+    They are mentioned by a value, or else by word, link or property, the most likely first.
     """
     order = {near.stored.kind: None for m in asked.mentions for near in m.found}
     schema: TargetSchema = asked.schema
@@ -363,7 +332,7 @@ def linked_kinds(asked: LinkedQuestion) -> list[str]:
         else:
             owners = [kind.name for kind in schema.kinds if kind.property(mention.name)]
             order.update(dict.fromkeys(owners))
-    return list(order)
+    return describe_target_schema(schema, budget_tokens=SCHEMA_TOKENS, first=list(order))
 
 
 def describe_stored_names(asked: LinkedQuestion) -> str:
@@ -374,14 +343,6 @@ def describe_stored_names(asked: LinkedQuestion) -> str:
         for near in m.found[:4]
     ]
     return escape_tags("\n".join(lines[:_MOST_NAMES])) or "none"
-
-
-def describe_attempts(attempts: Sequence[Attempt]) -> str:
-    """Return the last attempts with their problems."""
-    lines = [
-        f"{' '.join(a.statement.text.split())}\n{a.problem}" for a in attempts[-SHOWN_ATTEMPTS:]
-    ]
-    return escape_tags("\n".join(lines)) or "none"
 
 
 VALUE_MARK = "VALUE"
@@ -424,7 +385,14 @@ class ExampleBook:
     def likeness(self, question: str, mentions: Sequence[ValueMention] = ()) -> FloatMatrix:
         """Return the similarity of a question to each example, from 0 to 1."""
         masked = mask_values(question, mentions)
-        scores = self._by_words(masked)
+        wanted = set(reading_of(masked).terms)
+        total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
+        shares = []
+        for terms in self._terms:
+            shared = sum(self._weights[term] for term in wanted & terms)
+            own = sum(self._weights[term] for term in terms) or 1.0
+            shares.append(2 * shared / (total + own))
+        scores = np.array(shares, dtype=np.float32)
         if self._embedder is not None and self.examples:
             if self._vectors is None:
                 self._vectors = self._embedder.embed([item.question for item in self.examples])
@@ -433,22 +401,12 @@ class ExampleBook:
             scores = (1 - _VECTOR_SHARE) * scores + _VECTOR_SHARE * near
         return scores
 
-    def _by_words(self, question: str) -> FloatMatrix:
-        wanted = set(reading_of(question).terms)
-        total = sum(self._weights.get(term, self._unknown) for term in wanted) or 1.0
-        found = []
-        for terms in self._terms:
-            shared = sum(self._weights[term] for term in wanted & terms)
-            own = sum(self._weights[term] for term in terms) or 1.0
-            found.append(2 * shared / (total + own))
-        return np.array(found, dtype=np.float32)
 
-
-def mask_values(question: str, mentions: Sequence[ValueMention]) -> str:
+def mask_values(question: str, mentions: Sequence[ValueMention], mark: str = VALUE_MARK) -> str:
     """Return the question with each stored value replaced by a mark."""
     for mention in sorted(mentions, key=lambda m: -m.span.start):
-        start, end = mention.span.start, mention.span.end
-        question = f"{question[:start]}{VALUE_MARK}{question[end:]}"
+        start, end = mention.span
+        question = f"{question[:start]}{mark}{question[end:]}"
     return question
 
 

@@ -12,17 +12,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from knotwork._questions.reading import reading_of
+from knotwork._retrieval.base import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
 from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
-from knotwork._retrieval.options import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, ask_parts
+from knotwork._retrieval.steps.step_prompts import BLANK, ModelStep, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork.records import Evidence, Hit, Query, Span
 
 MOST_FILLINGS = 5
@@ -32,8 +31,7 @@ HITS_READ_FOR_NAMES = 3
 """Number of best hits of a part in which the names for the next part's blank are sought."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlankFilling:
+class BlankFilling(NamedTuple):
     """A name that fills a blank, with its worth from 0 to 1."""
 
     name: str
@@ -64,7 +62,7 @@ class Decompose(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question, combined with that for its parts."""
-        own = search_deep(self._base, query)
+        own = search_deep(self.base, query)
         question = read_question(query.text, store=self._store)
         plan, notes = self._plan(query.text, question)
         if plan is None:
@@ -81,9 +79,7 @@ class Decompose(ModelStep):
                     gain = worth * max(hit.score, 0.0) / best
                     gains[hit.chunk.id] = max(gains.get(hit.chunk.id, 0.0), gain)
                     found.setdefault(hit.chunk.id, hit)
-            if plan.side_by_side:
-                continue
-            if number < len(plan.parts):
+            if not plan.side_by_side and number < len(plan.parts):
                 fillings = self._fill(question, evidences)
                 if not fillings:
                     break
@@ -107,7 +103,7 @@ class Decompose(ModelStep):
         found = []
         for filling in fillings if BLANK in part else fillings[:1]:
             text = part.replace(BLANK, filling.name)
-            evidence = self._base.retrieve(Query(text, SEARCH_DEPTH))
+            evidence = self.base.retrieve(Query(text, SEARCH_DEPTH))
             found.append((filling.worth if BLANK in part else 1.0, evidence))
             first = evidence.hits[0].chunk if evidence.hits else None
             title = (first.document_title or first.text[:40]) if first else "nothing"
@@ -162,7 +158,7 @@ class Decompose(ModelStep):
             key=lambda filling: (-filling.worth, filling.entity_id),
         )[: self.options.beam]
         top = ranked[0].worth if ranked and ranked[0].worth > 0 else 1.0
-        return [replace(filling, worth=filling.worth / top) for filling in ranked]
+        return [filling._replace(worth=filling.worth / top) for filling in ranked]
 
 
 MOST_HOPS = 3
@@ -236,19 +232,15 @@ def split_question(text: str, names: Sequence[Span]) -> QuestionSplit | None:
         return None
     # Every text starts with a capital.
     named = names or [Span(*m.span()) for m in _NAME.finditer(text) if m.start() > 0]
-    found = (_without_possessive(text, name) for name in named)
-    inside = sorted(n for n in found if not NUMBER.fullmatch(text[n.start : n.end]))
+    possessive = ("'s", "’s")
+    bare = (Span(n.start, n.end - 2 * text[: n.end].endswith(possessive)) for n in named)
+    inside = sorted(name for name in bare if not NUMBER.fullmatch(text[slice(*name)]))
     if compared := _compare(text, inside):
         return compared
     for name in inside:
         if chain := _unnest(text, name):
             return chain
     return None
-
-
-def _without_possessive(text: str, name: Span) -> Span:
-    ends = ("'s", "’s")
-    return Span(name.start, name.end - 2) if text[: name.end].endswith(ends) else name
 
 
 def _compare(text: str, names: Sequence[Span]) -> QuestionSplit | None:

@@ -17,15 +17,14 @@ from scipy.sparse import csr_matrix
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.base import Bounds, OneOf, Positive, Retriever, Share, bounded
+from knotwork._retrieval.basic_retrievers import WrappingRetriever
 from knotwork._retrieval.chunk_features import sentence_coverage
 from knotwork._retrieval.fusion import keep_within
 from knotwork._retrieval.optional_parts import attempt
-from knotwork._retrieval.options import Bounds, OneOf, Positive, Share, bounded
 from knotwork._retrieval.passage_reader import lift_hit
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.steps.step_prompts import ask_ratings
-from knotwork._retrieval.wrapping_retriever import ModelStep, WrappingRetriever
+from knotwork._retrieval.steps.step_prompts import ModelStep, ask_ratings
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import RetrievalError
@@ -49,8 +48,6 @@ class Rerank(ModelStep):
     """
 
     name = "rerank"
-    precedes = False
-    searches = 1
 
     @bounded
     class Options:
@@ -82,7 +79,7 @@ class Rerank(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence with its best hits reordered."""
-        evidence = self._base.retrieve(Query(query.text, max(query.k, self.options.depth)))
+        evidence = self.base.retrieve(Query(query.text, max(query.k, self.options.depth)))
         hits = list(evidence.hits)
         head, tail = hits[: self.options.depth], hits[self.options.depth :]
         notes: list[str] = []
@@ -100,9 +97,8 @@ class Rerank(ModelStep):
 
     def _merge(self, head: Sequence[Hit], judged: Sequence[float]) -> list[Hit]:
         """Return the hits by both scores, within the range of their own scores."""
-        best = max(hit.score for hit in head)
         least = min(hit.score for hit in head)
-        width = best - least
+        width = max(hit.score for hit in head) - least
         found = []
         for hit, value in zip(head, judged, strict=True):
             own = (hit.score - least) / width if width > 0 else 1.0
@@ -111,11 +107,7 @@ class Rerank(ModelStep):
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
 
     def _judge(self, text: str, hits: Sequence[Hit]) -> list[float]:
-        """Return the worth of each hit, scaled from 0 (worst) to 1 (best) unless a model rated
-        it.
-        """
-        if not hits:
-            return []
+        """Return the worth of each hit, from 0 (worst) to 1 (best) unless a model rated it."""
         if self._reranker is not None or self._model is not None:
             texts = [f"{hit.chunk.context}\n{hit.chunk.text}"[:TEXT_CHARACTERS] for hit in hits]
             if self._reranker is not None:
@@ -154,8 +146,6 @@ class Prune(WrappingRetriever):
     """
 
     name = "prune"
-    precedes = False
-    searches = 1
 
     @bounded
     class Options:
@@ -166,29 +156,22 @@ class Prune(WrappingRetriever):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without weak hits and sentences."""
-        evidence = self._base.retrieve(query)
+        evidence = self.base.retrieve(query)
         best = max((hit.score for hit in evidence.hits), default=0.0)
-        kept = tuple(
-            self._without_weak_sentences(hit)
-            for hit in evidence.hits
-            if hit.score >= self.options.share * best
-        )
+        kept = []
+        for hit in (hit for hit in evidence.hits if hit.score >= self.options.share * best):
+            least = self.options.sentences * max((value for _, value in hit.sentences), default=0)
+            sentences = tuple(item for item in hit.sentences if item[1] >= least)
+            kept.append(replace(hit, sentences=sentences))
         removed = len(evidence.hits) - len(kept)
         trace = (*evidence.trace, f"Removed {removed} of {len(evidence.hits)} hits.")
-        return replace(evidence, hits=kept, trace=trace if removed else evidence.trace)
-
-    def _without_weak_sentences(self, hit: Hit) -> Hit:
-        best = max((value for _, value in hit.sentences), default=0.0)
-        kept = tuple(item for item in hit.sentences if item[1] >= self.options.sentences * best)
-        return replace(hit, sentences=kept)
+        return replace(evidence, hits=tuple(kept), trace=trace if removed else evidence.trace)
 
 
 class EvidenceBudget(WrappingRetriever):
     """Keeps the best passages with at most ``tokens`` together (`knotwork._text.token_counts`)."""
 
     name = "budget"
-    precedes = False
-    searches = 1
 
     @bounded
     class Options:
@@ -198,7 +181,7 @@ class EvidenceBudget(WrappingRetriever):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence without the hits that do not fit."""
-        evidence = self._base.retrieve(query)
+        evidence = self.base.retrieve(query)
         return replace(evidence, hits=tuple(keep_within(evidence.hits, tokens=self.options.tokens)))
 
 
@@ -215,8 +198,6 @@ class Diversify(WrappingRetriever):
     """
 
     name = "diversify"
-    precedes = False
-    searches = 1
 
     @bounded
     class Options:
@@ -226,7 +207,7 @@ class Diversify(WrappingRetriever):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best hits, each with its score after those before it."""
-        evidence = self._base.retrieve(Query(query.text, query.k * CANDIDATES_FOR_EACH))
+        evidence = self.base.retrieve(Query(query.text, query.k * CANDIDATES_FOR_EACH))
         hits = evidence.hits
         if not hits:
             return replace(evidence, query=query)
@@ -260,24 +241,17 @@ def similarities(hits: Sequence[Hit], store: Store, *, embedder: str = "") -> ND
         rows = np.concatenate([vectors[ids[place]][:1] for place in known]).astype(np.float64)
         alike[np.ix_(known, known)] = np.clip(to_similarity(rows @ rows.T, embedder), 0.0, 1.0)
     without = [place for place in range(len(hits)) if ids[place] not in vectors]
-    if without:
-        shared = _shared_words([hit.chunk.text for hit in hits])
+    if without:  # the share of common terms (Jaccard)
+        columns: dict[str, int] = {}
+        rows_of_terms = [
+            [columns.setdefault(term, len(columns)) for term in set(content_terms(hit.chunk.text))]
+            for hit in hits
+        ]
+        sizes = np.array([len(row) for row in rows_of_terms])
+        flat = [column for row in rows_of_terms for column in row]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        held = csr_matrix((np.ones(len(flat)), flat, ends), (len(hits), max(len(columns), 1)))
+        both = (held @ held.T).toarray()
+        shared = both / np.maximum(sizes[:, None] + sizes[None, :] - both, 1)
         alike[without, :], alike[:, without] = shared[without, :], shared[:, without]
     return alike
-
-
-def _shared_words(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return the pairwise Jaccard similarity of the texts' terms, of shape (n, n)."""
-    columns: dict[str, int] = {}
-    rows = [
-        [columns.setdefault(term, len(columns)) for term in set(content_terms(text))]
-        for text in texts
-    ]
-    sizes = np.array([len(row) for row in rows])
-    flat = [column for row in rows for column in row]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    shape = (len(rows), max(len(columns), 1))
-    held = csr_matrix((np.ones(len(flat)), flat, ends), shape=shape)
-    both = (held @ held.T).toarray()
-    shares: NDArray[np.float64] = both / np.maximum(sizes[:, None] + sizes[None, :] - both, 1)
-    return shares

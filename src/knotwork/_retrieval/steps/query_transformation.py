@@ -13,16 +13,16 @@ from dataclasses import replace
 from typing import Annotated
 
 from knotwork._questions.reading import reading_of
+from knotwork._retrieval.base import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
 from knotwork._retrieval.fusion import search_also, search_deep
-from knotwork._retrieval.options import OneOf, Positive, RulesOrModel, Weight, bounded
 from knotwork._retrieval.question import correct_spelling, read_question
 from knotwork._retrieval.steps.step_prompts import (
+    ModelStep,
     ask_passage,
     ask_rewriting,
     ask_words,
 )
-from knotwork._retrieval.wrapping_retriever import ModelStep
 from knotwork._text.terms import content_terms
 from knotwork.records import ALIAS_RELATION, ENTITY_EDGES, Evidence, Hit, Query
 
@@ -62,7 +62,7 @@ class Expand(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for its expansion."""
-        own = search_deep(self._base, query)
+        own = search_deep(self.base, query)
         asked, notes = self._try(
             lambda model: ask_words(query.text, model),
             tuple[str, ...](),
@@ -74,11 +74,9 @@ class Expand(ModelStep):
         if self.options.by in {"feedback", "both"}:
             words += self._distinctive_words(query.text, own.hits[:FEEDBACK_HITS])
         words = list(dict.fromkeys(words))[: self.options.terms]
-        text = f"{query.text} {' '.join(words)}"
-        texts = [(text, self.options.weight)] if words else []
-        evidence = search_also(self._base, own, query, texts, label=self.name)
-        trace = (f"Also searched for: {', '.join(words)}.",) if words else ()
-        return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
+        text = f"{query.text} {' '.join(words)}" if words else ""
+        line = f"Also searched for: {', '.join(words)}."
+        return _search_also(self, own, query, text, line, notes)
 
     def _distinctive_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
         """Return words of the best passages, the most distinctive first."""
@@ -107,7 +105,10 @@ class Expand(ModelStep):
             for term in found
         }
         best = sorted(worths, key=lambda term: (-worths[term], term))[: self.options.terms]
-        return [_surface(term, surfaces[term]) for term in best if worths[term] > 0]
+        best = [term for term in best if worths[term] > 0]
+        # The most frequent spelling stands for a term, but for a Chinese one.
+        words = [max(sorted(surfaces[term]), key=surfaces[term].__getitem__) for term in best]
+        return [w if w.isascii() else term for term, w in zip(best, words, strict=True)]
 
     def _related_names(self, text: str) -> list[str]:
         """Return the aliases of the question's entities, then their strongest neighbours."""
@@ -126,12 +127,6 @@ class Expand(ModelStep):
         wanted = dict.fromkeys([*same, *(end for _, end in sorted(ends, key=lambda e: e[0]))])
         entities = self._store.graph.entities(wanted)
         return [entities[i].name for i in wanted if i in entities and i not in question.named]
-
-
-def _surface(term: str, surfaces: Counter[str]) -> str:
-    """Return the most frequent spelling of a term, or a Chinese term unchanged."""
-    word = min(surfaces, key=lambda surface: (-surfaces[surface], surface))
-    return word if word.isascii() else term
 
 
 SENTENCES = 3
@@ -165,27 +160,32 @@ class Hyde(ModelStep):
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the evidence for the question and for the hypothetical passage."""
-        own = search_deep(self._base, query)
+        own = search_deep(self.base, query)
         by_rules = "" if self._model else _answer_from(query.text, own.hits[:SENTENCES])
         passage, notes = self._try(
             lambda model: ask_passage(query.text, model),
             by_rules,
             "No hypothetical passage was written",
         )
-        texts = [(passage, self.options.weight)] if passage else []
-        evidence = search_also(self._base, own, query, texts, label=self.name)
-        trace = (f"Also searched for: {passage}",) if passage else ()
-        return replace(evidence, trace=(*evidence.trace, *trace), notes=(*evidence.notes, *notes))
+        line = f"Also searched for: {passage}"
+        return _search_also(self, own, query, passage, line, notes)
+
+
+def _search_also(
+    step: Expand | Hyde, own: Evidence, query: Query, text: str, line: str, notes: Sequence[str]
+) -> Evidence:
+    """Return the evidence fused with that for a text, if there is one, and traced by a line."""
+    texts = [(text, step.options.weight)] if text else []
+    evidence = search_also(step.base, own, query, texts, label=step.name)
+    trace = (*evidence.trace, line) if text else evidence.trace
+    return replace(evidence, trace=trace, notes=(*evidence.notes, *notes))
 
 
 def _answer_from(text: str, hits: Sequence[Hit]) -> str:
     """Return the question as a statement with the best sentence of each hit, or "" without
     sentences.
     """
-    sentences = []
-    for hit in hits:
-        for span, _ in hit.sentences[:1]:
-            sentences.append(hit.chunk.text_at(span))
+    sentences = [h.chunk.text_at(span) for h in hits for span, _ in h.sentences[:1]]
     statement = _QUESTION_WORDS.sub("", text).rstrip(" ?？")
     return " ".join([statement, *sentences]) if sentences else ""
 
@@ -212,7 +212,6 @@ class Rewrite(ModelStep):
 
     name = "rewrite"
     precedes = True
-    searches = 1
 
     @bounded
     class Options:
@@ -228,7 +227,7 @@ class Rewrite(ModelStep):
         text, notes = self._try(
             lambda model: ask_rewriting(query.text, model), text, "The question was not rewritten"
         )
-        evidence = self._base.retrieve(Query(text, query.k))
+        evidence = self.base.retrieve(Query(text, query.k))
         trace = (f"Asked as: {text}",) if text != query.text else ()
         return replace(
             evidence,

@@ -87,11 +87,9 @@ async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
                     "needs_model": "model" in entry.needs,
                     "needs_embedder": "embedder" in entry.needs,
                 }
-                for entry in sorted(RETRIEVERS.entries())
+                for entry in RETRIEVERS.entries()
             ],
-            "steps": [
-                {"name": entry.name, "summary": entry.summary} for entry in sorted(STEPS.entries())
-            ],
+            "steps": [{"name": entry.name, "summary": entry.summary} for entry in STEPS.entries()],
             "modes": list(ASK_MODES),
         }
     )
