@@ -16,7 +16,7 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._config.loading import load_settings
 from knotwork._config.toml_writer import render_config
-from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._inference.call_cache import CallCache
 from knotwork._retrieval.entity.ontology import load_ontology
 from knotwork._retrieval.paths.path_ranking import read_trees
@@ -188,8 +188,7 @@ def _rank_paths(path: Path) -> None:
 def _import(path: Path) -> None:
     store = open_store("memory:")
     with contextlib.closing(store):
-        for _ in import_graph_steps(store, [path]):
-            pass
+        import_graph(store, [path])
 
 
 @cache

@@ -22,6 +22,7 @@ from knotwork._graph_servers.mirror_content import (
     digest,
 )
 from knotwork._graph_servers.mirror_database import MirrorDatabase
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store
 from knotwork.errors import GraphServerError, StoreBusy
 
@@ -82,16 +83,6 @@ class MirrorReport:
         return tuple(part for part in self.parts if not part.is_equal)
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorStep:
-    """Progress in a label or type; the last step carries the report."""
-
-    stage: str
-    done: int
-    total: int
-    report: MirrorReport | None = None
-
-
 @dataclass(slots=True)
 class _Tally:
     """Counts and checksums of one label or type."""
@@ -136,8 +127,8 @@ class Mirror:
         self._store = store
         self._connection = connection
 
-    def update(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Write what differs, and yield each step; the last one carries the report.
+    def update(self, *, full: bool = False) -> Steps[MirrorReport]:
+        """Write what differs, and return the report.
 
         A mirror whose stamp is that of the index is left as it is, unless ``full``. Raises
         GraphServerError if the database holds anything else, StoreBusy if the index changes again
@@ -146,9 +137,7 @@ class Mirror:
         database = MirrorDatabase(self._connection, self._identify())
         generation, stamp = self._store.generation(), database.stamp()
         if stamp is not None and stamp.is_current(self._index, generation) and not full:
-            report = MirrorReport(self._connection.url, generation, is_current=True, unchanged=True)
-            yield MirrorStep("", 1, 1, report)
-            return
+            return MirrorReport(self._connection.url, generation, is_current=True, unchanged=True)
         database.begin(uuid.uuid4().hex, generation)
         written = removed = 0
         for _ in range(_PASSES):
@@ -165,13 +154,12 @@ class Mirror:
             )
         comparison.check_totals()
         database.finish(generation)
-        report = MirrorReport(
+        return MirrorReport(
             self._connection.url, generation, is_current=True, written=written, removed=removed
         )
-        yield MirrorStep("", 1, 1, report)
 
-    def verify(self) -> Iterator[MirrorStep]:
-        """Compare everything and write nothing; the last step carries the report.
+    def verify(self) -> Steps[MirrorReport]:
+        """Compare everything, write nothing, and return the report.
 
         Raises StoreBusy if the index changes meanwhile.
         """
@@ -187,8 +175,7 @@ class Mirror:
         parts = (*comparison.parts(), *comparison.other_parts())
         is_stamped = stamp is not None and stamp.is_current(self._index, generation)
         is_current = is_stamped and all(part.is_equal for part in parts)
-        report = MirrorReport(self._connection.url, generation, is_current, parts)
-        yield MirrorStep("", 1, 1, report)
+        return MirrorReport(self._connection.url, generation, is_current, parts)
 
     @property
     def _index(self) -> str:
@@ -213,7 +200,7 @@ class _Comparison:
         self.written = 0
         self.removed = 0
 
-    def steps(self) -> Iterator[MirrorStep]:
+    def steps(self) -> Iterator[Progress]:
         """Compare nodes, then edges, and yield the progress."""
         for label in LABELS:
             yield from self._compare_nodes(label)
@@ -221,7 +208,7 @@ class _Comparison:
         for type_ in SOURCES:
             yield from self._compare_edges(type_, counts[type_])
 
-    def _compare_nodes(self, label: str) -> Iterator[MirrorStep]:
+    def _compare_nodes(self, label: str) -> Iterator[Progress]:
         tally = _Tally("nodes", str(label))
         self._tallies.append(tally)
         total = self._content.node_count(label)
@@ -231,9 +218,9 @@ class _Comparison:
                 self._database.remove_nodes(label, removed)
                 self._database.put_nodes(label, put)
             self._count(put, removed)
-            yield MirrorStep(label, tally.counts[0], total)
+            yield Progress(label, tally.counts[0], total)
 
-    def _compare_edges(self, type_: str, total: int) -> Iterator[MirrorStep]:
+    def _compare_edges(self, type_: str, total: int) -> Iterator[Progress]:
         tally = _Tally("edges", str(type_))
         self._tallies.append(tally)
         for page in self._content.edge_pages(type_):
@@ -242,7 +229,7 @@ class _Comparison:
                 self._database.remove_edges(page, removed)
                 self._database.put_edges(page, put)
             self._count(put, removed)
-            yield MirrorStep(type_, tally.counts[0], max(total, tally.counts[0]))
+            yield Progress(type_, tally.counts[0], max(total, tally.counts[0]))
 
     def _count(self, put: Mapping[Key, Properties], removed: set[Key]) -> None:
         self.written += len(put)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from knotwork._graph_servers.server_address import (
     password_variable,
     read_address,
 )
+from knotwork._run import Steps
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork.errors import ConfigError, MirrorOutdated, QueryRefused, UnknownName
@@ -28,7 +29,7 @@ from knotwork.records import Direction, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
     from knotwork._graph_servers.bolt_connection import BoltConnection, Rows
-    from knotwork._graph_servers.mirror import MirrorStep
+    from knotwork._graph_servers.mirror import MirrorReport
     from knotwork._graph_servers.sparql_endpoint import SparqlEndpoint
 
 CONNECTIONS_META = "graph.connections"
@@ -220,17 +221,17 @@ class ServedGraphs:
             limit=limit,
         )
 
-    def update_mirror(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Yield each step of an update of the mirror; see `Mirror.update`."""
+    def update_mirror(self, *, full: bool = False) -> Steps[MirrorReport]:
+        """Update the mirror: see `Mirror.update`."""
         from knotwork._graph_servers.mirror import Mirror
 
-        yield from Mirror(self._store, self._mirror_connection()).update(full=full)
+        return (yield from Mirror(self._store, self._mirror_connection()).update(full=full))
 
-    def verify_mirror(self) -> Iterator[MirrorStep]:
-        """Yield each step of a verification of the mirror; see `Mirror.verify`."""
+    def verify_mirror(self) -> Steps[MirrorReport]:
+        """Compare the mirror with the index: see `Mirror.verify`."""
         from knotwork._graph_servers.mirror import Mirror
 
-        yield from Mirror(self._store, self._mirror_connection()).verify()
+        return (yield from Mirror(self._store, self._mirror_connection()).verify())
 
     def close(self) -> None:
         """Close all connections; a later statement opens them again."""

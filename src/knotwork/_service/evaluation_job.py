@@ -34,7 +34,7 @@ from knotwork.evaluation._retriever_runs import AskedCase, EvaluationRun, evalua
 from knotwork.records import Answer
 
 if TYPE_CHECKING:
-    from knotwork._service.job_store import Progress
+    from knotwork._service.job_store import JobProgress
 
 
 MOST_HITS = 10
@@ -48,7 +48,7 @@ _MARKS = re.compile(r"\s*\[\d+\]")
 
 
 def run_evaluation_job(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> dict[str, Any]:
     """Run all questions without a result, and return the mean metrics of each retriever.
 

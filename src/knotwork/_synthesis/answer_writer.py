@@ -17,8 +17,8 @@ from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._questions.reading import reading_of
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import StatementCheck
@@ -79,7 +79,7 @@ class AnswerWriter:
         self._fallback = fallback
         self._memory = tuple(memory)
 
-    def write(self, evidence: Evidence) -> Iterator[AskEvent]:
+    def write(self, evidence: Evidence) -> Iterator[Progress]:
         """Yield the steps to an answer; the last event carries it.
 
         The model itself judges whether the passages answer. Without ``fallback``, raises ModelError
@@ -103,7 +103,7 @@ class AnswerWriter:
         quoted: Answer,
         *,
         notes: Sequence[str] = (),
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Ask for an answer that cites ``passages``; ``quoted`` is used if the model fails.
 
         ``notes`` are put before those of the answer. Yields and raises as `write`.
@@ -112,7 +112,7 @@ class AnswerWriter:
         facts = fact_passages(self._memory)
         request = add_memory(request, facts, prompts_of(self._model), question=quoted.question)
         passages = [*passages, *facts]
-        yield AskEvent(AskEventKind.ASKED, self._model.name)
+        yield Progress(Stage.ASKED, note=self._model.name)
         unknown = no_answer(reading_of(quoted.question).language)
         numbered = {passage.number: passage for passage in passages}
         check = StatementCheck(numbered, question=quoted.question)
@@ -127,16 +127,16 @@ class AnswerWriter:
         parsed, note = yield from self._receive(request, showing, parse)
         if parsed is not None and not parsed.is_unknown:
             if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
-                yield AskEvent(AskEventKind.TEXT, rest)
+                yield Progress(Stage.TEXT, note=rest)
             yield self.finish(self._adopt(quoted, parsed), note)
             return
         if showing.has_shown:
-            yield AskEvent(AskEventKind.WITHDRAWN, note)
+            yield Progress(Stage.WITHDRAWN, note=note)
         yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _receive(
         self, request: ChatRequest, showing: _StreamedText, parse: partial[ParsedReply]
-    ) -> Generator[AskEvent, None, tuple[ParsedReply | None, str]]:
+    ) -> Generator[Progress, None, tuple[ParsedReply | None, str]]:
         """Yield the pieces of the reply; return the parsed reply, or None, and a note."""
         parsed: ParsedReply | None = None
         try:
@@ -144,7 +144,7 @@ class AnswerWriter:
                 if isinstance(item, ParsedReply):
                     parsed = item
                 elif shown := showing.feed(item):
-                    yield AskEvent(AskEventKind.TEXT, shown)
+                    yield Progress(Stage.TEXT, note=shown)
         except (ModelError, StoreError) as error:
             return self._recover(error, showing, parse)
         return parsed, ""
@@ -195,7 +195,7 @@ class AnswerWriter:
             model=self._model.name,
         )
 
-    def finish(self, answer: Answer, note: str = "") -> AskEvent:
+    def finish(self, answer: Answer, note: str = "") -> Progress:
         """Return the last event, with the cost of the answer and all notes."""
         total = self._model.meter.total()
         usage = Usage(
@@ -218,7 +218,7 @@ class AnswerWriter:
             ),
         )
         notes = (*self._notes, *answer.notes, *([note] if note else ()))
-        return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
+        return Progress(Stage.FINISHED, value=replace(answer, usage=usage, notes=notes))
 
 
 class _StreamedText:

@@ -12,7 +12,7 @@ from knotwork._config import AnswerSettings
 from knotwork._questions.languages import DividedQuestion, SubQuestion
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._run import Progress, Stage
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import part_not_found
@@ -42,7 +42,7 @@ def answer_divided(
     *,
     sources: AnswerSources,
     settings: AnswerSettings,
-) -> Iterator[AskEvent]:
+) -> Iterator[Progress]:
     """Yield the evidence for a divided question, then its answer.
 
     The question is answered as a whole if query rows or a graph path answer it, if one sentence
@@ -63,8 +63,8 @@ def answer_divided(
         answer = join_answers(evidence.query.text, parts)
     elif answer is None:
         found, answer = _answer_whole(evidence, sources, settings)
-    yield AskEvent(AskEventKind.FOUND, evidence=found)
-    yield AskEvent(AskEventKind.FINISHED, answer=answer)
+    yield Progress(Stage.FOUND, value=found)
+    yield Progress(Stage.FINISHED, value=answer)
 
 
 def _answer_part(

@@ -18,6 +18,7 @@ from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
+from knotwork._run import Progress, Stage
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis.answer_writer import ANSWER_OUTPUT_TOKENS, ANSWER_STAGE, NOT_ASKED
 from knotwork._synthesis.ask_request import (
@@ -25,8 +26,6 @@ from knotwork._synthesis.ask_request import (
     FURTHER_REPORTS_TOKENS,
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
-    AskEvent,
-    AskEventKind,
     AskMode,
 )
 from knotwork._synthesis.extractive_answers import compose_answer
@@ -89,7 +88,7 @@ class ModePolicy:
     basic.
     """
 
-    write: Callable[[Inquiry, _Material], Iterator[AskEvent]]
+    write: Callable[[Inquiry, _Material], Iterator[Progress]]
     reports: int = 0
     leads_with_themes: bool = False
     writes_reports: bool = False
@@ -100,7 +99,7 @@ class ModePolicy:
     output_tokens: int = ANSWER_OUTPUT_TOKENS
 
 
-def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
     """Yield the steps to an answer in the mode of an inquiry.
 
     Kinds of context that the index lacks are left out. Without a model, or if it fails, the answer
@@ -116,9 +115,9 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         spent = inquiry.spent_tokens()
     quoted, reported = _quote(inquiry, evidence, themes, policy)
     if policy.leads_with_themes and themes:
-        yield AskEvent(AskEventKind.FOUND, evidence=reported)
+        yield Progress(Stage.FOUND, value=reported)
     if inquiry.writer is None:
-        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        yield Progress(Stage.FINISHED, value=quoted)
         return
     yield from policy.write(inquiry, _Material(evidence, themes, quoted, spent))
 
@@ -137,14 +136,15 @@ def _quote(
     return inquiry.label(quoted, notes), evidence
 
 
-def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from one context."""
     policy, writer, quoted = POLICIES[inquiry.mode], inquiry.writer, material.quoted
     assert writer is not None
     if policy.leads_with_themes and not material.themes:
         for event in writer.write(material.evidence):
-            answer = event.answer
-            yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
+            is_last = event.stage == Stage.FINISHED
+            value = inquiry.label(event.value, quoted.notes) if is_last else event.value
+            yield replace(event, value=value)
         return
     task, output_tokens = policy.task, policy.output_tokens
     reports = [theme.report for theme in material.themes]
@@ -210,7 +210,7 @@ _REPORTS_IN_PART = 4
 _REDUCE_REPORTS_TOKENS = 1_600
 
 
-def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from all relevant reports, read in parts.
 
     If a call fails, its part is missing and a note says so.
@@ -251,7 +251,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
 
 def _select_reports(
     inquiry: Inquiry,
-) -> Generator[AskEvent, None, tuple[list[CommunityReport], list[str]]]:
+) -> Generator[Progress, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
     held = inquiry.store.capabilities.communities
     assert held is not None, "there are reports"
@@ -286,7 +286,7 @@ def _largest_communities(held: CommunityStore, ids: Collection[str]) -> list[str
 
 def _rate(
     inquiry: Inquiry, ids: Sequence[str], *, depth: int
-) -> Generator[AskEvent, None, tuple[dict[str, float], list[str]]]:
+) -> Generator[Progress, None, tuple[dict[str, float], list[str]]]:
     """Return the ratings of communities, and notes on calls that failed."""
     reports = inquiry.reports.reports(ids)
     known = [i for i in ids if i in reports]
@@ -325,7 +325,7 @@ _FURTHER_OUTPUT_TOKENS = 120
 _QUESTION_TOKENS = 60
 
 
-def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from the question and the questions that it leads to.
 
     Without reports, only the passages found for the question are read.

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
+from knotwork._run import Progress, Stage
 from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.prompt_context import MOST_MARKS, PassageNumbering, PromptPassage
 from knotwork._text.token_counts import count_tokens
@@ -47,14 +47,14 @@ def ask_model(
 
 def work_through(
     inquiry: Inquiry, label: str, work: Callable[[P], T], parts: Sequence[P]
-) -> Generator[AskEvent, None, list[T]]:
+) -> Generator[Progress, None, list[T]]:
     """Do a work for all parts concurrently; yield how many are finished, and return the results."""
     found: list[T] = []
-    yield AskEvent(AskEventKind.STEP, label, total=len(parts))
+    yield Progress(Stage.STEP, note=label, total=len(parts))
     workers = max(min(inquiry.concurrency, len(parts)), 1)
     for result in work_ordered(work, parts, concurrency=workers):
         found.append(result)
-        yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
+        yield Progress(Stage.STEP, note=label, done=len(found), total=len(parts))
     return found
 
 
@@ -97,7 +97,7 @@ def collect_points(
     parts: Sequence[MaterialPart],
     numbering: PassageNumbering,
     collected: CollectedPoints,
-) -> Generator[AskEvent]:
+) -> Generator[Progress]:
     """Ask for the points of all parts concurrently, and add them to those ``collected``.
 
     Yields how many are finished. The points cite numbers of ``numbering``. A part that fails has no
@@ -138,7 +138,7 @@ def reduce_points(
     *,
     budget_tokens: int,
     notes: Sequence[str] = (),
-) -> Iterator[AskEvent]:
+) -> Iterator[Progress]:
     """Yield the steps to an answer from points, which cite numbers of ``numbering``.
 
     ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
@@ -159,7 +159,7 @@ def reduce_points(
         return
     kept = pack_points(points, budget_tokens=budget_tokens)
     passages = numbering.passages({number for point in kept for number in point.numbers})
-    yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
+    yield Progress(Stage.STEP, note="reduce", done=0, total=1)
     request = inquiry.make_request(
         "reduce",
         output_tokens=REDUCE_OUTPUT_TOKENS,

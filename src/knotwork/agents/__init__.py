@@ -1,20 +1,16 @@
 """Agents that choose among retrievers step by step, and conversations that remember facts."""
 
-from knotwork.agents._agent import AgentReply
-from knotwork.agents._ask import AgentOptions, ask_agent, ask_agent_events
-from knotwork.agents._chat import Chat, ChatEvent, ChatResponse, MemoryUpdate
+from knotwork.agents._ask import AgentOptions, ask_agent
+from knotwork.agents._chat import Chat, ChatResponse, MemoryUpdate
 from knotwork.agents._fact_memory import RememberedFact
 from knotwork.agents._offers import MemoryOffer
 
 __all__ = [
     "AgentOptions",
-    "AgentReply",
     "Chat",
-    "ChatEvent",
     "ChatResponse",
     "MemoryOffer",
     "MemoryUpdate",
     "RememberedFact",
     "ask_agent",
-    "ask_agent_events",
 ]

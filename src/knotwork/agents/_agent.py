@@ -5,7 +5,7 @@ The findings of all steps are merged into one ranking, and every step is recorde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -20,10 +20,11 @@ from knotwork._retrieval.fusion import raise_scores
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
+from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._text.terms import terms
 from knotwork.errors import RetrievalError
-from knotwork.records import Answer, Evidence, GraphPath, Hit, Query, QueryResult
+from knotwork.records import Evidence, GraphPath, Hit, Query, QueryResult
 
 DEFAULT_STEPS = 6
 DEFAULT_TOKENS = 8_000
@@ -44,15 +45,6 @@ class AgentStep:
     passages: int
     lines: tuple[str, ...]
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class AgentReply:
-    """A step of an agent; the last reply has the evidence instead, and an answer if one is made."""
-
-    step: AgentStep | None = None
-    answer: Answer | None = None
-    evidence: Evidence | None = None
 
 
 class Agent:
@@ -82,17 +74,12 @@ class Agent:
         self._steps = steps
         self._tokens = tokens
 
-    def retrieve(self, query: Query) -> Evidence:
+    @Verb
+    def retrieve(self, query: Query) -> Steps[Evidence]:
         """Return the merged findings of all steps, with their trace.
 
-        Raises RetrievalError if the planner chooses an unknown tool.
+        A run yields each `AgentStep`. Raises RetrievalError if the planner chooses an unknown tool.
         """
-        *_, last = self.events(query)
-        assert last.evidence is not None, "the last reply has the evidence"
-        return last.evidence
-
-    def events(self, query: Query) -> Iterator[AgentReply]:
-        """Yield each step of `retrieve`; the last reply carries the evidence."""
         state = AgentState(
             query.text, query.k, tuple(self._tools), AgentBudget(max(self._steps, 1), self._tokens)
         )
@@ -110,8 +97,8 @@ class Agent:
                 lines=tuple(line.strip() for line in state.trace[traced:]),
                 tokens=state.budget.spent_tokens,
             )
-            yield AgentReply(step=step)
-        yield AgentReply(evidence=self._conclude(query, state))
+            yield Progress(Stage.STEP, step.number, self._steps, note=step.tool, value=step)
+        return self._conclude(query, state)
 
     def _search(self, move: AgentMove, state: AgentState) -> Evidence:
         if move.tool not in self._tools:

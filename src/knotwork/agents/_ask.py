@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TypedDict, Unpack
@@ -16,6 +16,7 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base.searcher import note_nothing_left
 from knotwork._retrieval.filters import FilterSpec, read_filter
 from knotwork._retrieval.retriever_registry import may_rerank
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._text.token_counts import count_tokens
@@ -24,7 +25,6 @@ from knotwork.agents._agent import (
     DEFAULT_TOKENS,
     DEFAULT_TOOLS,
     Agent,
-    AgentReply,
     AgentTool,
     Planner,
     make_tools,
@@ -62,24 +62,16 @@ class AgentOptions(TypedDict, total=False):
     """Restricts the search as in `KnowledgeBase.search`."""
 
 
+@Verb
 def ask_agent(
     knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
-) -> tuple[Answer, Evidence]:
+) -> Steps[tuple[Answer, Evidence]]:
     """Return an answer of cited sentences, and the evidence with the trace of all steps.
 
-    If a corrective agent abstains, there is no answer. Raises UnknownName for an unknown kind, tool
-    or field, RetrievalError, FilterError for an invalid filter, ConfigError for invalid settings of
-    a model.
+    A run yields each `AgentStep`. If a corrective agent abstains, there is no answer. Raises
+    UnknownName for an unknown kind, tool or field, RetrievalError, FilterError for an invalid
+    filter, ConfigError for invalid settings of a model.
     """
-    *_, last = ask_agent_events(knowledge_base, question, **options)
-    assert last.answer is not None and last.evidence is not None, "the last one has both"  # noqa: PT018
-    return last.answer, last.evidence
-
-
-def ask_agent_events(
-    knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
-) -> Iterator[AgentReply]:
-    """Yield each step of `ask_agent`; the last reply has the answer."""
     settings, wanted = knowledge_base.settings, read_filter(options.get("filters"))
     store = knowledge_base.filtered_store(wanted)
     embedder = knowledge_base.embedder if store.meta().get(EMBEDDER_META) else None
@@ -98,17 +90,13 @@ def ask_agent_events(
             tokens=options.get("tokens", DEFAULT_TOKENS),
         )
         k = settings.retrieval.k if k is None else k
-        for reply in agent.events(Query(question, k, wanted)):
-            if reply.evidence is None:
-                yield reply
-                continue
-            most = settings.answer.max_sentences
-            evidence = read_hits(reply.evidence, knowledge_base.reader, most=most)
-            if wanted is not None:
-                notes = (*note_nothing_left(store, wanted), *evidence.notes)
-                evidence = replace(evidence, notes=notes)
-            answer = compose_answer(evidence, store=store, settings=settings.answer)
-            yield AgentReply(answer=replace(answer, mode="agent"), evidence=evidence)
+        found = yield from agent.retrieve.run(Query(question, k, wanted))
+        evidence = read_hits(found, knowledge_base.reader, most=settings.answer.max_sentences)
+        if wanted is not None:
+            notes = (*note_nothing_left(store, wanted), *evidence.notes)
+            evidence = replace(evidence, notes=notes)
+        answer = compose_answer(evidence, store=store, settings=settings.answer)
+        return replace(answer, mode="agent"), evidence
 
 
 AGENTS = {

@@ -38,8 +38,7 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
     place_units,
 )
 from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._indexing.report import last_report
-from knotwork._indexing.steps import finish_steps
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IndexingError, UnknownName
@@ -111,15 +110,6 @@ _VERSION = "import-1"
 
 
 @dataclass(frozen=True, slots=True)
-class ImportStep:
-    """Progress of an import: ``done`` of ``total`` chunks; the last step has the report."""
-
-    done: int
-    total: int
-    report: ImportReport | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ImportReport:
     """The outcome of an import.
 
@@ -149,15 +139,16 @@ class _Outcome:
     community_ids: tuple[str, ...] = ()
 
 
-def import_steps(
+@Verb
+def import_index(
     store: Store,
     folder: Path,
     *,
     format: str = AUTO,  # noqa: A002
     name: str = "",
     embedding: Embedding | None = None,
-) -> Iterator[ImportStep]:
-    """Import the index of another system from a folder, and yield the progress.
+) -> Steps[ImportReport]:
+    """Import the index of another system from a folder, and return the report.
 
     A document is written in one transaction with its chunks, mentions, relations, descriptions and
     vectors; communities and reports follow in another one. A second import with the same ``name``,
@@ -178,7 +169,7 @@ def import_steps(
     placement = place_units(index)
     found = contribute(index, placement)
     total = sum(len(made.chunks) for made in placement.documents)
-    yield ImportStep(0, total)
+    yield Progress("chunks", 0, total)
     done = 0
     for documents in _batches(placement.documents):
         batch = Batch()
@@ -186,14 +177,14 @@ def import_steps(
             batch.add(_prepare_document(made, found, import_root(index), using))
         missing = batch.recall(store, using)
         for embedded in batch.embed(missing, using):
-            yield ImportStep(done + embedded, total)
+            yield Progress("chunks", done + embedded, total)
             batch.keep_vectors(store, using)
         commit_documents(store, batch.prepared, vectors=batch.vectors, embedding=using)
         done += batch.chunks
-        yield ImportStep(done, total)
+        yield Progress("chunks", done, total)
     outcome = _finish(store, index, found, {made.document.uri for made in placement.documents})
     if using:
-        finish_steps(embed_descriptions(store, using))
+        embed_descriptions(store, using)
         if outcome.counts["communities"]:
             put_missing_vectors(store, outcome.community_ids, using)
     brought = {
@@ -215,19 +206,8 @@ def import_steps(
         tuple(outcome.notes),
         time.monotonic() - begun,
     )
-    yield ImportStep(total, total, report)
-
-
-def import_index(
-    store: Store,
-    folder: Path,
-    *,
-    format: str = AUTO,  # noqa: A002
-    name: str = "",
-    embedding: Embedding | None = None,
-) -> ImportReport:
-    """Run all steps of `import_steps` and return the report."""
-    return last_report(import_steps(store, folder, format=format, name=name, embedding=embedding))
+    yield Progress("chunks", total, total)
+    return report
 
 
 def _batches(documents: Sequence[PlacedDocument]) -> Iterator[list[PlacedDocument]]:

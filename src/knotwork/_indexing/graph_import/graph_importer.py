@@ -23,6 +23,7 @@ from knotwork._indexing.graph_import.formats import ImportOptions, ReadBytes, Re
 from knotwork._indexing.graph_import.graph_sources import GraphSource, open_source
 from knotwork._indexing.graph_import.spool import Spool
 from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, require_property_graphs
 from knotwork.errors import IndexingError
 from knotwork.records import GRAPH_URI, Chunk, PropertyNode, PropertyValue, Relationship, content_id
@@ -80,20 +81,8 @@ class GraphImportReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphImportStep:
-    """The progress of an import in a stage, "read" (in bytes) or "write" (in entities).
-
-    The last step has the report.
-    """
-
-    stage: str
-    done: int
-    total: int
-    report: GraphImportReport | None = None
-
-
-def import_graph_steps(
+@Verb
+def import_graph(
     store: Store,
     source: Graph | Sequence[Path],
     *,
@@ -101,8 +90,8 @@ def import_graph_steps(
     name: str = "",
     options: ImportOptions | None = None,
     embedding: Embedding | None = None,
-) -> Iterator[GraphImportStep]:
-    """Import a graph, or files and folders as one graph, and yield the progress.
+) -> Steps[GraphImportReport]:
+    """Import a graph, or files and folders as one graph, and return the report.
 
     ``name`` is the name of the graph, by default that of the first path. An earlier import of that
     name is replaced, or left unchanged if graph and options are the same. Raises UnknownName for an
@@ -117,7 +106,7 @@ def import_graph_steps(
     opened = open_source(source, format=format)
     named = " ".join(name.replace("/", " ").split()) or opened.name()
     run = _Import(store, opened, named, options or ImportOptions(), embedding)
-    yield from run.steps()
+    return (yield from run.steps())
 
 
 class _Import:
@@ -146,31 +135,30 @@ class _Import:
         self.notes: list[str] = []
         self.begun = time.monotonic()
 
-    def steps(self) -> Iterator[GraphImportStep]:
+    def steps(self) -> Steps[GraphImportReport]:
         settings = self._fingerprint()
         if self._is_current(settings) and self.name in self.graphs.names():
-            yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
-            return
+            return self._report(unchanged=True)
         with Spool() as spool:
             yield from self._read(spool)
-            yield from self._write(spool, settings)
+            return (yield from self._write(spool, settings))
 
-    def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
+    def _read(self, spool: Spool) -> Iterator[Progress]:
         total = self.source.size
         for file, element in checked(self.source.read(self.options)):
             if isinstance(element, ReadBytes):
-                yield GraphImportStep("read", min(element.count, total), total)
+                yield Progress("read", min(element.count, total), total)
             elif isinstance(element, ReadFault):
                 self._record_fault(file, element)
             else:
                 spool.add(element)
-        yield GraphImportStep("read", total, total)
+        yield Progress("read", total, total)
         spool.finish_reading()
         if not spool.count("SELECT count(*) FROM entity"):
             raise self._empty_graph()
         self.seconds["read"] = self._lap()
 
-    def _write(self, spool: Spool, settings: str) -> Iterator[GraphImportStep]:
+    def _write(self, spool: Spool, settings: str) -> Steps[GraphImportReport]:
         finder = name_all(spool, self.name)
         self.seconds["name"] = self._lap()
         total = spool.count("SELECT count(*) FROM entity")
@@ -186,7 +174,7 @@ class _Import:
             batch = self._prepare(part, f"{settings} {len(uris)}" if is_last else settings)
             missing = batch.recall(self.store, self.embedding)
             for done in batch.embed(missing, self.embedding):
-                yield GraphImportStep("write", min(chunks + done, total), total)
+                yield Progress("write", min(chunks + done, total), total)
                 batch.keep_vectors(self.store, self.embedding)
             with self.store.transaction():
                 self._commit(batch)
@@ -195,10 +183,10 @@ class _Import:
                     self.graphs.put(self.name, _nodes(spool), _relationships(spool))
                     self.has_property_graph = True
             chunks += batch.chunks
-            yield GraphImportStep("write", min(chunks, total), total)
+            yield Progress("write", min(chunks, total), total)
         self.seconds["write"] = self._lap()
-        report = self._report(spool, documents=len(uris), chunks=chunks, removed=removed)
-        yield GraphImportStep("write", total, total, report)
+        yield Progress("write", total, total)
+        return self._report(spool, documents=len(uris), chunks=chunks, removed=removed)
 
     def _prepare(self, part: GraphPart, settings: str) -> Batch:
         document = part.document

@@ -8,9 +8,10 @@ then the mark goes. A store with a mark is used for nothing else (`require_finis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -28,7 +29,7 @@ from knotwork._stores.copy_marks import (
     require_finished,
     write_mark,
 )
-from knotwork._stores.transfer.digest import StoreDigest, digest_steps
+from knotwork._stores.transfer.digest import StoreDigest, store_digest
 from knotwork._stores.transfer.parts import parts_of
 from knotwork._stores.urls import index_file
 from knotwork.errors import MissingCapability, StoreError, UnknownName
@@ -59,23 +60,11 @@ class CopyReport:
     beside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CopyEvent:
-    """A step of a copy: "copying" a part, or "verifying" one of the stores.
-
-    ``done`` and ``total`` are items, 0 if unknown; the last event has the report.
-    """
-
-    step: str
-    done: int = 0
-    total: int = 0
-    report: CopyReport | None = None
-
-
+@Verb
 def copy_store(
     source: Store, target: Store, *, without: Collection[str] = (), verify: bool = True
-) -> Iterator[CopyEvent]:
-    """Copy a store into an empty one, or continue this copy, and yield the steps.
+) -> Steps[CopyReport]:
+    """Copy a store into an empty one, or continue this copy, and return the report.
 
     ``without`` are optional parts of the source to leave out (`COPIED_CAPABILITIES`). ``verify``
     compares the hashes of what is in both. Raises, before any work, UnknownName for another part,
@@ -98,13 +87,13 @@ def copy_store(
         yield from _copy_parts(source, target, mark)
         expected = None
         if verify:
-            expected = yield from _digest(source, left_out)
+            expected = yield from store_digest.run(source, without=left_out)
         documents = source.documents.document_count()
     if expected is not None:
-        found = yield from _digest(target, left_out)
+        found = yield from store_digest.run(target, without=left_out)
         _compare(source, target, expected, found)
     write_mark(target, None)
-    report = CopyReport(
+    return CopyReport(
         source.url,
         target.url,
         generation,
@@ -115,10 +104,9 @@ def copy_store(
         begun is not None,
         source.generation() != generation,
     )
-    yield CopyEvent("finished", report=report)
 
 
-def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEvent]:
+def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[Progress]:
     """Copy the parts from the mark on."""
     parts = parts_of(source, mark.without)
     names = [part.name for part in parts]
@@ -130,26 +118,14 @@ def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEv
         if mark.part != part.name:
             mark = replace(mark, part=part.name, after="", done=0)
         total = part.total(source)
-        yield CopyEvent(f"copying {part.name}", mark.done, total)
+        yield Progress(f"copying {part.name}", mark.done, total)
         for page in part.pages(source, mark.after):
             mark = replace(mark, after=page.last, done=mark.done + len(page.items))
             with target.transaction():
                 part.write(target, page.items)
                 write_mark(target, mark)
-            yield CopyEvent(f"copying {part.name}", mark.done, total)
+            yield Progress(f"copying {part.name}", mark.done, total)
     write_mark(target, replace(mark, part=_VERIFYING, after="", done=0))
-
-
-def _digest(store: Store, left_out: Collection[str]) -> Generator[CopyEvent, None, StoreDigest]:
-    """Yield the progress of hashing a store, and return its digest."""
-    steps = digest_steps(store, without=left_out)
-    while True:
-        try:
-            done = next(steps)
-        except StopIteration as end:
-            found: StoreDigest = end.value
-            return found
-        yield CopyEvent(f"{_VERIFYING} {store.url}", done)
 
 
 def check_left_out(without: Collection[str]) -> tuple[str, ...]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
 
 from knotwork._cancellation import check_cancelled, checked
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_contents
 from knotwork._stores.transfer.parts import Fact, parts_of
 from knotwork.records import ENTITY_EDGES
@@ -56,24 +57,12 @@ class StoreDigest:
         return tuple(name for name in names if self.parts.get(name) != other.parts.get(name))
 
 
-def store_digest(store: Store, *, without: Collection[str] = ()) -> StoreDigest:
+@Verb
+def store_digest(store: Store, *, without: Collection[str] = ()) -> Steps[StoreDigest]:
     """Return the hash of one state of a store, except for the capabilities ``without``.
 
     It reads everything once. Raises MissingCapability if the store cannot list its contents.
     """
-    steps = digest_steps(store, without=without)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: StoreDigest = end.value
-            return found
-
-
-def digest_steps(
-    store: Store, *, without: Collection[str] = ()
-) -> Generator[int, None, StoreDigest]:
-    """Yield the number of values hashed so far, after each page, and return the digest."""
     counts: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     require_contents(store)
@@ -85,7 +74,7 @@ def digest_steps(
                 one = int.from_bytes(blake2b(data, digest_size=32).digest(), "big")
                 counts[kind] += 1
                 sums[kind] = (sums[kind] + one) % _MODULUS
-            yield counts.total()
+            yield Progress(f"verifying {store.url}", counts.total())
     return StoreDigest(
         {kind: PartDigest(counts[kind], f"{sums[kind]:064x}") for kind in sorted(counts)}
     )
