@@ -62,18 +62,38 @@ class WorkerThreads:
         Raises StoreError if the threads are closed before the run ends.
         """
         loop = asyncio.get_running_loop()
-        channel = _Channel(loop)
-        job = self._runs.submit(contextvars.copy_context().run, channel.fill, run)
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(channel.end))
-        self._stops.add(channel.stop)
+        waiting: asyncio.Queue[Progress | None] = asyncio.Queue()
+        room = threading.Semaphore(AHEAD_ITEMS)
+        cancellation = Cancellation()
+
+        def stop() -> None:
+            cancellation.cancel()
+            room.release()
+
+        def work() -> None:
+            try:
+                with cancellation.scope(), run:
+                    for step in run if not cancellation.is_cancelled else ():
+                        room.acquire()
+                        if cancellation.is_cancelled:
+                            return
+                        loop.call_soon_threadsafe(waiting.put_nowait, step)
+            except KeyboardInterrupt:
+                if not cancellation.is_cancelled:
+                    raise
+
+        job = self._runs.submit(contextvars.copy_context().run, work)
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(waiting.put_nowait, None))
+        self._stops.add(stop)
         try:
-            async for item in channel.items():
-                yield item
-            if channel.is_stopped:
+            while (step := await waiting.get()) is not None:
+                room.release()
+                yield step
+            if cancellation.is_cancelled:
                 raise StoreError("The index was closed before this call had finished.")
         finally:
-            channel.stop()
-            self._stops.discard(channel.stop)
+            stop()
+            self._stops.discard(stop)
             if job.cancel():
                 run.close()
             else:
@@ -233,46 +253,3 @@ def _call_cancellably(function: Callable[[], T], cancellation: Cancellation) -> 
             raise
         # Raised where the result is awaited. A KeyboardInterrupt there would end the event loop.
         raise StoreError("The index was closed before this call had finished.") from None
-
-
-class _Channel:
-    """A bounded queue from a worker thread to an event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: asyncio.Queue[Progress | None] = asyncio.Queue()
-        self._room = threading.Semaphore(AHEAD_ITEMS)
-        self._cancellation = Cancellation()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the consumer wants no more items."""
-        return self._cancellation.is_cancelled
-
-    def fill(self, run: Run[T]) -> None:
-        """Do the run in the worker thread until it ends or the channel is stopped."""
-        try:
-            with self._cancellation.scope(), run:
-                for step in run if not self.is_stopped else ():
-                    self._room.acquire()
-                    if self.is_stopped:
-                        return
-                    self._loop.call_soon_threadsafe(self._waiting.put_nowait, step)
-        except KeyboardInterrupt:
-            if not self.is_stopped:
-                raise
-
-    def end(self) -> None:
-        """Signal the consumer that there are no more items."""
-        self._waiting.put_nowait(None)
-
-    def stop(self) -> None:
-        """Make the worker thread stop."""
-        self._cancellation.cancel()
-        self._room.release()
-
-    async def items(self) -> AsyncIterator[Progress]:
-        """Yield the items in order until `end`."""
-        while (item := await self._waiting.get()) is not None:
-            self._room.release()
-            yield item
