@@ -114,10 +114,10 @@ class IndexingRun:
         Raises as `Pipeline.update`, and ModelError of the model. What is finished is stored, and
         the last step before a ModelError is ``STOPPED``, with the report.
         """
-        pipeline = Pipeline(self._store, self.stages, engine=self.engine, tally=self.tally)
         done = Enrichment()
         try:
             yield from self._read_in_batches(selection)
+            pipeline = Pipeline(self._store, self.stages, engine=self.engine, tally=self.tally)
             report = yield from pipeline.update.run(
                 selection.candidates, covers=selection.covers, retry=self._retry
             )
