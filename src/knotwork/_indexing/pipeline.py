@@ -136,6 +136,7 @@ class Pipeline:
         _require_parts(self.store, self.stages)
         try:
             yield from self._update(sources, covers, failures, retry=retry)
+            return self._report()
         except KeyboardInterrupt:
             self._commit_finished(give_up=True)
             raise IndexingInterrupted(self._report(interrupted=True)) from None
@@ -149,7 +150,6 @@ class Pipeline:
                 self.stages.describer.close()
             self.writer.close()
             self.attempts.close()
-        return self._report()
 
     def _update(
         self,
