@@ -1,4 +1,4 @@
-"""Long work that tells its progress: `Progress`, the `Run` that yields it, and the `Verb` it is of.
+"""Long work: its `Progress`, the `Run` that yields it, and the `Verb` that begins it.
 
 Long work is written once, as a generator that yields its progress and returns its result. `Verb`
 decorates it: called as usual, it does all of the work and returns the result; its ``run`` returns

@@ -86,7 +86,7 @@ def test_broken_files_of_every_format_are_reported_and_the_good_ones_indexed(kb,
     report = kb.index(docs)
 
     assert outcomes(report) == 4 * len(SUFFIXES) + 1
-    assert "docs/good.txt" in [e.subject for e in kb.documents() if not e.error]
+    assert "docs/good.txt" in [e.uri for e in kb.documents() if not e.error]
     assert {f"docs/empty.{suffix}" for suffix in SUFFIXES} <= {f.uri for f in report.failures}
     assert all(failure.reason and failure.message for failure in report.failures)
     assert len(kb.documents()) == outcomes(report)
