@@ -110,12 +110,7 @@ class Run(Generator[Progress, None, T]):
 
     def __init__(self, steps: Steps[T]) -> None:
         self._results: list[T] = []
-        self._steps = self._kept(steps)
-
-    def _kept(self, steps: Steps[T]) -> Steps[T]:
-        result = yield from steps
-        self._results.append(result)
-        return result
+        self._steps = _kept(steps, self._results)
 
     def send(self, value: None, /) -> Progress:
         """Do the next step, and return its progress."""
@@ -151,6 +146,13 @@ class Run(Generator[Progress, None, T]):
         if not self._results:
             raise RuntimeError("This run was stopped before its end; it has no result.")
         return self._results[0]
+
+
+def _kept(steps: Steps[T], results: list[T]) -> Steps[T]:
+    """Keep the result; no method, so that a run that is dropped is closed at once."""
+    result = yield from steps
+    results.append(result)
+    return result
 
 
 class Verb(Generic[Arguments, T]):

@@ -29,7 +29,7 @@ from knotwork._indexing.commits import (
     remove_sources,
 )
 from knotwork._indexing.discovery import is_folder_or_archive
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.embedding import EMBEDDER_META, Embedding, unfinished_embedder
 from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.restoration import (
     count_without_vectors,
@@ -296,15 +296,18 @@ class _Repair:
         name = store.meta().get(EMBEDDER_META)
         if not name or not store.documents.chunk_count():
             return
-        embedding = Embedding(kb.embedder)
-        if embedding.name == name:
+        embedding, is_switching = Embedding(kb.embedder), bool(unfinished_embedder(store))
+        if embedding.name == name and not is_switching:
             done = yield from Reembedding(store, embedding).run()
             if done.embedded:
                 self.report.rebuilt.append("vectors")
         elif missing := count_without_vectors(store):
+            reason = f"their embedder `{name}` is not installed or not set"
+            if is_switching:
+                reason = "the index is being embedded again"
             self.report.lost.append(
-                f"the vectors of {missing:,} passages: their embedder `{name}` is not installed or "
-                "not set. Full text finds them; compute the vectors with: knotwork embed"
+                f"the vectors of {missing:,} passages: {reason}. Full text finds them; compute the "
+                "vectors with: knotwork embed"
             )
 
     def _reread(self, kb: KnowledgeBase) -> None:
