@@ -108,13 +108,13 @@ def test_the_second_run_calls_no_embedder(path, docs):
 
 
 def test_events_tell_every_step(kb, docs):
-    events = list(kb.index_events([docs]))
-    kinds = [event.kind for event in events]
+    events = list(kb.index.run([docs]))
+    kinds = [event.stage for event in events]
     assert kinds[0] == "discovered"
     assert kinds[-1] == "finished"
     assert events[0].total == 3
-    assert events[-1].report.added == kinds.count("added") == 3
-    assert events[-1].report.seconds["discover"] > 0
+    assert events[-1].value.added == kinds.count("added") == 3
+    assert events[-1].value.seconds["discover"] > 0
 
 
 def test_a_changed_and_a_removed_file_leave_a_fresh_build(kb, docs, tmp_path):
@@ -469,14 +469,14 @@ def test_an_index_in_memory_keeps_its_calls_there(docs, tmp_path, monkeypatch):
 
 def test_the_steps_of_an_answer_are_told_as_they_come(kb, docs, path):
     kb.index(docs)
-    kinds = [event.kind for event in kb.ask_events("Who approves travel abroad?")]
+    kinds = [event.stage for event in kb.ask.run("Who approves travel abroad?")]
     assert kinds == ["found", "finished"]
     with knotwork.open(
         path, embedder=HashingEmbedder(32), chat_model=ScriptedChatModel(WRITTEN)
     ) as asked:
-        events = list(asked.ask_events("Who approves travel abroad?"))
-    assert [events[0].kind, events[1].kind, events[-1].kind] == ["found", "asked", "finished"]
-    assert "".join(event.text for event in events if event.kind == "text") == WRITTEN
+        events = list(asked.ask.run("Who approves travel abroad?"))
+    assert [events[0].stage, events[1].stage, events[-1].stage] == ["found", "asked", "finished"]
+    assert "".join(event.note for event in events if event.stage == "text") == WRITTEN
 
 
 def test_a_failing_model_is_noted_or_raised(path, docs):

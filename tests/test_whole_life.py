@@ -28,7 +28,7 @@ store, folder, seed = sys.argv[1:]
 commits.BATCH_S = 0  # a commit for each document
 left = random.Random(seed).randint(1, 60)
 with knotwork.open(store, embedding_model="hashing:16") as kb:
-    for event in kb.index_events(folder):
+    for event in kb.index.run(folder):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)

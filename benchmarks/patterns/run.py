@@ -141,14 +141,13 @@ def measure_set(
     path = index_path(dataset, embedder=embedder, folder=options.cache, splitter=measured.splitter)
     store = open_store(str(path), create=True)
     try:
-        for _ in index_dataset(
+        index_dataset(
             dataset,
             store=store,
             embedder=embedder,
             extractor=make_extractor(),
             splitter=measured.splitter,
-        ):
-            pass
+        )
         add_communities(store, embedder)
         entry = results.setdefault(name, {})
         for pattern in options.patterns.split(";"):

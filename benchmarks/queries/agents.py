@@ -61,8 +61,7 @@ def open_index(dataset: Dataset, embedder: Embedder | None, cache: Path, folder:
     if kept.exists():
         shutil.copy(kept, path)
     store = open_store(str(path), create=True)
-    for _ in index_dataset(dataset, store=store, embedder=embedder, extractor=make_extractor()):
-        pass
+    index_dataset(dataset, store=store, embedder=embedder, extractor=make_extractor())
     return store
 
 

@@ -115,10 +115,9 @@ def main() -> None:
     path = index_path(dataset, embedder=embedder, folder=options.cache, splitter=measured.splitter)
     store = open_store(str(path), create=True)
     extractor = make_extractor()
-    for _ in index_dataset(
+    index_dataset(
         dataset, store=store, embedder=embedder, extractor=extractor, splitter=measured.splitter
-    ):
-        pass
+    )
     retriever = build_retriever("auto", store=store, embedder=embedder)
     cases = list(read_follow_ups(options.data / measured.folder / "questions.jsonl"))
     for kind in ("quoted", "short"):

@@ -155,14 +155,14 @@ def index_set(
     started = time.perf_counter()
     fresh = store.documents.document_count() == 0
     with show_progress(f"{measured.name}: indexing", len(dataset.documents)) as advance:
-        for event in index_dataset(
+        for step in index_dataset.run(
             dataset,
             store=store,
             embedder=embedder,
             extractor=make_extractor(),
             splitter=measured.splitter,
         ):
-            advance(event.done)
+            advance(step.done)
     entry["chunks"] = store.documents.chunk_count()
     seconds = time.perf_counter() - started
     if fresh:

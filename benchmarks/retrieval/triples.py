@@ -168,8 +168,7 @@ def run(options: argparse.Namespace, results: dict[str, Any], embedder: Embedder
 def open_index(dataset: Dataset, extractor: Extractor, embedder: Embedder, folder: Path) -> Store:
     name = content_id(dataset.fingerprint, embedder.name, extractor.name)
     store = open_store(str(folder / f"{name}.knot"), create=True)
-    for _ in index_dataset(dataset, store=store, embedder=embedder, extractor=extractor):
-        pass
+    index_dataset(dataset, store=store, embedder=embedder, extractor=extractor)
     return store
 
 

@@ -39,8 +39,8 @@ from typing import Any
 
 import knotwork
 from indexing import make_corpus, write_files
-from knotwork._indexing.report import EventKind
 from knotwork._inference.chat import Message
+from knotwork._run import Stage
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import ModelTestServer, Traffic
 from knotwork.testing.model_server._traffic import Totals
@@ -205,8 +205,8 @@ def measure(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with knotwork.open(home / "index.knot", **options) as kb:
         start_s, start_cpu_s = time.perf_counter(), time.process_time()
-        for event in kb.index_events(run.folder / "docs"):
-            if event.kind in {EventKind.ENRICHING, EventKind.FINISHED} and not found:
+        for step in kb.index.run(run.folder / "docs"):
+            if step.stage in {Stage.ENRICHING, Stage.FINISHED} and not found:
                 read_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
                 found = {"read_s": read_s, "cpu_s": cpu_s, "traffic": read_traffic(run.url)}
                 if run.only_reading:

@@ -18,13 +18,7 @@ from knotwork._lazy_imports import import_on_use
 if TYPE_CHECKING:
     from knotwork._config import Settings, load_settings
     from knotwork._graph.editable_graph import Graph
-    from knotwork._indexing.report import (
-        EventKind,
-        Failure,
-        IndexEvent,
-        IndexingInterrupted,
-        IndexReport,
-    )
+    from knotwork._indexing.report import Failure, IndexingInterrupted, IndexReport
     from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
     from knotwork._knowledge_base.backups import restore
@@ -33,6 +27,7 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.graph import KnowledgeGraph
     from knotwork._knowledge_base.repairs import repair
     from knotwork._knowledge_base.tables import Tables
+    from knotwork._run import Progress, Run, Stage
     from knotwork._synthesis.ask_request import AskRequest
     from knotwork.errors import KnotworkError
     from knotwork.records import Answer, Chunk, Citation, Document, Evidence, Hit, Subgraph
@@ -42,7 +37,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "_config": "Settings load_settings",
     "_graph.editable_graph": "Graph",
-    "_indexing.report": "EventKind Failure IndexEvent IndexReport IndexingInterrupted",
+    "_indexing.report": "Failure IndexReport IndexingInterrupted",
     "_knowledge_base": "KnowledgeBase Statistics open",
     "_knowledge_base.asynchronous": "AsyncKnowledgeBase open_async",
     "_knowledge_base.backups": "restore",
@@ -51,6 +46,7 @@ _HOMES = {
     "_knowledge_base.graph": "KnowledgeGraph",
     "_knowledge_base.repairs": "repair",
     "_knowledge_base.tables": "Tables",
+    "_run": "Progress Run Stage",
     "_synthesis.ask_request": "AskRequest",
     "errors": "KnotworkError",
     "records": "Answer Chunk Citation Document Evidence Hit Subgraph",
@@ -65,18 +61,19 @@ __all__ = [
     "Communities",
     "Document",
     "Entities",
-    "EventKind",
     "Evidence",
     "Failure",
     "Graph",
     "Hit",
-    "IndexEvent",
     "IndexReport",
     "IndexingInterrupted",
     "KnotworkError",
     "KnowledgeBase",
     "KnowledgeGraph",
+    "Progress",
+    "Run",
     "Settings",
+    "Stage",
     "Statistics",
     "Subgraph",
     "Tables",

@@ -75,9 +75,9 @@ def test_what_is_told_is_spoken_of(chat):
 
 
 def test_steps_come_before_the_reply(chat):
-    *steps, last = chat.events("Who directed Silver Lantern?")
-    assert last.reply is not None
-    assert all(event.step is not None and event.reply is None for event in steps)
+    run = chat.say.run("Who directed Silver Lantern?")
+    assert [step.stage for step in run] == ["found"]
+    assert run.result().answer.answered
 
 
 def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):

@@ -97,12 +97,13 @@ def test_a_fact_that_a_model_leaves_out_is_added_to_its_answer():
     base = knotwork.KnowledgeBase(knowledge.store, knowledge.settings, chat_model=model)
     with knowledge, Chat(base, now=lambda: NOW) as chat:
         chat.say("Remember that Marta Ilves lives in Narva.")
-        *steps, last = [*chat.events("Where did Marta Ilves live?")]
-    answer = last.reply.answer
+        run = chat.say.run("Where did Marta Ilves live?")
+        steps = list(run)
+    answer = run.result().answer
     assert answer.text == (
         "Marta Ilves lived in Rome [1]. Marta Ilves lives in Narva (as of 2024-01-01). [M1]"
     )
-    assert "".join(e.step.text for e in steps if e.step.kind == "text") == answer.text
+    assert "".join(step.note for step in steps if step.stage == "text") == answer.text
     assert [fact.object for fact in answer.memory] == ["Narva"]
     assert answer.model == model.name
 

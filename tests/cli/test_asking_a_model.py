@@ -15,9 +15,9 @@ from tests.cli.running import knotwork
 
 from knotwork._cli.answers import AnswerView, StreamedText
 from knotwork._cli.terminal import Terminal, wrap_text
+from knotwork._run import Progress, Stage
 from knotwork._stores.urls import open_store
 from knotwork._synthesis import engine
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.messages import no_answer
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
@@ -264,9 +264,9 @@ def test_what_is_withdrawn_or_broken_off_ends_its_line(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stdout", screen)
     with AnswerView(Terminal(color="never"), hidden=True) as view:
-        view.show(AskEvent(AskEventKind.ASKED, "a model"))
-        view.show(AskEvent(AskEventKind.TEXT, "It may be"))
-        view.show(AskEvent(AskEventKind.WITHDRAWN, "The server went away."))
+        view.show(Progress(Stage.ASKED, note="a model"))
+        view.show(Progress(Stage.TEXT, note="It may be"))
+        view.show(Progress(Stage.WITHDRAWN, note="The server went away."))
         assert not view.has_shown_answer
     assert screen.getvalue().startswith("It may be\n(The text above is withdrawn")
     with pytest.raises(KeyboardInterrupt):
@@ -276,5 +276,5 @@ def test_what_is_withdrawn_or_broken_off_ends_its_line(monkeypatch):
 
 def _show_until_interrupted():
     with AnswerView(Terminal(color="never"), hidden=True) as view:
-        view.show(AskEvent(AskEventKind.TEXT, "It\x1b[2J may be"))
+        view.show(Progress(Stage.TEXT, note="It\x1b[2J may be"))
         raise KeyboardInterrupt

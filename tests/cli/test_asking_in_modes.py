@@ -10,7 +10,8 @@ import pytest
 from tests.cli.running import knotwork
 
 from knotwork._cli.answers import describe_step
-from knotwork._synthesis.ask_request import ASK_MODES, AskEvent, AskEventKind
+from knotwork._run import Progress, Stage
+from knotwork._synthesis.ask_request import ASK_MODES
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow
@@ -93,8 +94,8 @@ def test_modes_are_completed(store):
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (AskEvent(AskEventKind.STEP, "map", done=2, total=7), "Map, 2 of 7"),
-        (AskEvent(AskEventKind.STEP, "reduce", total=1), "Reduce"),
+        (Progress(Stage.STEP, note="map", done=2, total=7), "Map, 2 of 7"),
+        (Progress(Stage.STEP, note="reduce", total=1), "Reduce"),
     ],
 )
 def test_a_step_is_told_with_how_far_it_is(event, text):

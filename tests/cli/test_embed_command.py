@@ -128,12 +128,15 @@ def test_the_same_process_searches_with_the_new_vectors(store):
 
 async def embed_async(path):
     async with package.open_async(path, embedding_model="hashing:128") as kb:
-        return await kb.embed(), [event async for event in kb.embed_events("hashing:32")]
+        first, run = await kb.embed(), kb.embed.run("hashing:32")
+        stages = {step.stage async for step in run}
+        return first, stages, await run.result()
 
 
 def test_the_event_loop_embeds_too(store):
     import asyncio
 
-    report, events = asyncio.run(embed_async(store))
+    report, stages, again = asyncio.run(embed_async(store))
     assert report.embedder == "hashing:128"
-    assert events[-1].report.previous == "hashing:128"
+    assert "chunks" in stages
+    assert again.previous == "hashing:128"

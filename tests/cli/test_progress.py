@@ -17,24 +17,26 @@ from knotwork._cli.progress import (
     format_seconds,
 )
 from knotwork._cli.terminal import Terminal
-from knotwork._indexing.report import EventKind, Failure, IndexEvent, IndexReport
+from knotwork._indexing.report import Failure, IndexReport
+from knotwork._run import Counts, Progress, Stage
 
+BROKEN = "b\x1b[2J.pdf"
 EVENTS = [
-    IndexEvent(EventKind.DISCOVERED, total=3),
-    IndexEvent(EventKind.STARTED, "a.md", 0, 3),
-    IndexEvent(EventKind.FAILED, "b\x1b[2J.pdf", 1, 3, reason="broken", message="no\nPDF"),
-    IndexEvent(EventKind.EMBEDDED, "", 1, 3, 40, 80, 120),
-    IndexEvent(EventKind.ADDED, "a.md", 2, 3, 80, 80, 80),
-    IndexEvent(
-        EventKind.FINISHED,
+    Progress(Stage.DISCOVERED, total=3),
+    Progress(Stage.STARTED, 0, 3, "a.md"),
+    Progress(Stage.FAILED, 1, 3, BROKEN, "no\nPDF", value=Failure(BROKEN, "broken", "no\nPDF")),
+    Progress(Stage.EMBEDDED, 1, 3, counts=Counts(40, 80, 120)),
+    Progress(Stage.ADDED, 2, 3, "a.md", counts=Counts(80, 80, 80)),
+    Progress(
+        Stage.FINISHED,
         done=3,
         total=3,
-        report=IndexReport(added=2, failures=(Failure("b.pdf", "broken", "no PDF"),)),
+        value=IndexReport(added=2, failures=(Failure("b.pdf", "broken", "no PDF"),)),
     ),
 ]
 
 
-LOADING = IndexEvent(EventKind.LOADING, "", 0, 3, 0, 80, 120, message="local:tiny")
+LOADING = Progress(Stage.LOADING, 0, 3, note="local:tiny", counts=Counts(0, 80, 120))
 
 
 class Clock:
@@ -61,7 +63,7 @@ def test_json_lines_hold_every_event(capsys):
     captured = capsys.readouterr()
     lines = [json.loads(line) for line in captured.err.splitlines()]
     assert captured.out == ""
-    assert [line["event"] for line in lines] == [str(event.kind) for event in EVENTS]
+    assert [line["event"] for line in lines] == [str(event.stage) for event in EVENTS]
     assert lines[2]["reason"] == "broken"
     assert lines[3] == {
         "event": "embedded",
@@ -91,8 +93,8 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
 
 
 def test_a_long_file_is_named_with_its_seconds_and_the_share_that_was_read(capsys, monkeypatch):
-    reading = IndexEvent(EventKind.READING, "scan.pdf", total=1, seconds=35.0)
-    half = replace(reading, share=0.5)
+    reading = Progress(Stage.READING, 0, 1, "scan.pdf", counts=Counts(seconds=35.0))
+    half = replace(reading, counts=replace(reading.counts, share=0.5))
     clock = Clock(6, 12)
     with PlainView(Terminal(), clock=clock) as view:
         clock.show(view, [reading, half])
@@ -160,11 +162,11 @@ def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
 
 
 STEPS = [
-    IndexEvent(EventKind.ENRICHING, message="names"),
-    IndexEvent(EventKind.ENRICHING, done=0, total=40, message="names"),
-    IndexEvent(EventKind.ENRICHING, done=40, total=40, message="names"),
-    IndexEvent(EventKind.ENRICHING, message="reports"),
-    IndexEvent(EventKind.ENRICHING, done=5, total=20, message="reports"),
+    Progress(Stage.ENRICHING, note="names"),
+    Progress(Stage.ENRICHING, done=0, total=40, note="names"),
+    Progress(Stage.ENRICHING, done=40, total=40, note="names"),
+    Progress(Stage.ENRICHING, note="reports"),
+    Progress(Stage.ENRICHING, done=5, total=20, note="reports"),
 ]
 
 

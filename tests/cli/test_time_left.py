@@ -13,8 +13,8 @@ from tests.indexing.pipeline_fakes import make_stages
 from knotwork._cli.progress import TimeLeft
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.prepared import Candidate
-from knotwork._indexing.report import EventKind
 from knotwork._inference.embedder import PassageVectors
+from knotwork._run import Stage
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.store import EmbeddedStore
 from knotwork.records import Document
@@ -95,7 +95,10 @@ def simulate(clock, sources, *, embedder=None, write_s=0.5):
     """Return each event of a run with its time, the seconds it says are left, and the true ones."""
     time_left, start_s = TimeLeft(clock), clock()
     pipeline = Pipeline(SlowStore(clock, write_s), make_stages(embedder), clock=clock)
-    seen = [(event, clock() - start_s, time_left.follow(event)) for event in pipeline.run(sources)]
+    seen = [
+        (event, clock() - start_s, time_left.follow(event))
+        for event in pipeline.update.run(sources)
+    ]
     end_s = clock() - start_s
     return [(event, at_s, left_s, end_s - at_s) for event, at_s, left_s in seen]
 
@@ -186,11 +189,11 @@ def test_mostly_known_vectors_and_a_pause_of_the_machine_make_no_jump(clock):
 def test_movement_is_seen_at_least_once_a_second_while_chunks_are_embedded(clock):
     sources = [make_source(clock, f"{n}.txt", chunks=40) for n in range(20)]
     seen = simulate(clock, sources, embedder=SlowEmbedder(clock, load_s=8, passage_s=0.06))
-    kinds = [event.kind for event, *_ in seen]
-    assert kinds.count(EventKind.LOADING) == 1
-    first = kinds.index(EventKind.EMBEDDED)
-    assert kinds[first - 1] is EventKind.LOADING
-    assert seen[first][0].chunks == 1
+    kinds = [event.stage for event, *_ in seen]
+    assert kinds.count(Stage.LOADING) == 1
+    first = kinds.index(Stage.EMBEDDED)
+    assert kinds[first - 1] is Stage.LOADING
+    assert seen[first][0].counts.chunks == 1
     times = [at_s for _, at_s, *_ in seen[first:]]
     assert max(b - a for a, b in pairwise(times)) < 1
 

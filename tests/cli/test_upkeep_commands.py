@@ -120,7 +120,7 @@ def test_a_copy_of_nothing_creates_nothing(index: Path, tmp_path: Path) -> None:
 
 def test_an_unfinished_copy_is_not_used(index: Path, tmp_path: Path) -> None:
     target = tmp_path / "moved.knot"
-    running = copy_index(str(index), str(target))
+    running = copy_index.run(str(index), str(target))
     for _ in range(3):
         next(running)
     running.close()

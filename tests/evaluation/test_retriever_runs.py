@@ -39,10 +39,7 @@ def folder(tmp_path):
 
 def index(dataset, store, embedder, splitter="whole"):
     extractor = make_extractor()
-    for _ in index_dataset(
-        dataset, store=store, embedder=embedder, extractor=extractor, splitter=splitter
-    ):
-        pass
+    index_dataset(dataset, store=store, embedder=embedder, extractor=extractor, splitter=splitter)
 
 
 def test_every_retriever_is_measured_on_every_question(folder):

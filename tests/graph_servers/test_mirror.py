@@ -249,7 +249,7 @@ def test_a_mirror_behind_the_index_is_refused(index, database, tmp_path):
 
 def test_a_stopped_run_is_not_current_and_continues(index, database):
     with _open(index, database, cypher="mirror") as kb:
-        steps = kb.graph.mirror_events()
+        steps = kb.graph.mirror.run()
         done = list(islice(steps, 5))
         steps.close()
         assert done[-1].done
@@ -263,7 +263,7 @@ def test_a_stopped_run_is_not_current_and_continues(index, database):
 
 def test_a_run_that_another_one_replaced_writes_nothing_more(index, database):
     with _open(index, database) as kb:
-        slow = kb.graph.mirror_events()
+        slow = kb.graph.mirror.run()
         list(islice(slow, 2))
         kb.graph.mirror()
         with pytest.raises(GraphServerError, match="Another run has begun"):
@@ -276,7 +276,7 @@ def test_a_server_killed_in_the_middle_is_resumed(index, start_arcade, monkeypat
     server: ArcadeServer = start_arcade()
     database = server.new_database()
     with _open(index, database) as kb:
-        steps = kb.graph.mirror_events()
+        steps = kb.graph.mirror.run()
         for step in steps:
             if step.stage == "MENTIONS":
                 server.kill()
@@ -299,7 +299,7 @@ from knotwork._config import load_settings
 index, database = sys.argv[1:]
 settings = load_settings(overrides={"embedding.model": "none", "graph.mirror": database,
     "graph.mirror_password": {"env": "MIRROR_KEY"}}).settings
-for step in knotwork.open(index, settings=settings).graph.mirror_events():
+for step in knotwork.open(index, settings=settings).graph.mirror.run():
     if step.stage == "RELATES":
         os.kill(os.getpid(), 9)
 """
@@ -316,7 +316,7 @@ def test_a_killed_run_is_resumed(index, database, start_process):
 
 def test_an_index_that_changes_meanwhile_is_read_again(index, database):
     with _open(index, database) as kb:
-        steps = kb.graph.mirror_events()
+        steps = kb.graph.mirror.run()
         stages = []
         for step in steps:
             stages.append(step.stage)
@@ -330,7 +330,7 @@ def test_an_index_that_keeps_changing_has_no_mirror(index, database):
     with _open(index, database) as kb:
         changing = (
             kb.store.set_meta({"touched": str(number)})
-            for number, _ in enumerate(kb.graph.mirror_events())
+            for number, _ in enumerate(kb.graph.mirror.run())
         )
         with pytest.raises(StoreBusy, match="changed each time"):
             list(changing)

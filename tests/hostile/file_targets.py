@@ -20,7 +20,7 @@ from knotwork._extensions.evaluation.datasets import read_cases
 from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
-from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._inference.call_cache import CallCache
 from knotwork._retrieval.entity.ontology import load_ontology
 from knotwork._retrieval.paths.path_ranking import read_trees
@@ -187,8 +187,7 @@ def _rank_paths(path: Path) -> None:
 def _import(path: Path) -> None:
     store = open_store("memory:")
     with contextlib.closing(store):
-        for _ in import_graph_steps(store, [path]):
-            pass
+        import_graph(store, [path])
 
 
 @cache

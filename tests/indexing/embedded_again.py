@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.reembedding import Reembedding
+from knotwork._run import Run
 from knotwork._stores.urls import open_store
 from knotwork.testing._embedders import HashingEmbedder
 
@@ -46,7 +47,7 @@ def embed(store, embedder, fingerprints=None):
     run = Reembedding(
         store, Embedding(embedder), fingerprints=fingerprints, batch_chunks=BATCH_CHUNKS
     )
-    return [*run.run()]
+    return Run(run.run()).result()
 
 
 def die():

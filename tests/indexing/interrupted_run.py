@@ -34,7 +34,7 @@ def index(store_path, folder, embedder):
     store = open_store(store_path, create=True)
     sources = [file_source(path) for path in sorted(Path(folder).iterdir())]
     pipeline = Pipeline(store, make_stages(embedder), batch_chunks=5, embedding_chunks=2)
-    for _ in pipeline.run(sources, covers=lambda entry: True):
+    for _ in pipeline.update.run(sources, covers=lambda entry: True):
         pass
     store.close()
 

@@ -23,12 +23,12 @@ from knotwork.testing._embedders import HashingEmbedder
 DRIVER = """
 import sys
 from tests.indexing.ray_parts import open_index
-from knotwork._indexing.report import EventKind
+from knotwork._run import Stage
 
 if __name__ == "__main__":
     with open_index(sys.argv[1], compute="ray") as kb:
-        for event in kb.index_events(sys.argv[2]):
-            if event.kind is EventKind.ADDED:
+        for event in kb.index.run(sys.argv[2]):
+            if event.stage is Stage.ADDED:
                 print("stored", flush=True)
                 sys.stdin.readline()
 """

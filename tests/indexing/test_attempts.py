@@ -190,8 +190,8 @@ def test_the_last_attempt_is_made_after_all_others_are_committed(tmp_path):
     write_docs(docs)
     kill_while_reading(path, docs / "a.txt", times=MOST_STARTS - 1)
     with open_kb(path) as kb:
-        events = list(kb.index_events(docs))
-    order = [(event.kind.value, event.uri[-5:]) for event in events if event.uri]
+        events = list(kb.index.run(docs))
+    order = [(event.stage.value, event.subject[-5:]) for event in events if event.subject]
     assert order.index(("added", "c.txt")) < order.index(("started", "a.txt"))
     assert order[-1] == ("added", "a.txt")
 

@@ -59,10 +59,10 @@ def test_a_batch_gives_the_same_graph_at_half_the_price(tmp_path, folder):
         usual = len(extract_calls(server))
         server.traffic.reset()
         with open_base(tmp_path, server) as base:
-            events = list(base.index_events(folder, tier="full", batch=True))
+            events = list(base.index.run(folder, tier="full", batch=True))
             found = base.stats()
-        report = events[-1].report
-    steps = [event for event in events if event.message == "batched requests"]
+        report = events[-1].value
+    steps = [event for event in events if event.note == "batched requests"]
     assert usual == len(NAMES)
     assert len(extract_calls(server)) == 1  # shows which parameters the server takes
     assert len(server.batches.lines()) == len(NAMES) - 1
@@ -154,7 +154,7 @@ def test_no_batch_cancels_what_is_open(tmp_path, folder, monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(CallBatches, "collect", lambda self: iter(()))
-            steps = base.index_events(folder, tier="full", batch=True)
+            steps = base.index.run(folder, tier="full", batch=True)
             next(steps)
             steps.close()
         base.index(folder, tier="full", batch=False)
@@ -212,7 +212,7 @@ def test_a_document_that_was_deleted_meanwhile_gets_no_reply(tmp_path, folder, m
         with monkeypatch.context() as patch:
             patch.setattr(CallBatches, "collect", lambda self: iter(()))
             base.index(folder, tier="lean")
-            steps = base.index_events(folder, tier="full", batch=True)
+            steps = base.index.run(folder, tier="full", batch=True)
             next(steps)
             steps.close()
         awaited = "SELECT COUNT(*) FROM awaited"

@@ -41,8 +41,7 @@ class Folder:
         self.loaded.clear()
         selection = select_files(self.store, [self.path], IndexSettings())
         pipeline = Pipeline(self.store, make_stages(None))
-        *_, last = pipeline.run(selection.candidates, covers=selection.covers)
-        return last.report
+        return pipeline.update(selection.candidates, covers=selection.covers)
 
     def text(self, name: str) -> str:
         documents = self.store.documents

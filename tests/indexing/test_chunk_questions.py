@@ -37,10 +37,7 @@ def index(store, writer, documents, *, embedder=None):
         Tiers("test"),
         questions=writer,
     )
-    for _ in Pipeline(store, stages).run(
-        [document_source(d) for d in documents], covers=lambda _: True
-    ):
-        pass
+    Pipeline(store, stages).update([document_source(d) for d in documents], covers=lambda _: True)
     return store
 
 

@@ -10,6 +10,7 @@ from knotwork._indexing.embedding import EMBEDDING_CHUNKS, Embedding
 from knotwork._indexing.kept_vectors import KEPT_META
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.reembedding import Reembedding
+from knotwork._run import Run
 from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import LoadError
@@ -72,12 +73,11 @@ def events(store, texts, embedder, clock):
     stages = make_stages(embedder)
     stages = replace(stages, embedding=Embedding(embedder, clock=clock))
     sources = [text_source(uri, text) for uri, text in texts.items()]
-    return Pipeline(store, stages, clock=clock).run(sources, covers=lambda entry: True)
+    return Pipeline(store, stages, clock=clock).update.run(sources, covers=lambda entry: True)
 
 
 def index(store, texts, embedder, clock):
-    *_, last = events(store, texts, embedder, clock)
-    return last.report
+    return events(store, texts, embedder, clock).result()
 
 
 def index_until_killed(store, texts, embedder, clock):
@@ -171,7 +171,9 @@ def test_documents_are_committed_while_others_take_long_to_read(store, clock):
     texts = short(12)
     sources = [reading(text_source(uri, text)) for uri, text in texts.items()]
     pipeline = Pipeline(store, make_stages(None), clock=clock)
-    lost = [clock.now_s - 1.0 * store.documents.document_count() for _ in pipeline.run(sources)]
+    lost = [
+        clock.now_s - 1.0 * store.documents.document_count() for _ in pipeline.update.run(sources)
+    ]
     assert max(lost) <= MOST_WORK_S
 
 
@@ -182,7 +184,7 @@ def test_files_that_fail_are_recorded_by_time_too(store, clock):
 
     sources = [replace(text_source(f"{n}.txt", ""), read=refuse) for n in range(12)]
     pipeline = Pipeline(store, make_stages(None), clock=clock)
-    lost = [clock.now_s - len(list(store.ledger.entries())) for _ in pipeline.run(sources)]
+    lost = [clock.now_s - len(list(store.ledger.entries())) for _ in pipeline.update.run(sources)]
     assert max(lost) <= MOST_WORK_S
 
 
@@ -210,7 +212,7 @@ def test_embedding_an_index_again_commits_by_time(store, clock):
     total = 60 * 4
 
     def embed(embedder):
-        return list(Reembedding(store, Embedding(embedder, clock=clock), clock=clock).run())
+        return Run(Reembedding(store, Embedding(embedder, clock=clock), clock=clock).run()).result()
 
     killed = SlowEmbedder(clock, killed_at=100, dimension=32)
     with pytest.raises(Killed):

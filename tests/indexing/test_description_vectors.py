@@ -5,15 +5,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 from tests.indexing.brained import brained, documents_of
-from tests.indexing.embedded_again import FailingEmbedder, embed
+from tests.indexing.embedded_again import FailingEmbedder
 
 import knotwork
 from knotwork._indexing import entity_descriptions
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
-from knotwork._indexing.restoration import restore_vectors
-from knotwork._indexing.steps import finish_steps
+from knotwork._indexing.reembedding import Reembedding
 from knotwork._retrieval.entity.walk_retrievers import near_seeds
 from knotwork._retrieval.question import read_question
 from knotwork._stores.resolutions import read_groups
@@ -52,10 +51,10 @@ def test_each_described_entity_gets_a_vector_once(indexed):
     assert held.keys() == described(indexed.store)
     embedder = FailingEmbedder(64)
     groups = read_groups(indexed.store)
-    steps = embed_descriptions(
+    embedded = embed_descriptions(
         indexed.store, Embedding(embedder), describer=Describer(indexed.store, groups=groups)
     )
-    assert finish_steps(steps) == 0
+    assert embedded == 0
     assert embedder.seen == []
 
 
@@ -93,20 +92,24 @@ def test_a_question_finds_an_entity_by_its_description_alone(indexed):
     )
     store.capabilities.readings.put([ChunkReading(chunk, "m", ReadingStatus.OK)], [said])
     embedder = HashingEmbedder(64)
-    finish_steps(embed_descriptions(store, Embedding(embedder), describer=Describer(store)))
+    embed_descriptions(store, Embedding(embedder), describer=Describer(store))
     question = read_question(
         "Smugglers dug tunnels below the lighthouse?", store=store, embedder=embedder
     )
     assert found.entity_id in {seed.entity.id for seed in near_seeds(question, store, most=1)}
 
 
+def stages(store, embedder):
+    """Embed an index again, and return the stages of the run."""
+    return {step.stage for step in Reembedding(store, Embedding(embedder)).run()}
+
+
 def test_another_embedder_and_a_repair_embed_descriptions_too(indexed, tmp_path):
     held = vectors(indexed.store)
     indexed.store.vectors(DESCRIPTIONS).remove(held)
     with closing(open_store(str(tmp_path / "index.knot"))) as store:
-        restore_vectors(store, Embedding(HashingEmbedder(64)))
+        assert "descriptions" in stages(store, HashingEmbedder(64))
         assert vectors(store).keys() == held.keys()
-        stages = {event.stage for event in embed(store, HashingEmbedder(32))}
-        assert "descriptions" in stages
+        assert "descriptions" in stages(store, HashingEmbedder(32))
         assert {matrix.shape for matrix in vectors(store).values()} == {(1, 32)}
         assert vectors(store).keys() == held.keys()

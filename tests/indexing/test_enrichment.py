@@ -3,7 +3,8 @@
 import pytest
 from tests.indexing.brained import brained, documents_of
 
-from knotwork._indexing.report import EventKind, IndexingInterrupted
+from knotwork._indexing.report import IndexingInterrupted
+from knotwork._run import Stage
 from knotwork._stores.base import was_read_by_model
 from knotwork.errors import BudgetExceeded
 from knotwork.records import EXTRACTIVE_SOURCE
@@ -167,14 +168,14 @@ def test_events_name_the_steps_before_the_last_one(opened, tmp_path):
     for name, text in TEXTS.items():
         (folder / name).write_text(text, encoding="utf-8")
     kb = opened(brained(), llm_tier="full")
-    events = list(kb.index_events(folder))
-    steps = [event.message for event in events if event.kind is EventKind.ENRICHING]
+    events = list(kb.index.run(folder))
+    steps = [event.note for event in events if event.stage is Stage.ENRICHING]
     assert steps[-1] == "reports"
-    assert events[-1].kind is EventKind.FINISHED
-    assert [event for event in events if event.report] == events[-1:]
-    counts = [(event.done, event.total) for event in events if event.message == "reports"]
+    assert events[-1].stage is Stage.FINISHED
+    assert [event for event in events if event.value] == events[-1:]
+    counts = [(event.done, event.total) for event in events if event.note == "reports"]
     assert counts[0] == (0, 0)
-    assert counts[-1][0] == counts[-1][1] == events[-1].report.enrichment.reports.by_model
+    assert counts[-1][0] == counts[-1][1] == events[-1].value.enrichment.reports.by_model
     assert [done for done, _ in counts] == sorted(done for done, _ in counts)
     assert {total for _, total in counts[1:]} == {counts[-1][1]}
 
@@ -188,10 +189,10 @@ def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path
     kb = opened(brained(), llm_tier="full", llm_concurrency=1)
     events = []
     with pytest.raises(BudgetExceeded):
-        events.extend(kb.index_events(folder, budget=budget))
-    assert events[-1].kind is EventKind.STOPPED
-    assert events[-1].report.interrupted
-    assert events[-1].report.total_documents == kb.stats().documents
+        events.extend(kb.index.run(folder, budget=budget))
+    assert events[-1].stage is Stage.STOPPED
+    assert events[-1].value.interrupted
+    assert events[-1].value.total_documents == kb.stats().documents
 
 
 def test_what_comes_back_as_it_was_comes_back_into_the_communities(opened):

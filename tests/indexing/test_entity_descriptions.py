@@ -20,10 +20,9 @@ from knotwork._indexing.description_writer import (
 from knotwork._indexing.entity_descriptions import (
     MERGED_TOKENS,
     Describer,
-    describe_in_steps,
+    describe_entities,
     merge_descriptions,
 )
-from knotwork._indexing.steps import finish_steps
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
@@ -88,7 +87,7 @@ def _short(monkeypatch):
 
 
 def refresh_descriptions(store, **options):
-    return finish_steps(describe_in_steps(store, **options))
+    return describe_entities(store, **options)
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -7,9 +7,9 @@ from tests.indexing.snapshots import snapshot
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.report import EventKind
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.records import ReadingStatus
@@ -60,7 +60,7 @@ class Library:
                 ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, extractor
             )
             sources = [text_source(uri, text) for uri, text in documents.items()]
-            events = list(Pipeline(store, stages).run(sources, covers=lambda entry: True))
+            events = list(Pipeline(store, stages).update.run(sources, covers=lambda entry: True))
             assert store.readings.counts().keys() == {ReadingStatus.OK}
             return snapshot(store), events, self.model.requests[before:]
         finally:
@@ -78,7 +78,7 @@ def test_among_a_thousand_documents_a_change_costs_its_own_chunks_and_a_deletion
     documents = texts()
     _, events, calls = library.index("one.knot", documents)
     assert len(calls) == COUNT
-    assert sum(event.kind is EventKind.ADDED for event in events) == COUNT
+    assert sum(event.stage is Stage.ADDED for event in events) == COUNT
 
     _, _, calls = library.index("one.knot", documents)
     assert calls == []
@@ -86,15 +86,15 @@ def test_among_a_thousand_documents_a_change_costs_its_own_chunks_and_a_deletion
     more = {**documents, "new.txt": "Ada warns Bo in room 7\n\nBo warns Cleo in room 8"}
     grown, events, calls = library.index("one.knot", more)
     assert [call.source for call in calls] == ["new.txt", "new.txt"]
-    assert [e.uri for e in events if e.kind is EventKind.ADDED] == ["new.txt"]
+    assert [e.subject for e in events if e.stage is Stage.ADDED] == ["new.txt"]
 
     fewer = {uri: text for uri, text in more.items() if uri != "0500.txt"}
     shrunk, events, calls = library.index("one.knot", fewer)
     assert calls == []
-    assert [e.uri for e in events if e.kind is EventKind.REMOVED] == ["0500.txt"]
+    assert [e.subject for e in events if e.stage is Stage.REMOVED] == ["0500.txt"]
     fresh, events, calls = library.index("fresh.knot", fewer)
     assert calls == []  # all of it is kept
-    assert sum(event.kind is EventKind.ADDED for event in events) == COUNT
+    assert sum(event.stage is Stage.ADDED for event in events) == COUNT
     assert shrunk == fresh
 
     back, _, calls = library.index("one.knot", more)

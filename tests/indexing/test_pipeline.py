@@ -7,7 +7,8 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_te
 from tests.indexing.snapshots import snapshot
 
 from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexingInterrupted
+from knotwork._indexing.report import Failure, IndexingInterrupted
+from knotwork._run import OUTCOMES, Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, SchemaMismatch
 from knotwork.testing._embedders import HashingEmbedder
@@ -25,13 +26,13 @@ def corpus(count, *, seed=0):
 def index(
     store, texts, *, embedder=None, covers=everything, settings="s1", batches=None, **options
 ):
-    """Index texts by uri, and return the report with the events before it."""
+    """Index texts by uri, and return the report with the steps before it."""
     stages = make_stages(embedder, settings=settings)
     sources = [text_source(uri, text) for uri, text in texts.items()]
     pipeline = Pipeline(store, stages, **(batches or {}))
-    events = list(pipeline.run(sources, covers=covers, **options))
-    assert events[-1].kind is EventKind.FINISHED
-    return events[-1].report, events[:-1]
+    run = pipeline.update.run(sources, covers=covers, **options)
+    events = list(run)
+    return run.result(), events
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_first_run_adds_every_document(store, embedder):
     assert report.chunks == report.total_chunks == embedder.passages == 15
     assert report.embedder == embedder.name
     assert report.notes == ()
-    assert [e.uri for e in events if e.kind is EventKind.ADDED] == sorted(corpus(5))
+    assert [e.subject for e in events if e.stage is Stage.ADDED] == sorted(corpus(5))
     assert set(report.seconds) >= {"load", "split", "extract", "embed", "store", "total"}
 
 
@@ -60,14 +61,14 @@ def test_every_source_has_one_outcome_and_progress_only_grows(store, embedder):
     texts = corpus(6) | {"x.txt": "BROKEN"}
     _, events = index(store, texts, embedder=embedder, failures=[Failure("big", "size", "too big")])
 
-    outcomes = [event for event in events if event.kind in OUTCOMES]
-    assert sorted(event.uri for event in outcomes) == sorted([*texts, "big"])
+    outcomes = [event for event in events if event.stage in OUTCOMES]
+    assert sorted(event.subject for event in outcomes) == sorted([*texts, "big"])
     done = [event.done for event in events]
     assert done == sorted(done)
     assert done[-1] == events[-1].total == 8
-    chunks = [event.chunks for event in events]
+    chunks = [event.counts.chunks for event in events]
     assert chunks == sorted(chunks)
-    assert all(event.chunks <= event.chunks_known for event in events)
+    assert all(event.counts.chunks <= event.counts.chunks_known for event in events)
 
 
 def test_a_second_run_reads_nothing_and_writes_nothing(store, embedder):
@@ -83,9 +84,9 @@ def test_a_second_run_reads_nothing_and_writes_nothing(store, embedder):
         type(source)(source.uri, refuse, source.root, source.size, source.modified_ns)
         for source in sources
     ]
-    *_, last = Pipeline(store, make_stages(embedder)).run(unread, covers=everything)
+    last = Pipeline(store, make_stages(embedder)).update(unread, covers=everything)
 
-    assert last.report.unchanged == 5
+    assert last.unchanged == 5
     assert (embedder.passages, embedder.texts) == (passages, names)
     assert store.generation() == generation
 
@@ -98,8 +99,8 @@ def test_a_file_written_anew_with_the_same_content_is_read_but_not_indexed(store
     touched = [type(s)(s.uri, s.read, s.root, s.size, s.modified_ns + 1) for s in sources]
 
     for _ in range(2):
-        *_, last = Pipeline(store, make_stages(embedder)).run(touched)
-        assert last.report.unchanged == 2
+        last = Pipeline(store, make_stages(embedder)).update(touched)
+        assert last.unchanged == 2
 
     assert embedder.passages == passages
     assert snapshot(store) == before
@@ -125,7 +126,7 @@ def test_equal_chunks_of_one_run_are_embedded_once(store, embedder):
         same_title = type(document)(uri, document.text, title="One title")
         return type(inner)(uri, lambda: same_title)
 
-    report = list(Pipeline(store, make_stages(embedder)).run([source("a"), source("b")]))[-1].report
+    report = Pipeline(store, make_stages(embedder)).update([source("a"), source("b")])
 
     assert report.chunks == 4
     assert embedder.passages == 1
@@ -160,14 +161,14 @@ def test_a_failure_is_recorded_and_tried_again_only_when_asked(store):
     report, events = index(store, texts)
     assert report.added == 1
     assert [(f.uri, f.reason, f.kept) for f in report.failures] == [("bad.txt", "broken", False)]
-    assert any(e.kind is EventKind.STARTED and e.uri == "bad.txt" for e in events)
+    assert any(e.stage is Stage.STARTED and e.subject == "bad.txt" for e in events)
 
     report, events = index(store, texts)
     assert [f.uri for f in report.failures] == ["bad.txt"]
-    assert not any(e.kind is EventKind.STARTED for e in events)
+    assert not any(e.stage is Stage.STARTED for e in events)
 
     report, events = index(store, texts, retry=True)
-    assert any(e.kind is EventKind.STARTED and e.uri == "bad.txt" for e in events)
+    assert any(e.stage is Stage.STARTED and e.subject == "bad.txt" for e in events)
 
     report, _ = index(store, texts | {"bad.txt": "Ada is well again"})
     assert (report.added, report.failed) == (1, 0)
@@ -202,10 +203,10 @@ def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
     stages = make_stages(None)
     stages = type(stages)(stages.splitter, Faulty(), stages.embedding, stages.tiers)
     sources = [text_source(uri, text) for uri, text in corpus(3).items()]
-    *_, last = Pipeline(store, stages).run(sources)
+    last = Pipeline(store, stages).update(sources)
 
-    assert last.report.added == 2
-    assert [(f.uri, f.reason, f.message) for f in last.report.failures] == [
+    assert last.added == 2
+    assert [(f.uri, f.reason, f.message) for f in last.failures] == [
         ("d01.txt", "fault", "ZeroDivisionError: oh")
     ]
     assert "cannot index d01.txt" in caplog.text
@@ -298,9 +299,9 @@ def test_a_model_that_fails_stops_the_run_after_keeping_the_finished(store):
 def test_a_consumer_that_stops_listening_loses_nothing_finished(store):
     sources = [text_source(uri, text) for uri, text in corpus(4).items()]
     stages = make_stages(HashingEmbedder())
-    events = Pipeline(store, stages, embedding_chunks=7).run(sources)
+    events = Pipeline(store, stages, embedding_chunks=7).update.run(sources)
     for event in events:
-        if event.kind is EventKind.EMBEDDED:
+        if event.stage is Stage.EMBEDDED:
             break
     events.close()
     assert store.documents.document_count() == 2
@@ -350,16 +351,18 @@ def test_a_model_is_loaded_in_a_step_of_its_own_and_chunks_count_from_the_first(
     embedder = StreamingEmbedder()
     sources = [text_source(uri, text) for uri, text in corpus(5).items()]
     pipeline = Pipeline(store, make_stages(embedder), clock=Clock(), batch_chunks=15)
-    loaded = []
-    for event in pipeline.run(sources):
-        if event.kind in {EventKind.LOADING, EventKind.EMBEDDED}:
-            loaded.append((event.kind, event.message, event.chunks, embedder.is_loaded))
-    assert loaded[0] == (EventKind.LOADING, embedder.name, 0, False)
-    chunks = [chunks for kind, _, chunks, _ in loaded if kind is EventKind.EMBEDDED]
+    run = pipeline.update.run(sources)
+    loaded = [
+        (step.stage, step.note, step.counts.chunks, embedder.is_loaded)
+        for step in run
+        if step.stage in {Stage.LOADING, Stage.EMBEDDED}
+    ]
+    assert loaded[0] == (Stage.LOADING, embedder.name, 0, False)
+    chunks = [chunks for kind, _, chunks, _ in loaded if kind is Stage.EMBEDDED]
     assert chunks[0] == 1
     assert chunks[-1] == 15
     assert len(chunks) > 5
-    assert event.report.embedded >= 15
+    assert run.result().embedded >= 15
 
 
 def test_a_model_is_not_loaded_for_vectors_that_the_index_holds(store):
@@ -369,7 +372,7 @@ def test_a_model_is_not_loaded_for_vectors_that_the_index_holds(store):
     report, events = index(store, texts, embedder=again, settings="s2")
     assert (report.changed, report.embedded) == (5, 0)
     assert not again.is_loaded
-    assert EventKind.LOADING not in {event.kind for event in events}
+    assert Stage.LOADING not in {event.stage for event in events}
 
 
 @pytest.mark.parametrize("after", [0, 4, 8])
@@ -384,7 +387,7 @@ def test_ctrl_c_while_vectors_are_streamed_keeps_the_finished_documents(store, a
 
 def test_every_step_says_how_many_chunks_the_run_will_have(store, embedder):
     _, events = index(store, corpus(9), embedder=embedder)
-    expected = [event.chunks_expected for event in events]
+    expected = [event.counts.chunks_expected for event in events]
     assert expected[0] == 0
     assert all(expected[1:])
     assert expected[-1] == 27
@@ -392,5 +395,6 @@ def test_every_step_says_how_many_chunks_the_run_will_have(store, embedder):
 
 def test_a_source_offered_twice_counts_once(store):
     source = text_source("a", "Ada meets Bo")
-    *_, last = Pipeline(store, make_stages(None)).run([source, source])
-    assert (last.report.added, last.total) == (1, 1)
+    run = Pipeline(store, make_stages(None)).update.run([source, source])
+    assert [step.total for step in run] == [1, 1, 1]
+    assert run.result().added == 1

@@ -22,8 +22,7 @@ def bring_up_to_date(store, texts, *, order=None, embedder=None):
         order.shuffle(uris)
     sources = [text_source(uri, texts[uri]) for uri in uris]
     stages = make_stages(embedder or HashingEmbedder(16))
-    *_, last = Pipeline(store, stages).run(sources, covers=lambda entry: True)
-    return last.report
+    return Pipeline(store, stages).update(sources, covers=lambda entry: True)
 
 
 def fresh_build(texts):

@@ -10,7 +10,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.report import EventKind
+from knotwork._run import Stage
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreBusy
@@ -184,11 +184,11 @@ def test_a_folder_that_cannot_be_looked_into_keeps_what_was_indexed_of_it(kb, do
 def test_a_file_that_vanishes_during_the_run_is_reported(kb, docs):
     for name in ("a.txt", "b.txt"):
         (docs / name).write_text(f"Ada meets {name}.", "utf-8")
-    events = kb.index_events(docs)
+    events = kb.index.run(docs)
     for event in events:
-        if event.kind is EventKind.STARTED and event.uri == "docs/a.txt":
+        if event.stage is Stage.STARTED and event.subject == "docs/a.txt":
             (docs / "b.txt").unlink()
-        report = event.report
+        report = event.value
     assert [(f.uri, f.reason) for f in report.failures] == [("docs/b.txt", "missing")]
     assert kb.index(docs).failed == 0
     assert [entry.uri for entry in kb.documents()] == ["docs/a.txt"]
@@ -211,9 +211,9 @@ def test_a_second_writer_is_told_that_the_index_is_busy(tmp_path):
     with first.transaction():
         first.set_meta({"held": "yes"})
         with pytest.raises(StoreBusy, match="Another process is writing"):
-            list(Pipeline(second, make_stages(HashingEmbedder(16))).run(sources))
-    *_, last = Pipeline(second, make_stages(HashingEmbedder(16))).run(sources)
-    assert last.report.added == 1
+            list(Pipeline(second, make_stages(HashingEmbedder(16))).update.run(sources))
+    last = Pipeline(second, make_stages(HashingEmbedder(16))).update(sources)
+    assert last.added == 1
     first.close()
     second.close()
 
@@ -229,7 +229,11 @@ def test_two_runs_at_a_time_leave_the_index_of_one(tmp_path):
         store = open_store(str(path))
         sources = [text_source(uri, texts[uri]) for uri in order]
         try:
-            list(Pipeline(store, make_stages(HashingEmbedder(16)), batch_chunks=4).run(sources))
+            list(
+                Pipeline(store, make_stages(HashingEmbedder(16)), batch_chunks=4).update.run(
+                    sources
+                )
+            )
         except BaseException as error:
             failures.append(error)
             raise
@@ -247,6 +251,8 @@ def test_two_runs_at_a_time_leave_the_index_of_one(tmp_path):
     store = open_store(str(path))
     fresh = open_store("memory:")
     stages = make_stages(HashingEmbedder(16))
-    list(Pipeline(fresh, stages).run([text_source(uri, text) for uri, text in texts.items()]))
+    list(
+        Pipeline(fresh, stages).update.run([text_source(uri, text) for uri, text in texts.items()])
+    )
     assert snapshot(store) == snapshot(fresh)
     store.close()

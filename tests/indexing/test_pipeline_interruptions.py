@@ -141,7 +141,7 @@ def test_ctrl_c_at_any_call_leaves_an_index_that_resumes(tmp_path, monkeypatch, 
 
     def run(store):
         stages = make_stages(HashingEmbedder(16))
-        list(Pipeline(store, stages, batch_chunks=5, embedding_chunks=2).run(sources))
+        list(Pipeline(store, stages, batch_chunks=5, embedding_chunks=2).update.run(sources))
 
     whole = open_store("memory:")
     run(whole)

@@ -224,7 +224,7 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
 
     monkeypatch.setattr("knotwork._indexing.engines.process_engine.open_preparer", open_spied)
     with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
-        events = kb.index_events(folder)
+        events = kb.index.run(folder)
         while not opened or not opened[0].processes:
             next(events)
         workers = opened[0].processes

@@ -27,8 +27,8 @@ from knotwork._config import Settings
 from knotwork._config.settings import IndexSettings
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.prepared import Candidate
-from knotwork._indexing.report import EventKind
 from knotwork._indexing.sources import SourceSelection
+from knotwork._run import Run, Stage
 from knotwork.errors import ModelError
 from knotwork.records import Document
 from knotwork.testing import EmbedderContract
@@ -166,8 +166,8 @@ def test_a_file_that_no_node_has_is_read_on_the_machine_of_the_run(cluster, tmp_
     )
     with open_index(tmp_path / "ray.knot") as kb:
         with closing(kb._begin({})) as run:
-            *_, last = run.events(SourceSelection(candidates, None, ()))
-        assert (last.report.added, last.report.failures) == (2, ())
+            report = Run(run.steps(SourceSelection(candidates, None, ()))).result()
+        assert (report.added, report.failures) == (2, ())
 
 
 def test_the_run_goes_on_after_its_process_was_killed(cluster, tmp_path, folder):
@@ -183,8 +183,8 @@ def test_the_run_goes_on_after_its_process_was_killed(cluster, tmp_path, folder)
 
 def test_a_run_that_is_left_goes_on_later(cluster, tmp_path, folder):
     with open_index(tmp_path / "ray.knot") as kb:
-        events = kb.index_events(folder)
-        while next(events).kind is not EventKind.STARTED:
+        events = kb.index.run(folder)
+        while next(events).stage is not Stage.STARTED:
             pass
         events.close()
         kb.index(folder)

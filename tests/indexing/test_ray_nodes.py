@@ -9,7 +9,7 @@ import pytest
 from tests.indexing.ray_parts import built, open_index, write_documents
 from tests.indexing.snapshots import snapshot
 
-from knotwork._indexing.report import EventKind
+from knotwork._run import Stage
 
 ray = pytest.importorskip("ray", reason="needs the extra `ray`")
 
@@ -58,8 +58,8 @@ def nodes(monkeypatch):
 def test_a_lost_node_costs_only_what_was_in_progress(nodes, tmp_path, folder):
     ray.init(address=nodes.address, log_to_driver=False)
     with open_index(tmp_path / "ray.knot") as kb:
-        for event in kb.index_events(folder):
-            if event.kind is EventKind.ADDED and nodes.second is not None:
+        for event in kb.index.run(folder):
+            if event.stage is Stage.ADDED and nodes.second is not None:
                 nodes.remove_node(nodes.second)
                 nodes.second = None
         on_ray = snapshot(kb.store)

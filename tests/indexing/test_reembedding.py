@@ -62,8 +62,7 @@ def pipeline(store, embedder):
 
 
 def build(store, embedder, texts=TEXTS):
-    for _ in pipeline(store, embedder).run([text_source(*item) for item in texts.items()]):
-        pass
+    pipeline(store, embedder).update([text_source(*item) for item in texts.items()])
     bring_up_to_date(store, embedding=Embedding(embedder) if embedder else None)
     return store
 
@@ -110,13 +109,12 @@ def fresh():
 def test_it_equals_a_fresh_index_of_the_other_embedder(store, fresh):
     build(store, HashingEmbedder(OLD))
     old = snapshot(store)
-    *_, last = embed(store, HashingEmbedder(NEW), fingerprints(store, HashingEmbedder(NEW)))
+    report = embed(store, HashingEmbedder(NEW), fingerprints(store, HashingEmbedder(NEW)))
 
     assert contents(store) == fresh
     assert old["vectors"] != snapshot(store)["vectors"]
     # Nobody described an entity: for those see test_description_vectors.py.
     assert [name for name, found in fresh["keyed"].items() if not found] == [DESCRIPTIONS]
-    report = last.report
     assert (report.previous, report.embedder) == ("hashing:64", "hashing:128")
     assert (report.chunks, report.done, report.without_vectors) == (report.chunks,) * 2 + (0,)
     assert report.vectors == {name: len(held) for name, held in fresh["keyed"].items()}
@@ -142,8 +140,7 @@ def test_indexing_afterwards_reads_no_document_again(store):
         replace(text_source(*item), read=lambda: pytest.fail("read again"))
         for item in TEXTS.items()
     ]
-    *_, last = pipeline(store, new).run(sources)
-    assert last.report.unchanged == len(TEXTS)
+    assert pipeline(store, new).update(sources).unchanged == len(TEXTS)
 
 
 def test_documents_that_were_indexed_without_vectors_get_theirs_in_place(store, fresh):
@@ -276,11 +273,11 @@ def test_another_process_that_finishes_stops_this_one(store):
 def test_languages_that_the_embedder_does_not_read_get_no_vectors(store):
     build(store, HashingEmbedder(OLD))
     latin = LatinEmbedder()
-    *_, last = embed(store, latin, fingerprints(store, latin))
+    report = embed(store, latin, fingerprints(store, latin))
     expected = contents(build(open_store("memory:"), LatinEmbedder()))
     assert contents(store) == expected
-    assert last.report.without_vectors == 2
-    assert "2 of" in last.report.notes[0]
+    assert report.without_vectors == 2
+    assert "2 of" in report.notes[0]
     assert not any("长江" in text for text in latin.seen)
     build(store, LatinEmbedder())
     new = HashingEmbedder(NEW)
@@ -295,8 +292,8 @@ def test_a_model_s_questions_are_embedded_again(store):
     asked = {chunk: ["Something that no rule would ask about unicorns?"]}
     put_questions(store, asked, Embedding(HashingEmbedder(OLD)))
     new = HashingEmbedder(NEW)
-    *_, last = embed(store, new)
-    assert last.report.notes == ()
+    report = embed(store, new)
+    assert report.notes == ()
     (expected,) = new.embed(asked[chunk])
     assert store.vectors("question").get([chunk])[chunk][0] == pytest.approx(expected)
 

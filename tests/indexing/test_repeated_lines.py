@@ -71,8 +71,7 @@ def index(store, *paths):
     selection = select_files(store, paths, IndexSettings())
     store_roots(store, selection.roots)
     pipeline = Pipeline(store, make_stages(HashingEmbedder(16)))
-    *_, last = pipeline.run(selection.candidates, covers=selection.covers)
-    return last.report
+    return pipeline.update(selection.candidates, covers=selection.covers)
 
 
 def bare(pages):

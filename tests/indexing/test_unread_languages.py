@@ -6,7 +6,7 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.report import EventKind
+from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import SchemaMismatch
 from knotwork.records import Document, Extraction, Mention
@@ -27,8 +27,7 @@ def run(store, embedder, *, texts=TEXTS, batches=None):
     stages = make_stages(embedder, settings=embedding.identity)
     sources = [text_source(uri, text) for uri, text in texts.items()]
     pipeline = Pipeline(store, stages, **(batches or {}))
-    *_, last = pipeline.run(sources, covers=lambda entry: True)
-    return last.report
+    return pipeline.update(sources, covers=lambda entry: True)
 
 
 @pytest.fixture(params=["memory:", "index.knot"])
@@ -77,8 +76,8 @@ def test_a_run_of_one_document_counts_outdated_ones_without_reading_all_of_the_l
     monkeypatch.setattr(type(store.ledger), "entries", refuse)
     embedder = LatinEmbedder()
     stages = make_stages(embedder, settings=Embedding(embedder).identity)
-    *_, last = Pipeline(store, stages).run([text_source("people.txt", TEXTS["people.txt"])])
-    (note,) = last.report.notes
+    last = Pipeline(store, stages).update([text_source("people.txt", TEXTS["people.txt"])])
+    (note,) = last.notes
     assert "4 of 7 chunks have no vectors: 2 documents were indexed with other settings" in note
     store.close()
 
@@ -123,7 +122,9 @@ def test_names_that_the_model_does_not_read_have_no_vector(store):
     embedder = LatinEmbedder()
     stages = make_stages(embedder)
     stages = type(stages)(stages.splitter, Names(), stages.embedding, stages.tiers)
-    list(Pipeline(store, stages).run([text_source(uri, text) for uri, text in TEXTS.items()]))
+    list(
+        Pipeline(store, stages).update.run([text_source(uri, text) for uri, text in TEXTS.items()])
+    )
     assert store.graph.entity_count() == 2
     assert store.vectors("entity").count() == 1
     assert "ada" in embedder.seen
@@ -182,7 +183,7 @@ def test_batches_and_interruptions_do_not_shape_the_result(batch):
         sources = [text_source(uri, text) for uri, text in TEXTS.items()]
         pipeline = Pipeline(store, stages, batch_chunks=batch, embedding_chunks=1)
         try:
-            list(pipeline.run(sources))
+            list(pipeline.update.run(sources))
         except KeyboardInterrupt:
             assert calls == stop_after + 1
         run(store, LatinEmbedder(), batches={"batch_chunks": batch, "embedding_chunks": 1})
@@ -193,8 +194,8 @@ def test_progress_counts_every_chunk_once_and_in_small_steps():
     store, embedder = open_store("memory:"), LatinEmbedder()
     text = "\n\n".join(f"Ada helps Bo in room {n}" for n in range(200))
     sources = [text_source("many.txt", text), text_source("river.txt", TEXTS["river.txt"])]
-    events = list(Pipeline(store, make_stages(embedder)).run(sources))
-    chunks = [event.chunks for event in events if event.kind is EventKind.EMBEDDED]
+    events = list(Pipeline(store, make_stages(embedder)).update.run(sources))
+    chunks = [event.counts.chunks for event in events if event.stage is Stage.EMBEDDED]
     assert chunks == sorted(set(chunks))
     assert chunks[-1] == 202
     steps = [after - before for before, after in zip([2, *chunks], chunks, strict=False)]

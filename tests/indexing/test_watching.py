@@ -14,8 +14,8 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._indexing import watching
-from knotwork._indexing.report import EventKind
 from knotwork._indexing.watching import MOST_S, RETRY_S, Watch, file_events
+from knotwork._run import Stage, Verb
 from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
 from knotwork.testing._embedders import HashingEmbedder
 
@@ -112,7 +112,7 @@ class Folder:
 
         self._monkeypatch.setattr(watching, "require_extra", lambda: None)
         self._monkeypatch.setattr(watching, "file_events", events)
-        return self.kb.watch(*(paths or [self.path]), **options)
+        return self.kb.watch.run(*(paths or [self.path]), **options)
 
     def fresh(self, path):
         with knotwork.open(path, embedder=HashingEmbedder(16)) as kb:
@@ -130,7 +130,7 @@ def folder(tmp_path, monkeypatch):
 
 def outcomes(events):
     kinds = ("added", "changed", "removed", "failed", "stopped")
-    return [(str(e.kind), e.uri.rpartition("/")[2]) for e in events if e.kind in kinds]
+    return [(str(e.stage), e.subject.rpartition("/")[2]) for e in events if e.stage in kinds]
 
 
 def test_files_that_come_change_move_and_go_are_indexed(folder):
@@ -150,7 +150,7 @@ def test_a_moved_folder_is_not_embedded_again(folder):
     for n in range(5):
         folder.write(f"old/{n}.md", f"# The boats of Lund\n\nAnn met Bob number {n}.\n")
     move = lambda: (folder.path / "old").rename(folder.path / "new")  # noqa: E731
-    reports = [e.report for e in folder.watch(move) if e.report]
+    reports = [e.value for e in folder.watch(move) if e.value]
     assert (reports[1].added, len(reports[1].removed)) == (5, 5)
     assert (reports[1].embedded, reports[1].reused > 0) == (0, True)
 
@@ -208,8 +208,8 @@ def test_a_missing_folder_keeps_its_documents_and_the_others_go_on(folder, tmp_p
         *[("added", "a.md"), ("added", "o.md"), ("stopped", "notes"), ("stopped", "notes")],
         ("added", "b.md"),
     ]
-    stopped = next(e for e in events if e.kind is EventKind.STOPPED)
-    assert "no longer exists" in stopped.message
+    stopped = next(e for e in events if e.stage is Stage.STOPPED)
+    assert "no longer exists" in stopped.note
     assert len(folder.kb.documents()) == 3
 
 
@@ -220,7 +220,7 @@ def test_the_empty_place_of_a_disk_keeps_its_documents(folder, tmp_path):
 
     events = list(folder.watch(unmount))
     assert outcomes(events) == [("added", "a.md"), ("stopped", "notes")]
-    assert "is empty" in events[-1].message
+    assert "is empty" in events[-1].note
     with pytest.raises(IndexingError, match="is empty"):
         list(folder.watch())
     assert len(folder.kb.documents()) == 1
@@ -234,15 +234,15 @@ def test_a_folder_whose_files_are_deleted_is_emptied(folder):
 
 
 def test_a_run_that_fails_is_tried_again(folder, monkeypatch):
-    real, calls = folder.kb.index_events, []
+    real, calls = type(folder.kb).index, []
 
-    def index_events(path, **options):
+    def index(kb, path, **options):
         calls.append(path)
         if len(calls) == 2:
             raise StoreBusy("Another process writes.")
-        return real(path, **options)
+        return (yield from real.run(kb, path, **options))
 
-    monkeypatch.setattr(folder.kb, "index_events", index_events)
+    monkeypatch.setattr(type(folder.kb), "index", Verb(index))
     clock = Clock()
     monkeypatch.setattr(watching.Watch.__init__, "__kwdefaults__", {
         **watching.Watch.__init__.__kwdefaults__, "clock": clock,
@@ -355,7 +355,7 @@ def test_a_thousand_changes_in_random_order_leave_a_fresh_index(folder, tmp_path
     for number, event in enumerate(watched):
         if number % 40 == 0 and folder.kb.documents():
             asked += len(folder.kb.search(f"Where is {WORDS[number % len(WORDS)]}?", k=3).hits)
-        assert event.kind is not EventKind.STOPPED, event
+        assert event.stage is not Stage.STOPPED, event
     assert changes.count == 1_000
     assert asked > 100
     assert_equal(snapshot(folder.kb.store), folder.fresh(tmp_path / "fresh.knot"))
@@ -365,8 +365,8 @@ WATCH = """
 import sys, knotwork
 store, folder = sys.argv[1:]
 with knotwork.open(store, embedding_model="hashing:16") as kb:
-    for event in kb.watch(folder):
-        print(event.kind, event.uri, flush=True)
+    for event in kb.watch.run(folder):
+        print(event.stage, event.subject, flush=True)
 """
 
 

@@ -20,7 +20,8 @@ from knotwork._extensions.ray import writer as ray_writer
 from knotwork._extensions.ray.writer import RayWriter, WritingActor
 from knotwork._indexing import runs
 from knotwork._indexing.engines.process_engine import ProcessEngine
-from knotwork._indexing.report import EventKind, IndexingInterrupted
+from knotwork._indexing.report import IndexingInterrupted
+from knotwork._run import Stage
 from knotwork.errors import IndexingError, StoreBusy
 from knotwork.testing._embedders import HashingEmbedder
 
@@ -141,9 +142,9 @@ def test_the_index_equals_that_of_one_writer(tmp_path, folder, monkeypatch, embe
 
 def test_documents_are_reported_when_they_are_stored(tmp_path, folder, monkeypatch) -> None:
     with open_index(tmp_path / "a.knot", monkeypatch, FakeCluster()) as kb:
-        for event in kb.index_events(folder):
-            if event.kind is EventKind.ADDED:
-                assert kb.store.ledger.get([event.uri])
+        for event in kb.index.run(folder):
+            if event.stage is Stage.ADDED:
+                assert kb.store.ledger.get([event.subject])
 
 
 def test_an_error_of_the_store_is_that_of_the_run(tmp_path, folder, monkeypatch) -> None:

@@ -8,9 +8,8 @@ from contextlib import aclosing
 import pytest
 
 import knotwork
-from knotwork._indexing.report import EventKind
 from knotwork._knowledge_base.asynchronous import AHEAD_ITEMS
-from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._run import Run, Stage
 from knotwork.errors import StoreError, StoreNotFound, UnknownName
 from knotwork.testing._chat_models import ScriptedChatModel
 
@@ -74,20 +73,20 @@ def test_every_method_gives_what_its_namesake_gives(index, docs):
 def test_events_come_in_the_order_of_the_run(tmp_path, docs):
     async def listen():
         async with opened(tmp_path / "new.knot") as kb:
-            kinds = [event.kind async for event in kb.index_events(docs)]
-            assert kinds[0] is EventKind.DISCOVERED
-            assert kinds.count(EventKind.ADDED) == 3
-            assert kinds[-1] is EventKind.FINISHED
-            steps = [event.kind async for event in kb.ask_events(QUESTION)]
-            assert steps[0] is AskEventKind.FOUND
-            assert steps[-1] is AskEventKind.FINISHED
+            kinds = [event.stage async for event in kb.index.run(docs)]
+            assert kinds[0] is Stage.DISCOVERED
+            assert kinds.count(Stage.ADDED) == 3
+            assert kinds[-1] is Stage.FINISHED
+            steps = [event.stage async for event in kb.ask.run(QUESTION)]
+            assert steps[0] is Stage.FOUND
+            assert steps[-1] is Stage.FINISHED
 
     asyncio.run(listen())
 
 
 def test_many_ask_at_once_and_inside_runs_without_starving(index):
     async def ask_inside(kb):
-        async with aclosing(kb.ask_events(QUESTION)) as events:
+        async with aclosing(kb.ask.run(QUESTION)) as events:
             async for _ in events:
                 assert (await kb.search(QUESTION)).hits
         return await kb.ask(QUESTION)
@@ -144,9 +143,9 @@ def test_a_run_that_is_left_early_keeps_what_it_finished_and_goes_on_later(tmp_p
 
     async def leave():
         async with opened(tmp_path / "left.knot") as kb:
-            async with aclosing(kb.index_events(docs)) as events:
+            async with aclosing(kb.index.run(docs)) as events:
                 async for event in events:
-                    if event.kind is EventKind.STARTED:
+                    if event.stage is Stage.STARTED:
                         break
             kept = len(await kb.documents())
             report = await kb.index(docs)
@@ -174,7 +173,7 @@ def test_a_run_is_not_far_ahead_of_its_listener_and_ends_when_it_is_cancelled(in
             heard = asyncio.Event()
 
             async def listen():
-                async with aclosing(kb._workers.iterate(lambda: endless(made, closed))) as run:
+                async with aclosing(kb._workers.iterate(Run(endless(made, closed)))) as run:
                     async for item in run:
                         heard.set()
                         assert len(made) - item <= AHEAD_ITEMS + 2
@@ -196,9 +195,9 @@ def test_a_cancelled_run_that_waits_for_its_turn_never_begins(index):
 
     async def cancel():
         async with opened(index, threads=1) as kb:
-            first = kb._workers.iterate(lambda: endless([], threading.Event()))
+            first = kb._workers.iterate(Run(endless([], threading.Event())))
             assert await anext(first) == 0
-            second = asyncio.create_task(anext(kb._workers.iterate(lambda: endless(made, closed))))
+            second = asyncio.create_task(anext(kb._workers.iterate(Run(endless(made, closed)))))
             await asyncio.sleep(0)
             second.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -212,7 +211,7 @@ def test_a_cancelled_run_that_waits_for_its_turn_never_begins(index):
 def test_closing_ends_runs_with_an_error_and_no_thread_remains(index):
     async def close():
         async with opened(index) as kb:
-            run = kb._workers.iterate(lambda: endless([], threading.Event()))
+            run = kb._workers.iterate(Run(endless([], threading.Event())))
             await anext(run)
             await kb.aclose()
             with pytest.raises(StoreError, match="closed"):
@@ -231,7 +230,7 @@ def test_a_fault_in_a_run_is_raised_after_its_items(index):
 
     async def hear():
         async with opened(index) as kb:
-            run = kb._workers.iterate(broken)
+            run = kb._workers.iterate(Run(broken()))
             assert await anext(run) == 1
             with pytest.raises(ValueError, match="broken"):
                 await anext(run)
@@ -255,8 +254,8 @@ def test_the_words_of_a_model_come_as_they_are_written(index):
 
     async def listen():
         async with knotwork.open_async(index, embedding_model="none", chat_model=model) as kb:
-            events = [event async for event in kb.ask_events(QUESTION)]
-            pieces = [e.text for e in events if e.kind is AskEventKind.TEXT]
-            assert "".join(pieces) == events[-1].answer.text
+            events = [event async for event in kb.ask.run(QUESTION)]
+            pieces = [e.note for e in events if e.stage is Stage.TEXT]
+            assert "".join(pieces) == events[-1].value.text
 
     asyncio.run(listen())

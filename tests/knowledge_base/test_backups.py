@@ -133,8 +133,8 @@ def test_a_folder_that_is_not_a_backup_is_never_replaced(made: Path, tmp_path: P
 
 def test_an_interrupted_backup_leaves_nothing(made: Path, tmp_path: Path) -> None:
     with knotwork.open(made / "index.knot", settings=settings(), read_only=True) as kb:
-        events = kb.backup_events(tmp_path / "backup")
-        assert next(events).step == "copying"
+        events = kb.backup.run(tmp_path / "backup")
+        assert next(events).stage == "copying"
         events.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -217,9 +217,9 @@ def test_the_asynchronous_twin_backs_up(made: Path, tmp_path: Path) -> None:
         index = made / "index.knot"
         async with knotwork.open_async(index, settings=settings(), read_only=True) as kb:
             report = await kb.backup(tmp_path / "one")
-            steps = [event.step async for event in kb.backup_events(tmp_path / "two")]
+            stages = [step.stage async for step in kb.backup.run(tmp_path / "two")]
         assert report.documents == 7
-        assert steps[-1] == "finished"
+        assert stages[-1] == "verifying"
 
     asyncio.run(run())
     assert ask(tmp_path / "two" / "index.knot") == ask(made / "index.knot")

@@ -6,32 +6,20 @@ import inspect
 import pytest
 
 import knotwork
-from knotwork._knowledge_base.asynchronous import (
-    AsyncCommunities,
-    AsyncEntities,
-    AsyncKnowledgeGraph,
-    AsyncTables,
-)
+from knotwork._knowledge_base.asynchronous import AsyncMembers, AsyncVerb
+from knotwork._run import Verb
 
-TWINS = [
-    (knotwork.KnowledgeBase, knotwork.AsyncKnowledgeBase),
-    (knotwork.KnowledgeGraph, AsyncKnowledgeGraph),
-    (knotwork.Entities, AsyncEntities),
-    (knotwork.Communities, AsyncCommunities),
-    (knotwork.Tables, AsyncTables),
-]
-OWN = {"close": "aclose", "call": "call"}
-"""Methods without a namesake: `close` has another name, and `call` runs any other function."""
+PARTS = ("", "graph", "entities", "communities", "tables")
+OWN = {"close", "knowledge_base", "call", "aclose"}
+"""Members without a namesake: `aclose` is `close`, and `call` runs any other function."""
 PEOPLE = "Ada Stone leads the Harbour Office. Bo Finch works for the Harbour Office."
 
 
-def signatures(kind):
-    """Return the parameters of the public methods of a class, by name."""
-    return {
-        name: list(inspect.signature(method).parameters.values())
-        for name, method in inspect.getmembers(kind, inspect.isfunction)
-        if not name.startswith("_") and name not in OWN and name not in OWN.values()
-    }
+def public(part):
+    """Return the public methods of an object, by name."""
+    methods = {name: getattr(part, name) for name in dir(type(part)) if not name.startswith("_")}
+    held = {name: method for name, method in methods.items() if callable(method)}
+    return {name: method for name, method in held.items() if name not in OWN}
 
 
 @pytest.fixture
@@ -41,32 +29,35 @@ def kb():
         yield kb
 
 
-@pytest.mark.parametrize(("blocking", "awaited"), TWINS, ids=lambda kind: kind.__name__)
-def test_both_have_the_same_methods_with_the_same_parameters(blocking, awaited):
-    assert signatures(awaited) == signatures(blocking)
-    assert len(signatures(blocking)) >= 4
-
-
-@pytest.mark.parametrize(("blocking", "awaited"), TWINS, ids=lambda kind: kind.__name__)
-def test_each_asynchronous_method_is_awaited_or_iterated(blocking, awaited):
-    for name in signatures(awaited):
-        is_run = name.endswith("_events") or name == "watch"
-        method = inspect.getattr_static(awaited, name)
-        assert inspect.iscoroutinefunction(method) is not is_run, name
-        assert method.__doc__ == getattr(blocking, name).__doc__
+@pytest.mark.parametrize("name", PARTS)
+def test_each_method_can_be_awaited_and_each_run_iterated(kb, name):
+    many = knotwork.AsyncKnowledgeBase(kb)
+    blocking, awaited = (getattr(one, name) if name else one for one in (kb, many))
+    assert len(public(blocking)) >= 4
+    for called, method in public(blocking).items():
+        twin = getattr(awaited, called)
+        assert isinstance(twin, AsyncVerb) is isinstance(method, Verb), called
+        assert isinstance(twin, AsyncVerb) or inspect.iscoroutinefunction(twin), called
+        assert twin.__doc__ == method.__doc__
+        assert inspect.signature(twin) == inspect.signature(method)
+        assert called in dir(awaited)
+    asyncio.run(many.aclose())
 
 
 def test_both_have_the_same_parts(kb):
     many = knotwork.AsyncKnowledgeBase(kb)
-    parts = {
-        name: type(part)
-        for name, part in vars(kb).items()
-        if type(part) in [blocking for blocking, _ in TWINS]
-    }
-    assert set(parts) == {"graph", "entities", "communities", "tables"}
-    assert {n: type(getattr(many, n)) for n in parts} == {
-        name: dict(TWINS)[kind] for name, kind in parts.items()
-    }
+    kinds = (knotwork.KnowledgeGraph, knotwork.Entities, knotwork.Communities, knotwork.Tables)
+    parts = {name for name, part in vars(kb).items() if isinstance(part, kinds)}
+    assert parts == {*PARTS[1:]}
+    assert all(isinstance(getattr(many, name), AsyncMembers) for name in parts)
+    asyncio.run(many.aclose())
+
+
+def test_what_is_no_method_is_of_the_knowledge_base_itself(kb):
+    many = knotwork.AsyncKnowledgeBase(kb)
+    for name in ("store", "embedder", "serach", "_begin"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(many, name)
     asyncio.run(many.aclose())
 
 
@@ -104,10 +95,11 @@ def test_a_graph_is_imported_with_its_events(kb, tmp_path):
 
     async def import_twice():
         async with knotwork.AsyncKnowledgeBase(kb) as many:
-            stages = [step async for step in many.graph.import_events(tmp_path / "boats.tsv")]
+            run = many.graph.import_files.run(tmp_path / "boats.tsv")
+            assert {step.stage async for step in run} == {"read", "write"}
             again = await many.graph.import_files([tmp_path / "boats.tsv"])
             rows = await many.graph.cypher("MATCH (n {name: $n}) RETURN n.name", n="Mira")
-            return stages[-1].report, again, rows.rows
+            return await run.result(), again, rows.rows
 
     report, again, rows = asyncio.run(import_twice())
     assert report.facts == 2

@@ -138,13 +138,13 @@ def test_a_follow_up_is_understood_with_the_turns_before_it(kb):
     assert "Tarnby" in answer.text
 
 
-def test_an_answer_comes_as_events_whose_text_is_that_of_the_answer(kb):
-    events = list(kb.ask_events("Who approves trips abroad?"))
-    kinds = [event.kind for event in events]
-    assert kinds[-1] == "finished"
-    found = events[kinds.index("found")].evidence
+def test_an_answer_comes_in_steps_whose_text_is_that_of_the_answer(kb):
+    run = kb.ask.run("Who approves trips abroad?")
+    steps = {step.stage: step.value for step in run}
+    assert list(steps)[-1] == "finished"
+    found = steps["found"]
     answer = kb.ask("Who approves trips abroad?")
-    assert events[-1].answer.text == answer.text
+    assert run.result().text == answer.text
     assert answer.citations[0].chunk_id in [hit.chunk.id for hit in found.hits]
 
 

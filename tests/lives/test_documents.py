@@ -143,18 +143,19 @@ def test_documents_in_memory_are_indexed_replaced_and_dropped():
         assert base.document("a").text == "Bo Finch leads it."
 
 
-def test_events_tell_how_far_indexing_is(own_papers, tmp_path):
+def test_steps_tell_how_far_indexing_is(own_papers, tmp_path):
     (own_papers / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
     with knotwork.open(tmp_path / "a.knot") as base:
-        events = list(base.index_events(own_papers))
-    kinds = [event.kind for event in events]
+        run = base.index.run(own_papers)
+        steps = list(run)
+    kinds = [step.stage for step in steps]
     assert kinds[-1] == "finished"
     assert kinds.count("added") == 4
     assert "discovered" in kinds
-    (failure,) = [event for event in events if event.kind == "failed"]
+    (failure,) = [step.value for step in steps if step.stage == "failed"]
     assert failure.uri == "papers/bad.pdf"
     assert failure.message
-    assert events[-1].report.failures[0].uri == "papers/bad.pdf"
+    assert run.result().failures[0].uri == "papers/bad.pdf"
 
 
 def test_worker_processes_make_the_same_index_as_one_process(own_papers, tmp_path):

@@ -126,14 +126,14 @@ def test_a_wiki_has_a_linked_page_for_each_document_and_entity(kb, tmp_path):
 def test_a_watched_folder_is_indexed_at_once_and_when_it_changes(own_papers, tmp_path):
     seen = []
     with knotwork.open(tmp_path / "a.knot") as base:
-        events = base.watch(own_papers, polling=True)
-        for event in events:
-            seen.append(str(event.kind))
-            if event.kind == "finished":
+        run = base.watch.run(own_papers, polling=True)
+        for step in run:
+            seen.append(str(step.stage))
+            if step.stage == "finished":
                 break
         assert seen.count("added") == 4
         (own_papers / "new.md").write_text("# New\n\nThe gate opens at noon.\n")
-        added = next(event for event in events if event.kind == "added")
-        assert added.uri == "papers/new.md"
-        events.close()
+        added = next(step for step in run if step.stage == "added")
+        assert added.subject == "papers/new.md"
+        run.close()
         assert "noon" in base.ask("When does the gate open?").text

@@ -72,7 +72,7 @@ def test_the_asynchronous_twin_gives_the_same_results(index, kb, talk):
             rows = await base.graph.cypher("MATCH (d:Document) RETURN count(d) AS n")
             tables = await base.tables.list()
             topics = await base.communities.list()
-            kinds = [event.kind async for event in base.ask_events(QUESTION)]
+            kinds = [step.stage async for step in base.ask.run(QUESTION)]
             return answer, evidence, around, rows, tables, topics, kinds
 
     answer, evidence, around, rows, tables, topics, kinds = talk(ask())
@@ -85,10 +85,10 @@ def test_the_asynchronous_twin_gives_the_same_results(index, kb, talk):
     assert kinds[-1] == "finished"
 
 
-def test_the_asynchronous_twin_indexes_with_events_and_deletes(own_papers, tmp_path, talk):
+def test_the_asynchronous_twin_indexes_in_steps_and_deletes(own_papers, tmp_path, talk):
     async def work():
         async with knotwork.open_async(tmp_path / "a.knot") as base:
-            kinds = [str(event.kind) async for event in base.index_events(own_papers)]
+            kinds = [str(step.stage) async for step in base.index.run(own_papers)]
             gone = await base.delete("papers/zh/温青岚.txt")
             return kinds, gone, await base.stats()
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import knotwork
-from knotwork.agents import Chat, ask_agent, ask_agent_events
+from knotwork.agents import Chat, ask_agent
 
 pytestmark = pytest.mark.slow
 
@@ -105,9 +105,10 @@ def test_a_corrective_agent_refuses_what_it_does_not_find(kb):
 
 
 def test_an_agent_tells_its_steps_as_it_goes(kb):
-    replies = list(ask_agent_events(kb, "Where was Oriane Keld born?", steps=2))
-    assert [bool(reply.step) for reply in replies[:-1]] == [True] * (len(replies) - 1)
-    assert "Tarnby" in replies[-1].answer.text
+    run = ask_agent.run(kb, "Where was Oriane Keld born?", steps=2)
+    assert all(step.value.question for step in run)
+    answer, _ = run.result()
+    assert "Tarnby" in answer.text
 
 
 @pytest.mark.parametrize("kind", ["iterative", "reasoning", "revising"])

@@ -14,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from tests.cli.running import knotwork as run_knotwork
 
 import knotwork
+from knotwork._run import Verb
 from knotwork.mcp_server import Permissions, build_server
 
 pytestmark = pytest.mark.slow
@@ -151,24 +152,21 @@ def test_what_cannot_be_served_is_said_and_ends(arguments, told, tmp_path, monke
 
 def test_a_cancelled_run_ends_and_keeps_what_it_finished(tmp_path, docs, monkeypatch):
     reached, go_on = threading.Event(), threading.Event()
-    index_events = knotwork.KnowledgeBase.index_events
+    index = knotwork.KnowledgeBase.index
 
     def halting(self, paths, **options):
         """Index, and wait after the first step until somebody has cancelled."""
-        with_steps = index_events(self, paths, **options)
-        try:
-            yield next(with_steps)
+        with index.run(self, paths, **options) as run:
+            yield next(run)
             reached.set()
             go_on.wait(TIMEOUT_S)
-            yield from with_steps
-        finally:
-            with_steps.close()
+            return (yield from run)
 
     async def run():
         async with knotwork.open_async(tmp_path / "kb.knot", embedding_model="none") as kb:
             server = build_server(kb, Permissions(write=True, folders=(docs,)))
             async with Client(server) as client:
-                monkeypatch.setattr(knotwork.KnowledgeBase, "index_events", halting)
+                monkeypatch.setattr(knotwork.KnowledgeBase, "index", Verb(halting))
                 task = asyncio.create_task(client.call_tool("index", {}))
                 await asyncio.to_thread(reached.wait, TIMEOUT_S)
                 task.cancel()
@@ -178,7 +176,7 @@ def test_a_cancelled_run_ends_and_keeps_what_it_finished(tmp_path, docs, monkeyp
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 kept = len(await kb.documents())
-                monkeypatch.setattr(knotwork.KnowledgeBase, "index_events", index_events)
+                monkeypatch.setattr(knotwork.KnowledgeBase, "index", index)
                 done = await client.call_tool("index", {})
             assert done.structured_content["unchanged"] == kept < 6
             assert done.structured_content["documents"] == 6

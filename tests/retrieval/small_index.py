@@ -31,6 +31,5 @@ def build_index(store, embedder, passages=PASSAGES, *, documents=None, splitter=
     stages = IndexingStages(make_splitter(splitter), extractor, Embedding(embedder), Tiers("test"))
     if documents is None:
         documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
-    for _ in Pipeline(store, stages).run([document_source(d) for d in documents]):
-        pass
+    Pipeline(store, stages).update([document_source(d) for d in documents])
     return store

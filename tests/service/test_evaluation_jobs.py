@@ -22,7 +22,7 @@ from knotwork._extensions.server import job_runner as work_module
 from knotwork._extensions.server import job_store
 from knotwork._extensions.server.evaluation_job import run_evaluation_job
 from knotwork._extensions.server.evaluation_store import EvaluationStore
-from knotwork._extensions.server.job_store import Progress
+from knotwork._extensions.server.job_store import JobProgress
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.server.workspaces import Workspaces
 from knotwork.testing.model_server import ModelTestServer
@@ -43,7 +43,7 @@ def test_one_that_is_under_way_is_cancelled_kept_and_gone_on_with(
     seen = []
 
     def watched(workspace, arguments, progress):
-        class Stopping(Progress):
+        class Stopping(JobProgress):
             def count(self, stage, done, total, **more):
                 seen.append(done)
                 if done == 1 and seen.count(1) == 1:
@@ -85,7 +85,7 @@ def test_a_line_that_a_kill_broke_off_is_asked_again(sample_index, tmp_path, ask
     (folder / f"incoming-{'0' * 16}").mkdir()
     workspaces = Workspaces(tmp_path, make_settings())
     told: list[object] = []
-    progress = Progress(lambda _kind, body: told.append(body["done"]))
+    progress = JobProgress(lambda _kind, body: told.append(body["done"]))
     with workspaces.lease("open") as workspace:
         (found,) = EvaluationStore(workspace).listed()
         assert len(list(found.results())) == 2
@@ -152,7 +152,7 @@ def test_a_job_that_was_stopped_between_questions_keeps_what_is_done(
 
     monkeypatch.setattr(job_store, "PROGRESS_INTERVAL_S", 0.0)
     with workspaces.lease("open") as workspace, cancellation.scope(), pytest.raises(Cancelled):
-        run_evaluation_job(workspace, {"evaluation": identifier}, Progress(note))
+        run_evaluation_job(workspace, {"evaluation": identifier}, JobProgress(note))
     workspaces.close()
     assert done == [0, 1, 2]
     assert len((folder / "results.jsonl").read_bytes().splitlines()) == 2

@@ -25,7 +25,7 @@ from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._extensions.server import job_runner as runner_module
 from knotwork._extensions.server import job_runner as work_module
 from knotwork._extensions.server.job_runner import JobRunner
-from knotwork._extensions.server.job_store import JobState, JobStore, Progress
+from knotwork._extensions.server.job_store import JobProgress, JobState, JobStore
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.server.workspaces import Workspaces
 from knotwork.errors import KnotworkError, StoreBusy
@@ -252,7 +252,7 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path, start_proce
 
 def test_a_job_that_is_cancelled_stops_at_its_next_step():
     stages = []
-    progress = Progress(lambda kind, body: stages.append((kind, body["stage"])))
+    progress = JobProgress(lambda kind, body: stages.append((kind, body["stage"])))
     cancellation = Cancellation()
     with cancellation.scope():
         progress.enter("first")

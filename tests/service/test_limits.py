@@ -30,6 +30,7 @@ from knotwork._extensions.server.quiet_log import QuietLog
 from knotwork._extensions.server.responses import keep_alive
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._run import Verb
 from knotwork.errors import KnotworkError, Overloaded, RequestTimeout
 
 pytestmark = pytest.mark.slow
@@ -180,14 +181,14 @@ def test_a_fault_of_ours_is_told_without_what_it_says(place, monkeypatch, caplog
 
 
 def test_an_error_within_a_stream_is_its_last_event(place, monkeypatch):
-    whole = KnowledgeBase.ask_events
+    whole = KnowledgeBase.ask
 
     def broken(self, question, **options):
-        events = whole(self, question, **options)
+        events = whole.run(self, question, **options)
         yield next(events)
         raise KnotworkError("It broke off.", fix="Ask again.")
 
-    monkeypatch.setattr(KnowledgeBase, "ask_events", broken)
+    monkeypatch.setattr(KnowledgeBase, "ask", Verb(broken))
     asked = {"model": "open", "stream": True, "messages": [{"role": "user", "content": QUESTION}]}
     with open_client(place) as client:
         ours = client.post(f"{OPEN}/ask/stream", json={"question": QUESTION}).text

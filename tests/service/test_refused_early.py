@@ -27,6 +27,7 @@ from knotwork._extensions.server.keys import KeyFile
 from knotwork._extensions.server.limits import ByteQuota
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._run import Verb
 from knotwork.errors import Overloaded, TooManyRequests
 
 pytestmark = pytest.mark.slow
@@ -168,15 +169,15 @@ def test_bytes_are_counted_until_they_are_released():
 )
 def test_a_removed_key_ends_its_streams(place, monkeypatch, path, asked):
     monkeypatch.setattr("knotwork._extensions.server.open_requests.CHECK_INTERVAL_S", 0.05)
-    whole, go_on = KnowledgeBase.ask_events, threading.Event()
+    whole, go_on = KnowledgeBase.ask, threading.Event()
 
     def held(self, question, **options):
-        events = whole(self, question, **options)
+        events = whole.run(self, question, **options)
         yield next(events)
         go_on.wait(30)
-        yield from events
+        return (yield from events)
 
-    monkeypatch.setattr(KnowledgeBase, "ask_events", held)
+    monkeypatch.setattr(KnowledgeBase, "ask", Verb(held))
     headers, other = add_key(place, "mine", "read", "*"), add_key(place, "other", "read", "*")
     begun = time.monotonic()
     with (

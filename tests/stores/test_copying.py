@@ -12,6 +12,7 @@ import pytest
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._run import Progress
 from knotwork._stores import copying
 from knotwork._stores.base import (
     Store,
@@ -27,7 +28,6 @@ from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.copying import (
     COPIED_CAPABILITIES,
-    CopyEvent,
     CopyReport,
     copy_store,
     store_digest,
@@ -79,14 +79,12 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def copy(source: Store, target: Store, *, without: tuple[str, ...] = ()) -> CopyReport:
-    *_, last = copy_store(source, target, without=without)
-    assert last.report is not None
-    return last.report
+    return copy_store(source, target, without=without)
 
 
-def _copied(steps: Sequence[CopyEvent]) -> int:
+def _copied(steps: Sequence[Progress]) -> int:
     """Return the number of steps that copy something."""
-    return sum(step.step.startswith("copying") for step in steps)
+    return sum(step.stage.startswith("copying") for step in steps)
 
 
 def _chunk_ids(store: Store) -> list[str]:
@@ -230,26 +228,27 @@ def test_a_stopped_copy_continues_where_it_was(
     full_store: Store, open_store: OpenStore, there: str
 ) -> None:
     whole = open_store("memory")
-    steps = list(copy_store(full_store, whole))
+    whole_copy = copy_store.run(full_store, whole)
+    steps = list(whole_copy)
     for stop in range(1, len(steps), 29):
         target = open_store(there)
-        running = copy_store(full_store, target)
+        running = copy_store.run(full_store, target)
         for _ in range(stop):
             next(running)
         running.close()
         with pytest.raises(StoreError, match="unfinished copy"):
             require_finished(target)
-        again = list(copy_store(full_store, target))
-        assert again[-1].report is not None
-        assert again[-1].report.resumed
-        assert again[-1].report.hash == steps[-1].report.hash  # type: ignore[union-attr]
+        resumed = copy_store.run(full_store, target)
+        again = list(resumed)
+        assert resumed.result().resumed
+        assert resumed.result().hash == whole_copy.result().hash
         left = _copied(steps) - stop
         assert _copied(again) <= max(left, 0) + 2  # no page is copied twice
 
 
 def test_a_source_that_changed_since_is_noticed(full_store: Store, open_store: OpenStore) -> None:
     target = open_store("embedded")
-    running = copy_store(full_store, target)
+    running = copy_store.run(full_store, target)
     for _ in range(4):
         next(running)
     running.close()
@@ -263,15 +262,13 @@ def test_a_copy_is_of_one_state(open_store: OpenStore) -> None:
     assert isinstance(source, EmbeddedStore)
     fill_store(source)
     before = store_digest(source)
-    running = copy_store(source, target)
+    running = copy_store.run(source, target)
     for _ in range(6):
         next(running)
     other = EmbeddedStore.open(source.url)
     other.remove_documents(other.documents.document_ids())
     other.close()
-    *_, last = running
-    assert last.report is not None
-    assert last.report.changed
+    assert running.result().changed
     assert store_digest(target) == before
     assert store_digest(source) != before
 
@@ -299,7 +296,7 @@ def test_the_unfinished_copy_of_another_store_is_refused(
     full_store: Store, open_store: OpenStore
 ) -> None:
     target, other = open_store("embedded"), open_store("embedded")
-    running = copy_store(full_store, target)
+    running = copy_store.run(full_store, target)
     for _ in range(3):
         next(running)
     running.close()
@@ -347,9 +344,8 @@ def test_a_target_that_cannot_list_its_contents_is_not_verified(open_store: Open
     with pytest.raises(MissingCapability) as caught:
         copy(source, target)
     assert "`--no-verify` and `--without communities`" in caught.value.fix
-    *_, last = copy_store(source, target, without=["communities"], verify=False)
-    assert last.report is not None
-    assert (last.report.hash, last.report.parts) == ("", {})
+    report = copy_store(source, target, without=["communities"], verify=False)
+    assert (report.hash, report.parts) == ("", {})
     left_out = {"communities", "reports", "report texts", "report vectors"}
     assert set(store_digest(source).differing(store_digest(whole))) == left_out
 

@@ -95,16 +95,16 @@ def test_a_copy_in_one_database_builds_hnsw_when_it_is_finished(
     assert has_hnsw(store)
     url = new_index()
     with closing(LowThreshold.open(url, create=True)) as target:
-        steps = copy_store(store, target)
-        while next(steps).step != "verifying " + store.url:
+        steps = copy_store.run(store, target)
+        while next(steps).stage != "verifying " + store.url:
             assert not has_hnsw(target)
         if is_stopped:
             steps.close()
         else:
-            assert list(steps)[-1].step == "finished"
+            assert steps.result().documents
             assert has_hnsw(target)
     with closing(LowThreshold.open(url)) as again:
         if is_stopped:
             assert not has_hnsw(again)
-            assert list(copy_store(store, again))[-1].step == "finished"
+            assert copy_store(store, again).documents
         assert has_hnsw(again)

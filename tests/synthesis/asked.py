@@ -8,7 +8,7 @@ from pathlib import Path
 
 import knotwork
 from knotwork._inference.chat import ChatRequest
-from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._run import Stage
 from knotwork.records import Document
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing._chat_models import ScriptedChatModel
@@ -98,10 +98,10 @@ class SampleIndex:
     def ask(self, question, mode, script=by_rules, *, settings=None, **options):
         """Return the answer and the events before it."""
         base = self.open(script, **(settings or {}))
-        *events, last = base.ask_events(question, mode=mode, **options)
-        assert last.kind is AskEventKind.FINISHED
-        check_citations(base, last.answer)
-        return last.answer, events
+        *events, last = base.ask.run(question, mode=mode, **options)
+        assert last.stage is Stage.FINISHED
+        check_citations(base, last.value)
+        return last.value, events
 
     @property
     def requests(self):

@@ -7,8 +7,8 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply
+from knotwork._run import Stage
 from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT, make_answer_request
-from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.messages import no_answer
 from knotwork._text.token_counts import count_tokens
@@ -44,7 +44,7 @@ def test_an_answer_is_streamed_as_it_stands_in_the_end():
     assert answer.answered
     assert answer.model == model.name
     assert answer.notes == ()
-    assert [event.kind for event in events][:2] == [AskEventKind.ASKED, AskEventKind.TEXT]
+    assert [event.stage for event in events][:2] == [Stage.ASKED, Stage.TEXT]
     assert [c.quote for c in answer.citations] == [
         "Trips abroad are approved by the Travel Office.",
         "Ada Lovelace was born in London.",
@@ -101,7 +101,7 @@ def test_not_knowing_is_no_answer_but_the_nearest_passages(question, piece, cach
     assert answer.citations
     assert answer.model == model.name
     # Nothing was shown that had to be taken back; and to know so costs nothing again.
-    assert [event.kind for event in events] == [AskEventKind.ASKED]
+    assert [event.stage for event in events] == [Stage.ASKED]
     assert write([], question, cache=cache)[0].usage.model_calls == 0
 
 

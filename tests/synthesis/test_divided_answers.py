@@ -9,7 +9,7 @@ import knotwork
 from knotwork._config import AnswerSettings
 from knotwork._knowledge_base.searcher import ScopedSearcher
 from knotwork._questions.parts import SubQuestion
-from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._run import Stage
 from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 from knotwork.testing._chat_models import ScriptedChatModel
@@ -156,9 +156,9 @@ def count_searches(monkeypatch):
 
 
 def test_the_passages_of_all_parts_are_evidence(base):
-    *_, shown, _ = base.ask_events(TWO, k=2)
-    assert shown.kind is AskEventKind.FOUND
-    first, second = sorted(hit.chunk.text for hit in shown.evidence.hits)
+    *_, shown, _ = base.ask.run(TWO, k=2)
+    assert shown.stage is Stage.FOUND
+    first, second = sorted(hit.chunk.text for hit in shown.value.hits)
     assert "designed by Bram Ostrand" in first
     assert "approved by the Travel Office" in second
 

@@ -6,8 +6,8 @@ import pytest
 from tests.synthesis.written import make_evidence, shown_text, write
 
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._run import Stage
 from knotwork._synthesis.answer_writer import ReplyReader
-from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.memory_evidence import (
     MOST_SHOWN,
@@ -287,7 +287,7 @@ def test_a_model_without_an_answer_may_still_have_facts_to_fall_back_on():
     evidence, store = make_evidence("Who approves trips abroad?")
     declined, events, _ = write(no_answer("en"), memory=FACTS[:1])
     assert not declined.answered
-    assert events[0].kind is AskEventKind.ASKED
+    assert events[0].stage is Stage.ASKED
     answer = lead_with_memory(declined, FACTS, question=WHERE)
     assert (answer.answered, answer.model) == (True, "")
     assert answer.text.startswith("Ann Lee lives in Oslo")

@@ -169,8 +169,8 @@ def test_a_model_gets_more_passages_than_are_shown(tmp_path):
     for options, passages in (({}, 30), ({"k": 5}, 5), ({"retriever": "bm25"}, 10)):
         model = ScriptedChatModel("No.", name=f"scripted:{passages}")
         with knotwork.open(path, chat_model=model, **_SETTINGS) as base:
-            events = list(base.ask_events(question, mode="basic", **options))
-        (found,) = [event.evidence for event in events if event.evidence]
+            events = list(base.ask.run(question, mode="basic", **options))
+        (found,) = [event.value for event in events if event.stage == "found"]
         assert len(found.hits) == min(passages, 10)
         assert model.requests[0].messages[-1].content.count("Ferry ") == passages
 

@@ -15,6 +15,7 @@ from tests.synthesis.asked import (
     with_replies,
 )
 
+from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
 from knotwork._synthesis.ask_request import (
@@ -25,7 +26,6 @@ from knotwork._synthesis.ask_request import (
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
     MAP_REDUCE_TOKENS,
-    AskEventKind,
     AskMode,
     AskRequest,
 )
@@ -160,11 +160,11 @@ def test_a_model_that_finds_no_answer_is_believed(sample):
 
 def test_map_and_reduce_tell_how_far_they_are(sample):
     _, events = sample.ask(THEMES, "map-reduce")
-    steps = [e for e in events if e.kind is AskEventKind.STEP]
-    maps = [(e.done, e.total) for e in steps if e.text == "map"]
+    steps = [e for e in events if e.stage is Stage.STEP]
+    maps = [(e.done, e.total) for e in steps if e.note == "map"]
     assert maps == [(done, maps[0][1]) for done in range(maps[0][1] + 1)]
-    assert [e.text for e in steps][-1] == "reduce"
-    assert any(e.text == "rate level 0" for e in steps)
+    assert [e.note for e in steps][-1] == "reduce"
+    assert any(e.note == "rate level 0" for e in steps)
 
 
 def test_only_what_lies_in_a_relevant_community_is_read(sample):
@@ -405,12 +405,12 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     plan = engine.plan(request, base.store)
     *_, last = engine.answer(plan, searcher.search(plan.question.text), sources)
     engine.close()
-    assert last.answer.answered
+    assert last.value.answered
     assert bool(source.asked) == bool(most)
     assert len(source.asked) <= most
     allowed = {FIRST_REPORTS_TOKENS, FURTHER_REPORTS_TOKENS} if mode == "global" else {0}
     assert {spend for _, spend in source.asked} <= allowed
-    assert ("A note of the source." in last.answer.notes) == (mode != "basic")
+    assert ("A note of the source." in last.value.notes) == (mode != "basic")
 
 
 def test_a_model_may_choose_the_mode(sample):
@@ -431,7 +431,7 @@ def test_keywords_find_what_the_question_words_do_not(sample):
     script = with_replies(expand_question="trips abroad\napproved by\nvoyage")
     plain, _ = sample.ask(question, "basic", script)
     answer, events = sample.ask(question, "basic", script, expand=True)
-    found = next(e.evidence for e in events if e.evidence)
+    found = next(e.value for e in events if e.stage is Stage.FOUND)
     assert not plain.answered
     assert any("trips abroad" in note for note in found.notes)
     assert any("Trips abroad" in hit.chunk.text for hit in found.hits)

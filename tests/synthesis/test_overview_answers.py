@@ -117,8 +117,8 @@ NAMES = (
 
 
 def ask_with_evidence(base, question):
-    events = list(base.ask_events(question))
-    return events[-1].answer, next(e.evidence for e in reversed(events) if e.evidence)
+    events = list(base.ask.run(question))
+    return events[-1].value, next(e.value for e in reversed(events) if e.stage == "found")
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel, CallCache
+from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import AnswerWriter
-from knotwork._synthesis.ask_request import AskEventKind
 from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span, content_id
 from knotwork.testing._chat_models import ScriptedChatModel
@@ -55,16 +55,16 @@ def write(script, question=QUESTION, *, cache=None, evidence=None, settings=None
     cached = CachedChatModel(model, cache or CallCache(":memory:"))
     writer = AnswerWriter(cached, store=store, settings=settings or AnswerSettings(), **options)
     *events, last = writer.write(found)
-    assert last.kind is AskEventKind.FINISHED
-    return last.answer, events, model
+    assert last.stage is Stage.FINISHED
+    return last.value, events, model
 
 
 def shown_text(events):
     """Return the text of the answer that was shown in pieces."""
     text = ""
     for event in events:
-        if event.kind is AskEventKind.WITHDRAWN:
+        if event.stage is Stage.WITHDRAWN:
             text = ""
-        elif event.kind is AskEventKind.TEXT:
-            text += event.text
+        elif event.stage is Stage.TEXT:
+            text += event.note
     return text

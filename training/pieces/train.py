@@ -35,7 +35,7 @@ from knotwork._inference.local_models import e5
 from knotwork._inference.local_models.answer_reader import LocalReader
 from knotwork._inference.local_models.local_embedders import load_onnx
 from knotwork._questions.kinds import KINDS
-from knotwork._synthesis.ask_request import AskEventKind
+from knotwork._run import Stage
 from knotwork._synthesis.extractive_answers import read_hits
 from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces, rank_candidates
 from knotwork.records import Evidence
@@ -149,9 +149,8 @@ def find_evidence(
     base: knotwork.KnowledgeBase, question: str, reader: AnswerReader | None
 ) -> Evidence:
     """Return what was found for a question, as the reader reads it."""
-    events = base.ask_events(question)
-    found = next(event.evidence for event in events if event.kind is AskEventKind.FOUND)
-    assert found is not None, "the first step has the evidence"
+    steps = base.ask.run(question)
+    found: Evidence = next(step.value for step in steps if step.stage == Stage.FOUND)
     return read_hits(found, reader or base.reader, most=3)
 
 

@@ -23,9 +23,9 @@ from knotwork._retrieval.queries.query_rows import (
     show_parameters,
     show_value,
 )
+from knotwork._run import Progress, Stage
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.evidence import EvidenceShape
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._text.printable import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
@@ -335,17 +335,17 @@ class AnswerView:
             self._status.close()
             self._status.enter_context(self._terminal.err.status(label))
 
-    def show(self, event: AskEvent) -> None:
+    def show(self, step: Progress) -> None:
         """Show an event."""
-        if event.kind is AskEventKind.ASKED:
-            self._show_status(f"Asking {join_lines(event.text)}")
-        elif event.kind is AskEventKind.STEP:
-            self._show_status(f"{describe_step(event)} …")
-        elif event.kind is AskEventKind.TEXT and self._streams:
+        if step.stage == Stage.ASKED:
+            self._show_status(f"Asking {join_lines(step.note)}")
+        elif step.stage == Stage.STEP:
+            self._show_status(f"{describe_step(step)} …")
+        elif step.stage == Stage.TEXT and self._streams:
             self._status.close()
-            self._text.add(event.text)
+            self._text.add(step.note)
             self.has_shown_answer = True
-        elif event.kind is AskEventKind.WITHDRAWN:
+        elif step.stage == Stage.WITHDRAWN:
             self._status.close()
             self._text.end()
             if self.has_shown_answer:
@@ -355,10 +355,10 @@ class AnswerView:
             self.has_shown_answer = False
 
 
-def describe_step(event: AskEvent) -> str:
+def describe_step(step: Progress) -> str:
     """Return the name of a step, with its progress if it has several parts."""
-    name = join_lines(event.text).capitalize()
-    return f"{name}, {event.done} of {event.total}" if event.total > 1 else name
+    name = join_lines(step.note).capitalize()
+    return f"{name}, {step.done} of {step.total}" if step.total > 1 else name
 
 
 def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> dict[str, Document]:

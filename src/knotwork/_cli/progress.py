@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
-from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._indexing.report import Failure
+from knotwork._run import Progress, Stage
+from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_progress, describe_report
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich import progress as rich_progress
 
 
 LINE_INTERVAL_S = 5.0
@@ -45,38 +47,38 @@ class SilentView:
     def count(self, label: str, done: int, total: int) -> None:
         """Ignore the step."""
 
-    def show(self, event: IndexEvent) -> None:
-        """Ignore the event."""
+    def show(self, step: Progress) -> None:
+        """Ignore the step."""
 
 
 class JsonView(SilentView):
     """Writes every event as one line of JSON to standard error."""
 
-    def show(self, event: IndexEvent) -> None:
-        """Write the event."""
-        write_json(describe_event(event), sys.stderr)
+    def show(self, step: Progress) -> None:
+        """Write the step."""
+        write_json(describe_event(step), sys.stderr)
         sys.stderr.flush()
 
 
-def describe_event(event: IndexEvent) -> dict[str, Any]:
-    """Return the object of an event."""
-    described: dict[str, Any] = {"event": str(event.kind), **describe_progress(event)}
-    if event.kind is EventKind.READING:
-        described["seconds"] = round(event.seconds, 1)
-        described["share"] = round(event.share, 3)
-    if event.kind is EventKind.ENRICHING:
-        described["step"] = event.message
-    if event.kind is EventKind.LOADING:
-        described["model"] = event.message
-    if event.reason:
-        described |= {"reason": event.reason, "message": event.message}
-    if event.report is not None:
-        described["report"] = describe_report(event.report)
+def describe_event(step: Progress) -> dict[str, Any]:
+    """Return the object of a step."""
+    described: dict[str, Any] = {"event": str(step.stage), **describe_progress(step)}
+    if step.stage == Stage.READING:
+        described["seconds"] = round(step.counts.seconds, 1)
+        described["share"] = round(step.counts.share, 3)
+    if step.stage == Stage.ENRICHING:
+        described["step"] = step.note
+    if step.stage == Stage.LOADING:
+        described["model"] = step.note
+    if isinstance(step.value, Failure):
+        described |= fields_of(step.value, "reason", "message")
+    elif step.value is not None:
+        described["report"] = describe_report(step.value)
     return described
 
 
 _MEGABYTE = 1_000_000
-_NAMED_KINDS = (EventKind.STARTED, EventKind.READING)
+_NAMED_KINDS = (Stage.STARTED, Stage.READING)
 
 
 class PlainView(SilentView):
@@ -88,47 +90,48 @@ class PlainView(SilentView):
         self._last_line_s = clock()
         self._time_left = self._step_left = TimeLeft(clock)
 
-    def show(self, event: IndexEvent) -> None:
+    def show(self, step: Progress) -> None:
         """Write a line if the event needs one or 5 seconds have passed."""
         now = self._clock()
-        if event.kind is EventKind.ENRICHING:
-            self._show_step(event, now)
+        if step.stage == Stage.ENRICHING:
+            self._show_step(step, now)
             return
-        left = _format_left(self._time_left.follow(event))
-        if event.kind is EventKind.LOADING:
-            self._terminal.note(f"loading the model {event.message}")
-        elif event.kind is EventKind.DISCOVERED and event.total:
-            self._terminal.note(f"{count_of(event.total, 'file')} found")
-        elif event.kind is EventKind.FAILED:
-            self._terminal.note(f"skipped {describe_failure(event.uri, event.message)}")
+        left = _format_left(self._time_left.follow(step))
+        if step.stage == Stage.LOADING:
+            self._terminal.note(f"loading the model {step.note}")
+        elif step.stage == Stage.DISCOVERED and step.total:
+            self._terminal.note(f"{count_of(step.total, 'file')} found")
+        elif step.stage == Stage.FAILED:
+            self._terminal.note(f"skipped {describe_failure(step.subject, step.note)}")
         elif now - self._last_line_s >= LINE_INTERVAL_S:
             self._last_line_s = now
-            line = self._describe_counts(event, left)
-            if event.kind is EventKind.READING:
-                line += f", reading {join_lines(event.uri)} for {format_seconds(event.seconds)}"
-                line += _format_share(event.share)
+            line = self._describe_counts(step, left)
+            if step.stage == Stage.READING:
+                seconds = format_seconds(step.counts.seconds)
+                line += f", reading {join_lines(step.subject)} for {seconds}"
+                line += _format_share(step.counts.share)
             self._terminal.note(line)
 
-    def _show_step(self, event: IndexEvent, now: float) -> None:
-        if not event.total and not event.done:
+    def _show_step(self, step: Progress, now: float) -> None:
+        if not step.total and not step.done:
             self._last_line_s, self._step_left = now, TimeLeft(self._clock)
-            self._terminal.note(f"the language model processes {event.message}")
+            self._terminal.note(f"the language model processes {step.note}")
             return
-        left = _format_left(self._step_left.update(event.done, event.total))
-        if now - self._last_line_s >= LINE_INTERVAL_S and event.total:
+        left = _format_left(self._step_left.update(step.done, step.total))
+        if now - self._last_line_s >= LINE_INTERVAL_S and step.total:
             self._last_line_s = now
-            line = f"{event.done:,} of {event.total:,} {event.message}"
+            line = f"{step.done:,} of {step.total:,} {step.note}"
             self._terminal.note(f"{line}, {left}" if left else line)
 
-    def _describe_counts(self, event: IndexEvent, left: str) -> str:
-        line = f"{event.done:,} of {event.total:,} files, {count_of(event.chunks, 'chunk')}"
-        if event.bytes_total >= _MEGABYTE:
-            read, total = event.bytes_read / _MEGABYTE, event.bytes_total / _MEGABYTE
+    def _describe_counts(self, step: Progress, left: str) -> str:
+        line = f"{step.done:,} of {step.total:,} files, {count_of(step.counts.chunks, 'chunk')}"
+        if step.counts.bytes_total >= _MEGABYTE:
+            read, total = step.counts.bytes_read / _MEGABYTE, step.counts.bytes_total / _MEGABYTE
             line += f", {read:,.1f} of {total:,.1f} MB read"
         worked_s = self._time_left.worked_s
-        if not event.chunks or worked_s <= 0:
+        if not step.counts.chunks or worked_s <= 0:
             return line
-        line += f", {event.chunks / worked_s:,.0f} chunks/s"
+        line += f", {step.counts.chunks / worked_s:,.0f} chunks/s"
         return f"{line}, {left}" if left else line
 
 
@@ -159,49 +162,49 @@ class BarView(_Bars):
         self._clock = clock
         self._files = _add_bar(self._progress, "Files")
         self._chunks = _add_bar(self._progress, "Chunks")
-        self._step: TaskID | None = None
+        self._step: rich_progress.TaskID | None = None
         self._step_name = ""
         self._skipped = 0
         self._time_left = self._step_left = TimeLeft(clock)
 
-    def show(self, event: IndexEvent) -> None:
+    def show(self, step: Progress) -> None:
         """Redraw the bars."""
-        if event.kind is EventKind.ENRICHING:
-            self._show_step(event)
+        if step.stage == Stage.ENRICHING:
+            self._show_step(step)
             return
-        left = _format_left(self._time_left.follow(event))
+        left = _format_left(self._time_left.follow(step))
         worked_s = self._time_left.worked_s
-        is_loading = event.kind is EventKind.LOADING
-        self._skipped += event.kind is EventKind.FAILED
+        is_loading = step.stage == Stage.LOADING
+        self._skipped += step.stage == Stage.FAILED
         self._progress.update(
             self._files,
-            completed=event.done,
-            total=event.total,
-            rate=_format_rate(event.done, worked_s),
+            completed=step.done,
+            total=step.total,
+            rate=_format_rate(step.done, worked_s),
             left=left,
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=f"{_shorten_name(event.uri)}{_format_share(event.share)}"
-            if event.kind in _NAMED_KINDS
+            name=f"{_shorten_name(step.subject)}{_format_share(step.counts.share)}"
+            if step.stage in _NAMED_KINDS
             else "",
         )
         self._progress.update(
             self._chunks,
-            completed=event.chunks,
-            total=max(event.chunks_known, event.chunks) or None,
-            rate="" if is_loading else _format_rate(event.chunks, worked_s),
+            completed=step.counts.chunks,
+            total=max(step.counts.chunks_known, step.counts.chunks) or None,
+            rate="" if is_loading else _format_rate(step.counts.chunks, worked_s),
             name=LOADING_LABEL if is_loading else "",
         )
 
-    def _show_step(self, event: IndexEvent) -> None:
+    def _show_step(self, step: Progress) -> None:
         """Redraw the bar of the current step of enrichment, or add one for a new step."""
-        if self._step is None or event.message != self._step_name:
-            self._step = _add_bar(self._progress, join_lines(event.message.capitalize()))
-            self._step_name, self._step_left = event.message, TimeLeft(self._clock)
+        if self._step is None or step.note != self._step_name:
+            self._step = _add_bar(self._progress, join_lines(step.note.capitalize()))
+            self._step_name, self._step_left = step.note, TimeLeft(self._clock)
         self._progress.update(
             self._step,
-            completed=event.done,
-            total=event.total or None,
-            left=_format_left(self._step_left.update(event.done, event.total)),
+            completed=step.done,
+            total=step.total or None,
+            left=_format_left(self._step_left.update(step.done, step.total)),
         )
 
 
@@ -236,10 +239,11 @@ def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentView:
     return BarCounter(terminal)
 
 
-def _make_progress(terminal: Terminal) -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+def _make_progress(terminal: Terminal) -> rich_progress.Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Bars
 
-    return Progress(
+    return Bars(
         SpinnerColumn(),
         TextColumn("{task.description:<6}", markup=False),
         BarColumn(bar_width=18),
@@ -254,7 +258,7 @@ def _make_progress(terminal: Terminal) -> Progress:
     )
 
 
-def _add_bar(progress: Progress, label: str) -> TaskID:
+def _add_bar(progress: rich_progress.Progress, label: str) -> rich_progress.TaskID:
     return progress.add_task(label, total=None, rate="", left="", skipped="", name="")
 
 
@@ -330,16 +334,16 @@ class TimeLeft:
         self._pass_time()
         self._is_paused = True
 
-    def follow(self, event: IndexEvent) -> float | None:
+    def follow(self, step: Progress) -> float | None:
         """Return the seconds left of an indexing run, based on its chunks, or on files if unknown.
 
         The time to load a model is ignored.
         """
-        if event.chunks_expected:
-            left_s = self.update(event.chunks, event.chunks_expected)
+        if step.counts.chunks_expected:
+            left_s = self.update(step.counts.chunks, step.counts.chunks_expected)
         else:
-            left_s = self.update(event.done, event.total)
-        if event.kind is EventKind.LOADING:
+            left_s = self.update(step.done, step.total)
+        if step.stage == Stage.LOADING:
             self.pause()
         return left_s
 

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from knotwork._cli.terminal import Cell, Payload
     from knotwork._config import Loaded, Settings
     from knotwork._knowledge_base import KnowledgeBase
+    from knotwork._run import Progress, Run
     from knotwork.records import PropertyValue
 
 
@@ -39,18 +40,7 @@ _INDEX_FILES = ("-wal", "-shm", "")
 COLORS = ("auto", "always", "never")
 
 
-Report_co = TypeVar("Report_co", covariant=True)
-
-
-class Step(Protocol[Report_co]):
-    """A step of long work, of which the last one has the report."""
-
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def report(self) -> Report_co | None: ...
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,33 +110,29 @@ class Session:
 
     def follow(
         self,
-        steps: Iterable[Step[Report_co]],
-        label: Callable[[Any], str] = lambda step: step.step.capitalize(),
+        run: Run[T],
+        label: Callable[[Progress], str] = lambda step: step.stage.capitalize(),
         *,
         with_lines: bool = False,
-    ) -> Report_co:
-        """Show the progress of steps under their labels, and return the report of the last one.
+    ) -> T:
+        """Show the progress of a run under the labels of its steps, and return its result.
 
-        A step without a label is not shown. ``with_lines`` notes the progress every few seconds if
+        ``with_lines`` notes the progress every few seconds if
         there is no bar.
         """
         from knotwork._cli.progress import LINE_INTERVAL_S, choose_counter
 
-        report: Report_co | None = None
         hidden = self.common.no_progress
         has_lines = with_lines and not (self.terminal.is_interactive or hidden or self.common.json)
         last_line_s = time.monotonic()
         with choose_counter(self.terminal, hidden=hidden) as counter:
-            for step in steps:
-                report = step.report or report
-                if not (name := label(step)):
-                    continue
+            for step in run:
+                name = label(step)
                 counter.count(name, step.done, step.total)
                 if has_lines and time.monotonic() - last_line_s > LINE_INTERVAL_S:
                     last_line_s = time.monotonic()
                     self.terminal.note(f"{name}: {step.done:,} of {step.total:,}")
-        assert report is not None, "the last step has the report"
-        return report
+            return run.result()
 
     def settings_with(self, assignments: Sequence[str]) -> Settings:
         """Return the settings with further `KEY=VALUE` assignments.

@@ -23,6 +23,7 @@ from knotwork._graph_servers.mirror_content import (
     digest,
 )
 from knotwork._graph_servers.mirror_database import MirrorDatabase
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store
 from knotwork.errors import GraphServerError, StoreBusy
 
@@ -89,16 +90,6 @@ class MirrorReport:
         return tuple(part for part in self.parts if not part.is_equal)
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorStep:
-    """Progress in a label or type; the last step carries the report."""
-
-    stage: str
-    done: int
-    total: int
-    report: MirrorReport | None = None
-
-
 class Mirror:
     """The mirror of one index in one database."""
 
@@ -106,8 +97,8 @@ class Mirror:
         self._store = store
         self._connection = connection
 
-    def update(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Write what differs, and yield each step; the last one carries the report.
+    def update(self, *, full: bool = False) -> Steps[MirrorReport]:
+        """Write what differs, and return the report.
 
         A mirror whose stamp is that of the index is left as it is, unless ``full``. Raises
         GraphServerError if the database holds anything else, StoreBusy if the index changes again
@@ -116,9 +107,7 @@ class Mirror:
         database = MirrorDatabase(self._connection, self._identify())
         generation, stamp = self._store.generation(), database.stamp()
         if stamp is not None and stamp.is_current(self._index, generation) and not full:
-            report = MirrorReport(self._connection.url, generation, is_current=True, unchanged=True)
-            yield MirrorStep("", 1, 1, report)
-            return
+            return MirrorReport(self._connection.url, generation, is_current=True, unchanged=True)
         database.begin(uuid.uuid4().hex, generation)
         written = removed = 0
         for _ in range(_PASSES):
@@ -135,13 +124,12 @@ class Mirror:
             )
         comparison.check_totals()
         database.finish(generation)
-        report = MirrorReport(
+        return MirrorReport(
             self._connection.url, generation, is_current=True, written=written, removed=removed
         )
-        yield MirrorStep("", 1, 1, report)
 
-    def verify(self) -> Iterator[MirrorStep]:
-        """Compare everything and write nothing; the last step carries the report.
+    def verify(self) -> Steps[MirrorReport]:
+        """Compare everything, write nothing, and return the report.
 
         Raises StoreBusy if the index changes meanwhile.
         """
@@ -157,8 +145,7 @@ class Mirror:
         parts = (*comparison.parts, *comparison.other_parts())
         is_stamped = stamp is not None and stamp.is_current(self._index, generation)
         is_current = is_stamped and all(part.is_equal for part in parts)
-        report = MirrorReport(self._connection.url, generation, is_current, parts)
-        yield MirrorStep("", 1, 1, report)
+        return MirrorReport(self._connection.url, generation, is_current, parts)
 
     @property
     def _index(self) -> str:
@@ -183,7 +170,7 @@ class _Comparison:
         self.written = 0
         self.removed = 0
 
-    def steps(self) -> Iterator[MirrorStep]:
+    def steps(self) -> Iterator[Progress]:
         """Compare nodes, then edges, and yield the progress."""
         database = self._database
         for label in LABELS:
@@ -193,7 +180,7 @@ class _Comparison:
                 if self._writes:
                     database.remove_nodes(label, removed)
                     database.put_nodes(label, put)
-                yield MirrorStep(label, part.index_count, total)
+                yield Progress(label, part.index_count, total)
         counts = self._content.edge_counts()
         for type_ in SOURCES:
             part, total = self._begin("edges", type_), counts[type_]
@@ -202,7 +189,7 @@ class _Comparison:
                 if self._writes:
                     database.remove_edges(edges, gone)
                     database.put_edges(edges, put_edges)
-                yield MirrorStep(type_, part.index_count, max(total, part.index_count))
+                yield Progress(type_, part.index_count, max(total, part.index_count))
 
     def _begin(self, kind: str, name: str) -> MirrorPart:
         no_items = _add_checksums("", [])

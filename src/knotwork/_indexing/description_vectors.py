@@ -8,7 +8,7 @@ import numpy as np
 
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer
-from knotwork._indexing.steps import Steps
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._stores.vectors import DESCRIPTIONS
@@ -17,6 +17,7 @@ from knotwork.records import content_id
 _BATCH = 256
 
 
+@Verb
 def embed_descriptions(
     store: Store,
     embedding: Embedding,
@@ -56,7 +57,7 @@ def embed_descriptions(
             described = readings.descriptions(new) if readings is not None else {}
             index.put((e, key, known[key]) for e, key in new.items() if e in described)
             index.remove(gone)
-        yield start + len(batch), len(ids)
+        yield Progress("descriptions", start + len(batch), len(ids))
     return embedded
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from knotwork._indexing.description_writer import DescriptionEntry, DescriptionWriter
-from knotwork._indexing.steps import Steps
 from knotwork._inference.call_limits import Patience
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import ReadingStore
 from knotwork._stores.resolutions import read_senses
@@ -66,7 +66,8 @@ class DescriptionChanges:
     unanswered: int = 0
 
 
-def describe_in_steps(
+@Verb
+def describe_entities(
     store: Store,
     *,
     writer: DescriptionWriter | None = None,
@@ -346,7 +347,7 @@ def _write(
         for key, item in outdated.items()
     ]
     patience = Patience(writer.patience)
-    yield 0, len(entries)
+    yield Progress("descriptions", 0, len(entries))
     with closing(writer.write(entries)) as calls:
         for outcome in calls:
             written = [
@@ -367,7 +368,8 @@ def _write(
                 *(Complaint(entry.name, reason) for entry, reason in outcome.failed),
             )
             changes.unanswered += len(outcome.unanswered)
-            yield changes.summarised + changes.stand_ins, len(entries)
+            done = changes.summarised + changes.stand_ins
+            yield Progress("descriptions", done, len(entries))
             patience.note("" if written or failed else outcome.absence)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import replace
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._indexing.attempts import KILLED, MOST_STARTS, Attempts, killed_error
@@ -54,15 +54,14 @@ from knotwork._indexing.preparation import (
 )
 from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
 from knotwork._indexing.report import (
-    EventKind,
     Failure,
-    IndexEvent,
     IndexingInterrupted,
     IndexReport,
 )
 from knotwork._indexing.rereading import documents_read_in_part
 from knotwork._indexing.stages import IndexingStages
 from knotwork._indexing.tally import Tally
+from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import (
     LedgerEntry,
     Store,
@@ -79,90 +78,88 @@ REMOVAL_DOCUMENTS = 64
 """Documents that are removed in one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Brings an index up to date with sources.
+    """Brings an index up to date with sources, once.
 
     A commit holds about ``batch_chunks`` chunks, by default as many as suit the stages; the
     embedder gets ``embedding_chunks`` at a time. ``engine`` prepares the documents. ``clock``
     returns seconds.
     """
 
-    store: Store
-    stages: IndexingStages
-    _: KW_ONLY
-    batch_chunks: int | None = None
-    embedding_chunks: int = EMBEDDING_CHUNKS
-    engine: Engine = field(default_factory=ProcessEngine)
-    clock: Callable[[], float] = time.monotonic
+    def __init__(
+        self,
+        store: Store,
+        stages: IndexingStages,
+        *,
+        batch_chunks: int | None = None,
+        embedding_chunks: int = EMBEDDING_CHUNKS,
+        engine: Engine | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        tally: Tally | None = None,
+    ) -> None:
+        self.store = store
+        self.stages = stages
+        self.engine = engine or ProcessEngine()
+        self.clock = clock
+        self.tally = tally or Tally()
+        self.batch = Batch(clock=clock)
+        self.attempts = Attempts(store.url, clock=clock)
+        self.batch_chunks = batch_chunks or _usual_batch_chunks(stages)
+        self.embedding_chunks = embedding_chunks
+        self.writer = self.engine.open_writer(store, stages.embedding, stages.tiers)
+        self.reader: DocumentReader | None = None
+        if stages.model_extractor:
+            self.reader = self.tally.reader = DocumentReader(stages.model_extractor, stages.tiers)
 
-    def run(
+    @Verb
+    def update(
         self,
         sources: Sequence[Candidate],
         *,
         covers: Callable[[LedgerEntry], bool] | None = None,
         failures: Sequence[Failure] = (),
         retry: bool = False,
-        tally: Tally | None = None,
-    ) -> Iterator[IndexEvent]:
+    ) -> Steps[IndexReport]:
         """Index what changed, remove entries that ``covers`` selects and ``sources`` lack.
 
-        Yields an event for each step. ``failures`` were met while finding the sources and are only
-        reported. ``retry`` reads again what failed last time. A source that fails is reported and
-        the run continues. An error that concerns every document, of the store or a model, is
-        raised after a commit of the finished documents. Raises SchemaMismatch if the index holds
-        the vectors of another embedder, MissingCapability if the store cannot hold what the stages
-        write, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, after a commit too.
+        ``failures`` were met while finding the sources and are only reported. ``retry`` reads again
+        what failed last time. A source that fails is reported and the run continues. An error that
+        concerns every document, of the store or a model, is raised after a commit of the finished
+        documents. Raises SchemaMismatch if the index holds the vectors of another embedder,
+        MissingCapability if the store cannot hold what the stages write, and IndexingInterrupted, a
+        KeyboardInterrupt, on Ctrl-C, after a commit too.
         """
-        run = _Run(self, tally or Tally())
         sources = list({source.uri: source for source in sources}.values())
-        run.tally.total = len(sources) + len(failures)
+        self.tally.total = len(sources) + len(failures)
         check_not_switching(self.store)
         check_embedder(self.store, self.stages.embedding.name)
         _require_parts(self.store, self.stages)
         try:
-            yield from run.events(sources, covers, failures, retry=retry)
+            yield from self._update(sources, covers, failures, retry=retry)
+            return self._report()
         except KeyboardInterrupt:
-            run.commit_finished(give_up=True)
-            raise IndexingInterrupted(run.report(interrupted=True)) from None
+            self._commit_finished(give_up=True)
+            raise IndexingInterrupted(self._report(interrupted=True)) from None
         except (ModelError, GeneratorExit) as stop:
-            run.commit_finished(give_up=not isinstance(stop, BudgetExceeded))
+            self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
         finally:
-            if run.reader:
-                run.reader.close(give_up=True)
+            if self.reader:
+                self.reader.close(give_up=True)
             if self.stages.describer:
                 self.stages.describer.close()
-            run.writer.close()
-            run.attempts.close()
+            self.writer.close()
+            self.attempts.close()
 
-
-class _Run:
-    """The state of one run: the open batch, the documents that a model reads, the tally."""
-
-    def __init__(self, pipeline: Pipeline, tally: Tally) -> None:
-        stages = pipeline.stages
-        self.pipeline = pipeline
-        self.store = pipeline.store
-        self.stages = stages
-        self.tally = tally
-        self.batch = Batch(clock=pipeline.clock)
-        self.attempts = Attempts(pipeline.store.url, clock=pipeline.clock)
-        self.batch_chunks = pipeline.batch_chunks or _usual_batch_chunks(stages)
-        self.writer = pipeline.engine.open_writer(self.store, stages.embedding, stages.tiers)
-        self.reader: DocumentReader | None = None
-        if stages.model_extractor:
-            self.reader = tally.reader = DocumentReader(stages.model_extractor, stages.tiers)
-
-    def events(
+    def _update(
         self,
         sources: Sequence[Candidate],
         covers: Callable[[LedgerEntry], bool] | None,
         failures: Sequence[Failure],
         *,
         retry: bool,
-    ) -> Iterator[IndexEvent]:
-        yield self.tally.event(EventKind.DISCOVERED)
+    ) -> Iterator[Progress]:
+        yield self.tally.progress(Stage.DISCOVERED)
         stored = self.store.ledger.get([failure.uri for failure in failures])
         for failure in failures:
             kept = failure.uri in stored and stored[failure.uri].chunks > 0
@@ -176,10 +173,8 @@ class _Run:
             yield from self._remove_gone(present, covers)
         if self.reader:
             self.reader.check_answered()
-        event = self.tally.event(EventKind.FINISHED)
-        yield replace(event, chunks_known=0, chunks_expected=0, report=self.report())
 
-    def _index(self, sources: Sequence[Candidate], *, retry: bool) -> Iterator[IndexEvent]:
+    def _index(self, sources: Sequence[Candidate], *, retry: bool) -> Iterator[Progress]:
         """Prepare what changed, have a model read it if one should, and fill batches."""
         has_model = self.reader is not None
         reread = documents_read_in_part(self.store, has_model=has_model) if retry else frozenset()
@@ -191,7 +186,7 @@ class _Run:
         changed = [source for source in candidates if source.needs_reading]
         for source in changed:
             self.tally.forecast.expect(source)
-        preparer = self.pipeline.engine.open_preparer(
+        preparer = self.engine.open_preparer(
             self.stages.recipe, total_bytes=sum(source.size for source in changed)
         )
         suspects: list[Candidate] = []
@@ -217,22 +212,21 @@ class _Run:
                 yield self._begin(source, preparer)
                 yield from self._take_all(preparer)
 
-    def _begin(self, source: Candidate, preparer: Preparer) -> IndexEvent:
+    def _begin(self, source: Candidate, preparer: Preparer) -> Progress:
         """Put a source in the queue of those that are prepared."""
         self.attempts.begin(source)
         preparer.begin(self.stages.as_begun(source))
-        return self.tally.event(EventKind.STARTED, source.uri)
+        return self.tally.progress(Stage.STARTED, source.uri)
 
-    def _take_next(self, preparer: Preparer) -> Iterator[IndexEvent]:
+    def _take_next(self, preparer: Preparer) -> Iterator[Progress]:
         """Wait for the oldest document, with events while that takes long, and take it over."""
-        started_s = self.pipeline.clock()
+        started_s = self.clock()
         self.attempts.wait_for(preparer.oldest)
         while not preparer.wait(_PROGRESS_S):
             check_cancelled()
             self.attempts.wait_for(preparer.oldest)
-            event = self.tally.event(EventKind.READING, preparer.oldest)
-            seconds = self.pipeline.clock() - started_s
-            yield replace(event, seconds=seconds, share=preparer.share)
+            seconds, share = self.clock() - started_s, preparer.share
+            yield self.tally.progress(Stage.READING, preparer.oldest, seconds=seconds, share=share)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
         found = preparer.take()
@@ -241,7 +235,7 @@ class _Run:
         else:
             yield from self._take_over(found)
 
-    def _take_all(self, preparer: Preparer) -> Iterator[IndexEvent]:
+    def _take_all(self, preparer: Preparer) -> Iterator[Progress]:
         """Take over all documents that were begun, and have a model read them to the end."""
         describer = self.stages.describer
         while preparer.open or (describer and describer.open):
@@ -251,7 +245,7 @@ class _Run:
                 yield from self._take_described(preparer, waiting_pictures=0)
         yield from self._collect(waiting_chunks=0)
 
-    def _describe(self, found: Undescribed, preparer: Preparer) -> Iterator[IndexEvent]:
+    def _describe(self, found: Undescribed, preparer: Preparer) -> Iterator[Progress]:
         """Have a model describe the pictures of a document, and prepare those that are ready."""
         describer = self.stages.describer
         assert describer is not None, "only its documents are undescribed"
@@ -261,10 +255,10 @@ class _Run:
             describer.begin(found)
         yield from self._take_described(preparer, waiting_pictures=OPEN_PICTURES)
 
-    def _take_described(self, preparer: Preparer, *, waiting_pictures: int) -> Iterator[IndexEvent]:
+    def _take_described(self, preparer: Preparer, *, waiting_pictures: int) -> Iterator[Progress]:
         """Prepare documents whose pictures are described; wait while more pictures are open."""
         describer = self.stages.describer
-        started_s = self.pipeline.clock()
+        started_s = self.clock()
         while describer and (describer.is_ready() or describer.open_pictures > waiting_pictures):
             with self.tally.timed("read"):
                 is_ready = describer.wait(_PROGRESS_S)
@@ -272,10 +266,10 @@ class _Run:
                 preparer.begin(describer.take())
             else:
                 check_cancelled()
-                event = self.tally.event(EventKind.READING, describer.oldest)
-                yield replace(event, seconds=self.pipeline.clock() - started_s)
+                seconds = self.clock() - started_s
+                yield self.tally.progress(Stage.READING, describer.oldest, seconds=seconds)
 
-    def _skip(self, source: Candidate, entry: LedgerEntry) -> IndexEvent:
+    def _skip(self, source: Candidate, entry: LedgerEntry) -> Progress:
         """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
         if entry.error:
             return self.tally.failure(_failure_of(entry))
@@ -284,9 +278,9 @@ class _Run:
             self.batch.entries.append(touched)
         else:
             self.attempts.end([source.uri])
-        return self.tally.event(EventKind.UNCHANGED, source.uri)
+        return self.tally.progress(Stage.UNCHANGED, source.uri)
 
-    def _take_over(self, found: Prepared | Unprepared) -> Iterator[IndexEvent]:
+    def _take_over(self, found: Prepared | Unprepared) -> Iterator[Progress]:
         """Put a document that was prepared into the batch, or in the queue of a model."""
         source = found.source
         for stage, seconds in found.seconds.items():
@@ -317,7 +311,7 @@ class _Run:
         """Add a document that is extracted in full to the batch, as a strict schema leaves it."""
         self.batch.add(self.stages.admit(prepared))
 
-    def _fail(self, source: Candidate, error: LoadError) -> IndexEvent:
+    def _fail(self, source: Candidate, error: LoadError) -> Progress:
         failed = failed_entry(source, error, self.stages.tiers)
         if failed != source.entry:
             self.batch.entries.append(failed)
@@ -325,44 +319,44 @@ class _Run:
             self.attempts.end([source.uri])
         return self.tally.failure(_failure_of(failed))
 
-    def _collect(self, *, waiting_chunks: int) -> Iterator[IndexEvent]:
+    def _collect(self, *, waiting_chunks: int) -> Iterator[Progress]:
         """Take over what a model has read; wait while more chunks than these are open."""
         reader = self.reader
         while reader and (reader.is_ready() or reader.open_chunks > waiting_chunks):
             with self.tally.timed("read"):
                 finished = reader.step()
-            yield self.tally.event(EventKind.READ, read=reader.read_chunks + self.batch.chunks)
+            yield self.tally.progress(Stage.READ, read=reader.read_chunks + self.batch.chunks)
             if finished:
                 self._gather(finished)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
 
-    def _flush(self) -> Iterator[IndexEvent]:
+    def _flush(self) -> Iterator[Progress]:
         """Embed the batch and commit it, its first documents before the last if that takes long."""
         embedding, tally, batch = self.stages.embedding, self.tally, self.batch
         with tally.timed("embed"):
             missing = batch.recall(self.store, embedding)
         if missing and not embedding.is_loaded:
-            yield replace(tally.event(EventKind.LOADING), message=embedding.name)
+            yield tally.progress(Stage.LOADING, note=embedding.name)
             with tally.timed("embed"):
                 embedding.load()
         stored = tally.chunks
-        steps = batch.embed(missing, embedding, chunks_at_once=self.pipeline.embedding_chunks)
+        steps = batch.embed(missing, embedding, chunks_at_once=self.embedding_chunks)
         while True:
             with tally.timed("embed"):
                 done = next(steps, None)
             if done is None:
                 break
-            yield tally.event(EventKind.EMBEDDED, read=stored + done - tally.chunks)
+            yield tally.progress(Stage.EMBEDDED, read=stored + done - tally.chunks)
             if unfinished := batch.first_unfinished():
                 self.attempts.wait_for(unfinished.source.uri)
             if batch.is_due():
                 yield from self._save_part()
         yield from self._commit(batch)
-        self.batch = Batch(clock=self.pipeline.clock)
+        self.batch = Batch(clock=self.clock)
         collect_unpacked()
 
-    def _save_part(self) -> list[IndexEvent]:
+    def _save_part(self) -> list[Progress]:
         """Commit the documents that are embedded, or else keep the vectors of the first one."""
         finished = self.batch.finished()
         if finished.prepared:
@@ -373,7 +367,7 @@ class _Run:
             self.attempts.keep_part(unfinished.source)
         return []
 
-    def _commit(self, batch: Batch) -> list[IndexEvent]:
+    def _commit(self, batch: Batch) -> list[Progress]:
         """Have a part of the open batch written, or all of it; return what is stored by now."""
         if batch.prepared or batch.entries:
             questions: Mapping[str, Sequence[str]] = {}
@@ -385,9 +379,9 @@ class _Run:
         self.batch.release(batch)
         return self._stored(wait=False)
 
-    def _stored(self, *, wait: bool) -> list[IndexEvent]:
+    def _stored(self, *, wait: bool) -> list[Progress]:
         """Return the outcomes of what is stored since the last call; with ``wait``, of all."""
-        events: list[IndexEvent] = []
+        events: list[Progress] = []
         with self.tally.timed("store"):
             written = list(self.writer.take(wait=wait))
         for commit, collided in written:
@@ -404,15 +398,15 @@ class _Run:
                 self.tally.stored(prepared)
             events += (self.tally.failure(_failure_of(entry)) for entry in collided)
             events += (
-                self.tally.event(
-                    EventKind.CHANGED if prepared.source.was_indexed else EventKind.ADDED,
+                self.tally.progress(
+                    Stage.CHANGED if prepared.source.was_indexed else Stage.ADDED,
                     prepared.source.uri,
                 )
                 for prepared in stored
             )
         return events
 
-    def commit_finished(self, *, give_up: bool) -> None:
+    def _commit_finished(self, *, give_up: bool) -> None:
         """Commit the documents of a run that was stopped, if they are read and embedded in full.
 
         Waits for calls to a language model that are in progress, unless ``give_up``. A commit that
@@ -426,7 +420,7 @@ class _Run:
 
     def _remove_gone(
         self, present: set[str], covers: Callable[[LedgerEntry], bool]
-    ) -> Iterator[IndexEvent]:
+    ) -> Iterator[Progress]:
         """Remove the documents that are gone, except those in a folder that cannot be read."""
         closed = {failure.uri for failure in self.tally.failures}
         gone = [
@@ -440,9 +434,9 @@ class _Run:
                 remove_sources(self.store, batch)
             for entry in batch:
                 if entry.chunks or not entry.error:
-                    yield self.tally.event(EventKind.REMOVED, entry.uri)
+                    yield self.tally.progress(Stage.REMOVED, entry.uri)
 
-    def report(self, *, interrupted: bool = False) -> IndexReport:
+    def _report(self, *, interrupted: bool = False) -> IndexReport:
         return self.tally.report(self.store, self.stages, interrupted=interrupted)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commits import BATCH_S, VECTOR_CHUNKS
-from knotwork._indexing.communities.index_reports import put_vectors_in_steps, staying_current
+from knotwork._indexing.communities.index_reports import put_missing_vectors, staying_current
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     DIMENSION_META,
@@ -39,6 +39,7 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
@@ -75,19 +76,6 @@ class EmbedReport:
     def __str__(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.vectors.items())
         return "\n".join([f"Embedder: {self.embedder}.", f"Vectors: {counts}.", *self.notes])
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedEvent:
-    """A step: ``done`` of ``total`` "chunks", "descriptions" or "reports".
-
-    The last event has the report.
-    """
-
-    stage: str
-    done: int
-    total: int
-    report: EmbedReport | None = None
 
 
 class EmbeddingInterrupted(KeyboardInterrupt):
@@ -131,8 +119,8 @@ class Reembedding:
         self._total = 0
         self._done = 0
 
-    def run(self) -> Iterator[EmbedEvent]:
-        """Embed what is missing, finish the switch, and yield every step.
+    def run(self) -> Steps[EmbedReport]:
+        """Embed what is missing, finish the switch, and return the report.
 
         Finished batches are kept if the run stops. Raises IndexingError for an index without
         documents, StoreReadOnly, StoreBusy, ModelError if the embedder fails, and
@@ -140,14 +128,15 @@ class Reembedding:
         """
         try:
             self._begin()
-            yield EmbedEvent("chunks", 0, self._total)
+            yield Progress("chunks", 0, self._total)
             yield from self._embed_documents()
-            yield from self._embed_descriptions()
+            yield from embed_descriptions.run(self._store, self._embedding, name=self._name)
             yield from self._embed_reports()
             self._finish()
         except KeyboardInterrupt:
             raise EmbeddingInterrupted(replace(self._report(), interrupted=True)) from None
-        yield EmbedEvent("chunks", self._done, self._total, self._report(finished=True))
+        yield Progress("chunks", self._done, self._total)
+        return self._report(finished=True)
 
     def _begin(self) -> None:
         """Load the model and mark the switch; drop vectors staged for another model."""
@@ -170,7 +159,7 @@ class Reembedding:
     def _name(self, name: str) -> str:
         return staged_name(name) if self._staged else name
 
-    def _embed_documents(self) -> Iterator[EmbedEvent]:
+    def _embed_documents(self) -> Iterator[Progress]:
         """Embed all chunks, in batches."""
         questions = self._store.capabilities.questions
         for leaves, bare in self._batches():
@@ -179,7 +168,7 @@ class Reembedding:
             batch.find_chunks(leaves, bare)
             present = len(leaves) - len(batch.missing)
             for embedded in batch.embed():
-                yield EmbedEvent("chunks", self._done + present + embedded, self._total)
+                yield Progress("chunks", self._done + present + embedded, self._total)
             batch.embed_entities()
             if questions is not None:
                 batch.embed_questions(questions.questions([chunk.id for chunk in leaves]))
@@ -189,7 +178,7 @@ class Reembedding:
                     batch.put()
             self._fit_batches(self._clock() - begun_s)
             self._done += len(leaves)
-            yield EmbedEvent("chunks", min(self._done, self._total), self._total)
+            yield Progress("chunks", min(self._done, self._total), self._total)
 
     def _fit_batches(self, took_s: float) -> None:
         """Change the size of the next batch by the time that the last one took."""
@@ -219,13 +208,7 @@ class Reembedding:
         chunks = self._store.documents.chunks(ids)
         return [chunks[i] for i in ids if i in chunks and not chunks[i].is_parent]
 
-    def _embed_descriptions(self) -> Iterator[EmbedEvent]:
-        """Embed the descriptions of entities, if the index has any."""
-        steps = embed_descriptions(self._store, self._embedding, name=self._name)
-        for done, total in steps:
-            yield EmbedEvent("descriptions", done, total)
-
-    def _embed_reports(self) -> Iterator[EmbedEvent]:
+    def _embed_reports(self) -> Iterator[Progress]:
         """Embed community reports, if the index has vectors of reports, or reports by a model."""
         held = self._store.capabilities.communities
         if held is None:
@@ -233,10 +216,9 @@ class Reembedding:
         ids = sorted(key for level in held.levels() for key in level)
         if not self._store.vectors("report").count() and not _has_written(held, ids):
             return
-        for done in put_vectors_in_steps(
+        yield from put_missing_vectors.run(
             self._store, ids, self._embedding, name=self._name("report")
-        ):
-            yield EmbedEvent("reports", done, len(ids))
+        )
 
     def _finish(self) -> None:
         """Replace the old vectors, and update the settings and the ledger of the index."""
@@ -363,6 +345,7 @@ class VectorBatch:
         self._store = store
         self._embedding = embedding
         self._name = name
+        self._leaves: Sequence[Chunk] = ()
         self._chunks: list[Chunk] = []
         self._keys: dict[str, str] = {}
         self._vectors: dict[str, PassageVectors] = {}
@@ -372,6 +355,7 @@ class VectorBatch:
 
     def find_chunks(self, leaves: Sequence[Chunk], bare: Collection[str]) -> None:
         """Find the chunks that lack vectors; those in ``bare`` get none."""
+        self._leaves = leaves
         ids = [chunk.id for chunk in leaves]
         present = self._store.vectors(self._name("chunk")).get(ids)
         self._chunks = [chunk for chunk in leaves if chunk.id not in present]
@@ -399,7 +383,7 @@ class VectorBatch:
 
     def embed_entities(self) -> None:
         """Embed the entities of the chunks that lack a vector and are in several chunks."""
-        mentions = self._store.graph.mentions([chunk.id for chunk in self._chunks])
+        mentions = self._store.graph.mentions([chunk.id for chunk in self._leaves])
         ids = {mention.entity_id for found in mentions.values() for mention in found}
         present = self._store.vectors(self._name("entity")).get(ids)
         entities = [
@@ -418,7 +402,7 @@ class VectorBatch:
 
     def embed_questions(self, questions: Mapping[str, Sequence[str]]) -> None:
         """Embed those of ``questions``, by chunk id, that lack vectors."""
-        ids = {chunk.id for chunk in self._chunks}
+        ids = {chunk.id for chunk in self._leaves}
         present = self._store.vectors(self._name(QUESTIONS)).get(ids)
         wanted = {k: q for k, q in questions.items() if k in ids and k not in present}
         self._questions = embed_questions(wanted, self._embedding)
@@ -430,7 +414,8 @@ class VectorBatch:
 
     def put(self) -> None:
         """Write the vectors, except those of chunks that another process has removed meanwhile."""
-        now = self._store.documents.chunks(self._keys.keys())
+        asked = {item[0] for item in self._questions}
+        now = self._store.documents.chunks({*self._keys, *asked})
         kept = [c.id for c in self._chunks if c.id in self._keys and now.get(c.id) == c]
         found = [(i, self._keys[i], self._vectors[self._keys[i]]) for i in kept]
         note_refused(self._store, ((i, rows) for i, _, rows in found))

@@ -1,12 +1,11 @@
-"""Events and reports of an indexing run."""
+"""Reports of an indexing run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
@@ -17,88 +16,6 @@ if TYPE_CHECKING:
     from knotwork._indexing.entity_descriptions import DescriptionChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
     from knotwork._transform.strict_schema import LeftOut
-
-
-Report = TypeVar("Report")
-Report_co = TypeVar("Report_co", covariant=True)
-
-
-class Reporting(Protocol[Report_co]):
-    """A step of a run."""
-
-    @property
-    def report(self) -> Report_co | None:
-        """What the run has done, in its last step."""
-
-
-def last_report(steps: Iterable[Reporting[Report]]) -> Report:
-    """Run all steps, and return the report of the last one."""
-    report = None
-    for step in steps:
-        report = step.report or report
-    assert report is not None, "the last step has the report"
-    return report
-
-
-class EventKind(StrEnum):
-    """The kind of an event. Every source has exactly one of the five outcomes."""
-
-    DISCOVERED = "discovered"
-    STARTED = "started"
-    READING = "reading"
-    READ = "read"
-    LOADING = "loading"
-    EMBEDDED = "embedded"
-    ENRICHING = "enriching"
-    ADDED = "added"
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    FAILED = "failed"
-    REMOVED = "removed"
-    STOPPED = "stopped"
-    FINISHED = "finished"
-
-
-OUTCOMES = frozenset(
-    {
-        EventKind.ADDED,
-        EventKind.CHANGED,
-        EventKind.UNCHANGED,
-        EventKind.FAILED,
-        EventKind.REMOVED,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexEvent:
-    """One step of a run.
-
-    ``done`` of ``total`` sources have their outcome. ``chunks`` were read by a model, embedded or
-    stored so far, out of ``chunks_known`` found so far; the whole run will have about
-    ``chunks_expected``, 0 if unknown. ``bytes_read`` of ``bytes_total`` of the files that changed
-    were read. ``READING`` repeats these while a large file is read, with the seconds so far and the
-    ``share`` of the file that was read, from 0 to 1, 0 if that is unknown.
-    ``reason`` and ``message`` explain a failure. In ``LOADING``,
-    ``message`` names the embedding model that is loaded next. In ``ENRICHING``, ``message`` names
-    the step, and ``done`` and ``total`` are those of the step. ``FINISHED`` and ``STOPPED`` have
-    the ``report``; after ``STOPPED``, the error of the language model is raised.
-    """
-
-    kind: EventKind
-    uri: str = ""
-    done: int = 0
-    total: int = 0
-    chunks: int = 0
-    chunks_known: int = 0
-    chunks_expected: int = 0
-    bytes_read: int = 0
-    bytes_total: int = 0
-    seconds: float = 0.0
-    share: float = 0.0
-    reason: str = ""
-    message: str = ""
-    report: IndexReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

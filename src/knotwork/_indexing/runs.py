@@ -19,8 +19,6 @@ from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._indexing.report import (
     Enrichment,
-    EventKind,
-    IndexEvent,
     IndexingInterrupted,
     IndexReport,
 )
@@ -41,9 +39,9 @@ from knotwork._inference.call_costs import (
 )
 from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.model_registry import calls_at_once
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
+from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
@@ -110,65 +108,55 @@ class IndexingRun:
             extractor=extractor,
         )
 
-    def events(self, selection: SourceSelection) -> Iterator[IndexEvent]:
-        """Index what changed, enrich the index with a model, and yield every step.
+    def steps(self, selection: SourceSelection) -> Steps[IndexReport]:
+        """Index what changed, enrich the index with a model, and return the report.
 
-        Raises as `Pipeline.run`, and ModelError of the model. What is finished is stored, and the
-        last event before a ModelError is ``STOPPED``, with the report.
+        Raises as `Pipeline.update`, and ModelError of the model. What is finished is stored, and
+        the last step before a ModelError is ``STOPPED``, with the report.
         """
-        pipeline = Pipeline(self._store, self.stages, engine=self.engine)
         done = Enrichment()
         try:
             yield from self._read_in_batches(selection)
-            for event in pipeline.run(
-                selection.candidates, covers=selection.covers, retry=self._retry, tally=self.tally
-            ):
-                if event.report is None:
-                    yield event
-                else:
-                    yield from self._enrich(event, event.report, done)
+            pipeline = Pipeline(self._store, self.stages, engine=self.engine, tally=self.tally)
+            report = yield from pipeline.update.run(
+                selection.candidates, covers=selection.covers, retry=self._retry
+            )
+            report = yield from self._enrich(report, done)
         except ModelError:
             report = self.tally.report(self._store, self.stages, interrupted=True)
-            event = self.tally.event(EventKind.STOPPED)
-            yield replace(event, report=self._with_enrichment(report, done))
+            stopped = self.tally.progress(Stage.STOPPED)
+            yield replace(stopped, value=self._with_enrichment(report, done))
             raise
+        last = self.tally.progress(Stage.FINISHED)
+        counts = replace(last.counts, chunks_known=0, chunks_expected=0)
+        yield replace(last, value=report, counts=counts)
+        return report
 
-    def _enrich(
-        self, last: IndexEvent, report: IndexReport, done: Enrichment
-    ) -> Iterator[IndexEvent]:
-        """Yield the steps of enrichment, then ``last`` with the report of all that was done."""
+    def _enrich(self, report: IndexReport, done: Enrichment) -> Steps[IndexReport]:
+        """Have a model enrich the index, and return the report of all that was done."""
         if self.stages.tier is Tier.NONE or not self.models.has("summarize"):
-            yield replace(last, report=replace(report, enrichment=done))
-            return
+            return replace(report, enrichment=done)
         # What an index without a model does without: communities and their matrices.
-        from knotwork._indexing.communities.detection import CommunityOptions
-        from knotwork._indexing.enrichment import Enricher
+        from knotwork._indexing.enrichment import enrich
 
-        enricher = Enricher(
+        steps = enrich(
             self._store,
             self.models,
             self.stages.tier,
+            settings=self._settings,
             embedding=self.stages.embedding,
-            concurrency=calls_at_once(self._settings.llm, "summarize"),
+            text_tokens=self.tally.text_tokens,
             retry=self._retry,
-            communities=CommunityOptions.of(self._settings.communities),
             done=done,
         )
         try:
-            for step in enricher.run(text_tokens=self.tally.text_tokens):
-                yield replace(
-                    last,
-                    kind=EventKind.ENRICHING,
-                    message=step.name,
-                    chunks_known=self.tally.chunks_known,
-                    done=step.done,
-                    total=step.total,
-                    report=None,
-                )
+            counts = replace(self.tally.progress(Stage.ENRICHING).counts, chunks_expected=0)
+            for step in steps:
+                yield replace(step, counts=counts)
         except KeyboardInterrupt:
             report = self._with_enrichment(report, done)
             raise IndexingInterrupted(replace(report, interrupted=True)) from None
-        yield replace(last, report=self._with_enrichment(report, done))
+        return self._with_enrichment(report, done)
 
     def _with_enrichment(self, report: IndexReport, done: Enrichment) -> IndexReport:
         return replace(
@@ -181,7 +169,7 @@ class IndexingRun:
         )
 
     def estimate(self, selection: SourceSelection) -> IndexEstimate:
-        """Return what a model would read in `events` and what that would cost.
+        """Return what a model would read in `steps` and what that would cost.
 
         Samples a few chunks; raises as `estimate_reading`.
         """
@@ -201,15 +189,15 @@ class IndexingRun:
             else frozenset(),
         )
 
-    def _read_in_batches(self, selection: SourceSelection) -> Iterator[IndexEvent]:
+    def _read_in_batches(self, selection: SourceSelection) -> Iterator[Progress]:
         """Yield the progress of batches, whose replies the run then finds in the cache."""
         check_not_switching(self._store)
         check_embedder(self._store, self.stages.embedding.name)
         try:
             steps = read_in_batches(self._reading(selection), self.models, wanted=self._batch)
             for step in steps:
-                event = self.tally.event(EventKind.ENRICHING)
-                yield replace(event, message=BATCH_STEP, done=step.done, total=step.total)
+                shown = self.tally.progress(Stage.ENRICHING, note=BATCH_STEP)
+                yield replace(shown, done=step.done, total=step.total)
         except KeyboardInterrupt:
             report = self.tally.report(self._store, self.stages, interrupted=True)
             raise IndexingInterrupted(report) from None

@@ -1,4 +1,4 @@
-"""Count what a run of indexing does, and build its events and its report.
+"""Count what a run of indexing does, and build its progress and its report.
 
 `ChunkForecast` estimates the number of chunks from file sizes.
 """
@@ -24,10 +24,11 @@ from knotwork._indexing.loaders.pictures import unread_pictures_note
 from knotwork._indexing.loaders.unread import unread_notes, unread_pictures
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._indexing.report import OUTCOMES, EventKind, Failure, IndexEvent, IndexReport
+from knotwork._indexing.report import Failure, IndexReport
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.own_prompts import BUILT_IN
 from knotwork._inference.role_models import ModelRun
+from knotwork._run import OUTCOMES, Counts, Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
@@ -114,7 +115,7 @@ OUTDATED_NOTE = (
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the outcomes of a run of ``total`` sources, and builds its events and report."""
+    """Counts the outcomes of a run of ``total`` sources, and builds its progress and report."""
 
     total: int = 0
     chunks: int = 0
@@ -135,7 +136,7 @@ class Tally:
     reader: DocumentReader | None = None
     removed: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    outcomes: Counter[EventKind] = field(default_factory=Counter)
+    outcomes: Counter[Stage] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     started: float = field(default_factory=time.perf_counter)
 
@@ -143,30 +144,39 @@ class Tally:
         """Add the time of the block to a stage."""
         return timed(self.seconds, stage)
 
-    def event(self, kind: EventKind, uri: str = "", *, read: int = 0) -> IndexEvent:
-        """Count an outcome and return its event; ``read`` chunks are ready to be stored."""
-        if kind in OUTCOMES:
-            self.outcomes[kind] += 1
-        if kind is EventKind.REMOVED:
+    def progress(
+        self,
+        stage: Stage,
+        uri: str = "",
+        *,
+        note: str = "",
+        read: int = 0,
+        seconds: float = 0.0,
+        share: float = 0.0,
+    ) -> Progress:
+        """Count an outcome, and return the progress; ``read`` chunks are ready to be stored."""
+        if stage in OUTCOMES:
+            self.outcomes[stage] += 1
+        if stage is Stage.REMOVED:
             self.removed.append(uri)
         self.chunks_shown = max(self.chunks_shown, self.chunks + read)
-        return IndexEvent(
-            kind,
-            uri,
-            done=sum(self.outcomes.values()) - len(self.removed),
-            total=self.total,
-            chunks=self.chunks_shown,
-            chunks_known=self.chunks_known,
-            chunks_expected=self.forecast.total,
-            bytes_read=self.forecast.bytes_read,
-            bytes_total=self.forecast.bytes_total,
+        counts = Counts(
+            self.chunks_shown,
+            self.chunks_known,
+            self.forecast.total,
+            self.forecast.bytes_read,
+            self.forecast.bytes_total,
+            seconds,
+            share,
         )
+        done = sum(self.outcomes.values()) - len(self.removed)
+        return Progress(stage, done, self.total, uri, note, counts=counts)
 
-    def failure(self, failure: Failure) -> IndexEvent:
-        """Count a failure and return its event."""
+    def failure(self, failure: Failure) -> Progress:
+        """Count a failure, and return the progress."""
         self.failures.append(failure)
-        event = self.event(EventKind.FAILED, failure.uri)
-        return replace(event, reason=failure.reason, message=failure.message)
+        step = self.progress(Stage.FAILED, failure.uri, note=failure.message)
+        return replace(step, value=failure)
 
     def stored(self, prepared: Prepared) -> None:
         """Count what a committed document brought."""
@@ -201,9 +211,9 @@ class Tally:
         unread = bare - sum(refused_chunks(store).values()) if bare else 0
         outdated = _count_outdated(store, stages.tiers) if unread else 0
         return IndexReport(
-            added=self.outcomes[EventKind.ADDED],
-            changed=self.outcomes[EventKind.CHANGED],
-            unchanged=self.outcomes[EventKind.UNCHANGED],
+            added=self.outcomes[Stage.ADDED],
+            changed=self.outcomes[Stage.CHANGED],
+            unchanged=self.outcomes[Stage.UNCHANGED],
             removed=tuple(self.removed),
             failures=tuple(self.failures),
             chunks=self.chunks,

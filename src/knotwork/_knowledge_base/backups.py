@@ -24,7 +24,7 @@ import apsw
 
 from knotwork._config import is_server_url, shown_url
 from knotwork._durable_files import sync_file, sync_folder
-from knotwork._indexing.report import last_report
+from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
@@ -77,24 +77,9 @@ class BackupReport:
     files: tuple[BackupFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BackupEvent:
-    """A step of a backup: "copying", "verifying" or "restoring" a kind of file.
-
-    ``done`` and ``total`` are pages or bytes; the last event has the report.
-    """
-
-    step: str
-    kind: str = ""
-    done: int = 0
-    total: int = 0
-    report: BackupReport | None = None
-
-
-def back_up(
-    store_url: str, target: str | Path, *, overwrite: bool = False
-) -> Iterator[BackupEvent]:
-    """Copy an index into a new folder, and yield the steps; see `KnowledgeBase.backup`."""
+@Verb
+def back_up(store_url: str, target: str | Path, *, overwrite: bool = False) -> Steps[BackupReport]:
+    """Copy an index into a new folder: see `KnowledgeBase.backup`."""
     index = index_file(store_url)
     if index is None:
         fix = "Back up its database, for example with pg_dump: see docs/postgresql.md."
@@ -113,7 +98,7 @@ def back_up(
             copy = unfinished / f"{BACKUP_NAME}{suffix}"
             file = sqlite_file(source, suffix)
             yield from copy_file(file, copy, facts if not suffix else None)
-            yield BackupEvent("verifying", kind)
+            yield Progress("verifying", subject=kind)
             verify_copy(sqlite_file(copy, suffix))
             files.append(BackupFile(kind, copy.name, copy.stat().st_size, _hash(copy)))
         created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -128,15 +113,21 @@ def back_up(
         )
         _write_manifest(unfinished, report)
         _move_into_place(unfinished, folder)
-        yield BackupEvent("finished", report=report)
+        return report
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def restore_events(
+@Verb
+def restore(
     backup: str | Path, index: str | Path, *, overwrite: bool = False
-) -> Iterator[BackupEvent]:
-    """Yield each step of `restore`; the last event has the report. Raises as `restore`."""
+) -> Steps[BackupReport]:
+    """Restore an index, with the files beside it, from a backup that `KnowledgeBase.backup` made.
+
+    All files are verified before anything at ``index`` changes. ``overwrite`` replaces an index
+    and the files beside it. Raises StoreNotFound for a missing backup, IndexDamaged for a damaged
+    one, StoreError if ``index`` exists, StoreBusy if another process uses it.
+    """
     _refuse_server(str(index))
     folder, target = Path(backup).expanduser(), Path(index).expanduser()
     report = read_manifest(folder)
@@ -154,11 +145,11 @@ def restore_events(
             final = target.with_name(target.name + suffix)
             copy = final.with_name(final.name + mark)
             staged.append((copy, final))
-            yield BackupEvent("restoring", file.kind, 0, file.size)
+            yield Progress("restoring", 0, file.size, file.kind)
             _copy_bytes(source, copy)
             if (copy.stat().st_size, _hash(copy)) != (file.size, file.sha256):
                 raise _damaged_backup(source, "differs from its hash in the manifest")
-            yield BackupEvent("verifying", file.kind, file.size, file.size)
+            yield Progress("verifying", file.size, file.size, file.kind)
             verify_copy(sqlite_file(copy, suffix))
         if present:
             require_unused(target)
@@ -172,7 +163,7 @@ def restore_events(
     finally:
         for copy, _ in staged:
             copy.unlink(missing_ok=True)
-    yield BackupEvent("finished", report=report)
+    return report
 
 
 def _refuse_server(index: str) -> None:
@@ -180,16 +171,6 @@ def _refuse_server(index: str) -> None:
     if is_server_url(index):
         fix = "Restore its database, for example with pg_restore: see docs/postgresql.md."
         raise MissingCapability(shown_url(index), "backups in a folder", fix=fix)
-
-
-def restore(backup: str | Path, index: str | Path, *, overwrite: bool = False) -> BackupReport:
-    """Restore an index, with the files beside it, from a backup that `KnowledgeBase.backup` made.
-
-    All files are verified before anything at ``index`` changes. ``overwrite`` replaces an index
-    and the files beside it. Raises StoreNotFound for a missing backup, IndexDamaged for a damaged
-    one, StoreError if ``index`` exists, StoreBusy if another process uses it.
-    """
-    return last_report(restore_events(backup, index, overwrite=overwrite))
 
 
 def read_manifest(folder: Path) -> BackupReport:
@@ -257,7 +238,7 @@ def _check_target(folder: Path, *, overwrite: bool) -> None:
         )
 
 
-def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iterator[BackupEvent]:
+def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iterator[Progress]:
     """Copy a file at its last commit. The read transaction keeps that commit until the end."""
     file.require(create=False)
     with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
@@ -274,7 +255,7 @@ def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iter
                 while not running.done:
                     running.step(_STEP_PAGES)
                     done = running.page_count - running.remaining
-                    yield BackupEvent("copying", file.kind, done, running.page_count)
+                    yield Progress("copying", done, running.page_count, file.kind)
     copy.chmod(0o600)
     sync_file(copy)
 

@@ -7,7 +7,7 @@ communities and the tables of an index are parts with a module of their own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from knotwork._config import Settings, load_settings
 from knotwork._config.settings import named_settings
 from knotwork._graph_servers.served_graphs import ServedGraphs, ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._indexing.report import EventKind, IndexEvent, IndexReport, last_report
+from knotwork._indexing.report import Failure, IndexReport
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
@@ -32,6 +32,7 @@ from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
+from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
@@ -49,17 +50,16 @@ from knotwork.records import (
 
 if TYPE_CHECKING:
     from knotwork._indexing.foreign_indexes.index_importer import ImportReport
-    from knotwork._indexing.reembedding import EmbedEvent, EmbedReport
+    from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
-    from knotwork._knowledge_base.backups import BackupEvent, BackupReport
+    from knotwork._knowledge_base.backups import BackupReport
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.query_plans import Translator
-    from knotwork._stores.copying import CopyEvent, CopyReport
+    from knotwork._stores.copying import CopyReport
     from knotwork._stores.fields import FieldInfo
-    from knotwork._synthesis.ask_request import AskEvent
     from knotwork._synthesis.engine import AnswerEngine
-    from knotwork._synthesis.wiki import WikiReport, WikiStep
+    from knotwork._synthesis.wiki import WikiReport
     from knotwork._transform.extractor import Extractor
 
 
@@ -148,20 +148,14 @@ class KnowledgeBase:
         """The model that reads passages for answers; None if it is missing or switched off."""
         return self.models.reader
 
+    @Verb
     def index(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
-    ) -> IndexReport:
+    ) -> Steps[IndexReport]:
         """Update the index from files, folders, globs or URLs, and return the report.
 
         Unchanged files are skipped, changed files are replaced, and files that no longer exist in
-        these folders are removed. See `IndexOptions` for the options, `index_events` for errors.
-        """
-        return last_report(self.index_events(paths, **options))
-
-    def index_events(
-        self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
-    ) -> Iterator[IndexEvent]:
-        """Yield each step of `index`; the last event carries the report.
+        these folders are removed. See `IndexOptions` for the options.
 
         Raises IndexingError for a path that does not exist, SchemaMismatch if the index has vectors
         of another embedder, StoreBusy while another process writes, ModelError if the embedder or a
@@ -177,24 +171,25 @@ class KnowledgeBase:
                 selection = select_files(self.store, named, self.settings.index)
             with closing(selection):
                 store_roots(self.store, selection.roots)
-                yield from run.events(selection)
+                return (yield from run.steps(selection))
 
+    @Verb
     def watch(
         self,
         *paths: str | Path,
         every_s: float = 600,
         polling: bool = False,
         **options: Unpack[IndexOptions],
-    ) -> Iterator[IndexEvent]:
-        """Keep the index current: yield the steps of `index`, now and whenever files change.
+    ) -> Steps[None]:
+        """Keep the index current: do what `index` does, now and whenever files change.
 
         Folders are indexed a second after their last change, and everything every ``every_s``, as
         storage has no events. ``polling`` looks at files instead of waiting for events, which
         network file systems do not send. Each path is a run of its own, and the last event of a run
-        has the path as its ``uri``. A run that fails is ``STOPPED`` with the message, and is tried
-        again. Never ends: close the iterator.
+        has the path as its subject. A run that fails is ``STOPPED`` with a `Failure`, and is tried
+        again. Never ends: cancel it, or close its run.
 
-        Raises as `index_events` if no path can be indexed at the start, and MissingExtra without
+        Raises as `index` if no path can be indexed at the start, and MissingExtra without
         the extra `watch`. A folder that is found empty or missing keeps its documents.
         """
         from knotwork._indexing.watching import Watch, check_not_emptied
@@ -206,8 +201,9 @@ class KnowledgeBase:
             for path in due:
                 try:
                     check_not_emptied(self.store, path, watch.filled_as(path))
-                    for event in self.index_events(path, **options):
-                        yield replace(event, uri=path) if event.report is not None else event
+                    for step in self.index.run(path, **options):
+                        is_last = isinstance(step.value, IndexReport)
+                        yield replace(step, subject=path) if is_last else step
                     has_worked = True
                 except KnotworkError as error:
                     failures.append((path, error))
@@ -216,20 +212,16 @@ class KnowledgeBase:
             if not has_worked:
                 raise failures[0][1]
             for path, failure in failures:
-                yield IndexEvent(EventKind.STOPPED, path, reason=failure.code, message=str(failure))
+                why = Failure(path, failure.code, str(failure))
+                yield Progress(Stage.STOPPED, subject=path, note=why.message, value=why)
 
-    def embed(self, model: str | Embedder = "") -> EmbedReport:
+    @Verb
+    def embed(self, model: str | Embedder = "") -> Steps[EmbedReport]:
         """Embed the index again with another model, in place, and return the report.
 
         All vectors are computed from the texts in the index; documents are not read again.
         ``model`` is an embedder, or the name of one as `embedding.model` takes it, by default that
         of the settings ("auto" is the model of a new index). An index without vectors gets them.
-        See `embed_events` for errors.
-        """
-        return last_report(self.embed_events(model))
-
-    def embed_events(self, model: str | Embedder = "") -> Iterator[EmbedEvent]:
-        """Yield each step of `embed`; the last event carries the report.
 
         Searches use the old vectors until all new ones are computed; then these replace them in one
         transaction. Until then `index` raises SchemaMismatch. After an error, a kill or Ctrl-C
@@ -241,7 +233,7 @@ class KnowledgeBase:
         from knotwork._knowledge_base.reembedding import reembed, resolve_embedder
 
         embedder = resolve_embedder(model, self.settings, given=self.models.given_embedder)
-        yield from reembed(
+        report = yield from reembed(
             self.store,
             self.settings,
             embedder,
@@ -250,6 +242,7 @@ class KnowledgeBase:
         )
         self.models.replace_embedder(embedder)
         self.retrievers.clear()
+        return report
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -257,7 +250,7 @@ class KnowledgeBase:
         """Estimate what a language model would read in a call of `index`, and the cost.
 
         A few chunks are sent to the model as a sample; the replies are cached for the run. Nothing
-        is indexed. Raises as `index_events`.
+        is indexed. Raises as `index`.
         """
         from knotwork._indexing.sources import select_files
 
@@ -268,18 +261,19 @@ class KnowledgeBase:
         ):
             return run.estimate(selection)
 
+    @Verb
     def index_documents(
         self,
         documents: Iterable[Document],
         *,
         remove_others: bool = False,
         **options: Unpack[IndexOptions],
-    ) -> IndexReport:
+    ) -> Steps[IndexReport]:
         """Update the index from documents in memory, and return the report.
 
         A document with a known uri is replaced if it has changed. Its text is stored in composed
         form without invisible characters, with its offsets moved. ``remove_others`` removes all
-        documents of earlier calls that this one does not include. Raises as `index_events`, and
+        documents of earlier calls that this one does not include. Raises as `index`, and
         TypeError for metadata that is not text.
         """
         from knotwork._indexing.prepared import document_source
@@ -288,7 +282,7 @@ class KnowledgeBase:
         candidates = tuple(document_source(document) for document in documents)
         covers = (lambda entry: not entry.root) if remove_others else None
         with closing(self._begin(options)) as run:
-            return last_report(run.events(SourceSelection(candidates, covers, ())))
+            return (yield from run.steps(SourceSelection(candidates, covers, ())))
 
     def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents and everything that only they support; return their uris.
@@ -367,33 +361,25 @@ class KnowledgeBase:
         wanted = read_filter(filters)
         return self.store if wanted is None else self.retrievers.filtered(wanted).store
 
-    def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Answer:
+    @Verb
+    def ask(self, question: str | AskRequest, **options: Unpack[AskOptions]) -> Steps[Answer]:
         """Answer a question from the documents, each statement with its citation.
 
         Options are the fields of `AskRequest`; beside a request they raise TypeError. Without a
         language model in the settings the answer consists of sentences of the documents. If they
-        hold no answer, ``answered`` is False and ``reason`` says why. Raises as `ask_events`.
-        """
-        *_, last = self.ask_events(question, **options)
-        assert last.answer is not None, "the last event has the answer"
-        return last.answer
+        hold no answer, ``answered`` is False and ``reason`` says why. A run yields the passages
+        that were found, and the words of the model as they come: see `Stage`.
 
-    def ask_events(
-        self, question: str | AskRequest, **options: Unpack[AskOptions]
-    ) -> Iterator[AskEvent]:
-        """Do what `ask` does, and yield every step, the model's words as they come.
-
-        The last event carries the answer. Calls to a model are cached beside the index: an equal
-        question costs nothing the second time. Rows of tables answer questions that are clearly
-        about them, unless a retriever or a filter is given (`answer.tables`). Raises as `search`,
-        UnknownName for an unknown mode, ConfigError if the model is set wrongly, and ModelError if
-        it fails and ``fallback`` is off.
+        Calls to a model are cached beside the index: an equal question costs nothing the second
+        time. Rows of tables answer questions that are clearly about them, unless a retriever or a
+        filter is given (`answer.tables`). Raises as `search`, UnknownName for an unknown mode,
+        ConfigError if the model is set wrongly, and ModelError if it fails and ``fallback`` is off.
         """
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)
-        return self._answer(request, searcher)
+        return (yield from self._answer(request, searcher))
 
-    def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Iterator[AskEvent]:
+    def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Steps[Answer]:
         from knotwork._synthesis.engine import AnswerEngine
         from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
 
@@ -410,19 +396,26 @@ class KnowledgeBase:
         reports = CommunityReports(self.store, self.models, self.settings, part)
         sources = AnswerSources(store, searcher, self.models, reports)
         rows: tuple[QueryResult, ...] = ()
-        for event in self._engine.answer(plan, evidence, sources):
-            if event.evidence is not None:
-                found = event.evidence.results
-                rows = tuple(r for r in found if r.source == RETRIEVAL_QUERY) or rows
-            if event.answer is None:
-                yield event
+        answer: Answer | None = None
+        for step in self._engine.answer(plan, evidence, sources):
+            if step.stage == Stage.FOUND:
+                rows = tuple(r for r in step.value.results if r.source == RETRIEVAL_QUERY) or rows
+            if step.stage != Stage.FINISHED:
+                yield step
                 continue
-            notes = tuple(dict.fromkeys((*scope.notes, *event.answer.notes)))
-            results = (*event.answer.results, *rows)
-            answer = replace(event.answer, question=request.question, notes=notes, results=results)
-            yield replace(event, answer=answer)
+            answer = step.value
+            answer = replace(
+                answer,
+                question=request.question,
+                notes=tuple(dict.fromkeys((*scope.notes, *answer.notes))),
+                results=(*answer.results, *rows),
+            )
+            yield replace(step, value=answer)
+        assert answer is not None, "the engine answers in its last step"
+        return answer
 
-    def backup(self, target: str | Path, *, overwrite: bool = False) -> BackupReport:
+    @Verb
+    def backup(self, target: str | Path, *, overwrite: bool = False) -> Steps[BackupReport]:
         """Copy the index and the files beside it into the folder ``target``; return the report.
 
         Other processes may read and write meanwhile: the copy of each file is the state of one
@@ -430,19 +423,14 @@ class KnowledgeBase:
         backup. Raises StoreError if ``target`` exists, StoreNotFound if its parent does not,
         IndexDamaged if a file is damaged, MissingCapability if the index is not a file.
         """
-        return last_report(self.backup_events(target, overwrite=overwrite))
-
-    def backup_events(
-        self, target: str | Path, *, overwrite: bool = False
-    ) -> Iterator[BackupEvent]:
-        """Yield each step of `backup`; the last event has the report. Raises as `backup`."""
         from knotwork._knowledge_base.backups import back_up
 
-        yield from back_up(self.store.url, target, overwrite=overwrite)
+        return (yield from back_up.run(self.store.url, target, overwrite=overwrite))
 
+    @Verb
     def copy(
         self, target: str | Path, *, without: Collection[str] = (), verify: bool = True
-    ) -> CopyReport:
+    ) -> Steps[CopyReport]:
         """Copy the index to the store at ``target``, a path or URL, and return the report.
 
         The copy is of one state of the index, whatever other processes write meanwhile. A call that
@@ -455,25 +443,22 @@ class KnowledgeBase:
         hold a part that the index uses, StoreError if the target is neither empty nor an unfinished
         copy of this state of the index, or if the copy differs from the index.
         """
-        return last_report(self.copy_events(target, without=without, verify=verify))
-
-    def copy_events(
-        self, target: str | Path, *, without: Collection[str] = (), verify: bool = True
-    ) -> Iterator[CopyEvent]:
-        """Yield each step of `copy`; the last event has the report. Raises as `copy`."""
         from knotwork._knowledge_base.copies import copy_to
 
-        yield from copy_to(
-            self.store,
-            str(target),
-            without=without,
-            verify=verify,
-            limits=self.settings.store,
+        return (
+            yield from copy_to(
+                self.store,
+                str(target),
+                without=without,
+                verify=verify,
+                limits=self.settings.store,
+            )
         )
 
+    @Verb
     def export_wiki(
         self, folder: str | Path, *, filters: FilterSpec | None = None, overwrite: bool = False
-    ) -> WikiReport:
+    ) -> Steps[WikiReport]:
         """Write the index as linked Markdown into a folder, and return the report.
 
         It has a page for each document, entity and topic, and opens in Obsidian. No model is
@@ -482,18 +467,12 @@ class KnowledgeBase:
         StoreError for a folder or a page that holds anything else, unless ``overwrite``;
         StoreReadOnly if the topics are not up to date and the index was opened for reading.
         """
-        return last_report(self.export_wiki_events(folder, filters=filters, overwrite=overwrite))
-
-    def export_wiki_events(
-        self, folder: str | Path, *, filters: FilterSpec | None = None, overwrite: bool = False
-    ) -> Iterator[WikiStep]:
-        """Yield each step of `export_wiki`; the last one has the report. Raises as it does."""
         from knotwork._synthesis.wiki import write_wiki
 
         if self.store.capabilities.communities is not None:
             self.communities.update()
         store = self.filtered_store(filters)
-        yield from write_wiki(store, Path(folder).expanduser(), overwrite=overwrite)
+        return (yield from write_wiki(store, Path(folder).expanduser(), overwrite=overwrite))
 
     def document(self, name: str | Path) -> Document:
         """Return a document with its text and its blocks, whose tree is ``document.tree``.
@@ -520,9 +499,10 @@ class KnowledgeBase:
         """Return the size and schema of the index."""
         return read_statistics(self.store)
 
+    @Verb
     def import_from(
         self, path: str | Path, *, layout: str = "auto", name: str = ""
-    ) -> ImportReport:
+    ) -> Steps[ImportReport]:
         """Import the index of another system, "graphrag" or "lightrag", and return the report.
 
         ``name`` prefixes the uris of its documents, by default the name of its folder; they stay
@@ -532,7 +512,11 @@ class KnowledgeBase:
         from knotwork._indexing.foreign_indexes.index_importer import import_index
 
         embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
-        return import_index(self.store, Path(path), format=layout, name=name, embedding=embedding)
+        return (
+            yield from import_index.run(
+                self.store, Path(path), format=layout, name=name, embedding=embedding
+            )
+        )
 
     def _begin(self, options: IndexOptions) -> IndexingRun:
         from knotwork._indexing.runs import IndexingRun

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._knowledge_base.searcher import Retrievers
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import StoreReadOnly
@@ -34,7 +35,8 @@ class Communities:
 
         return is_current(self._store, options=self._options())
 
-    def update(self, *, rebuild: bool = False) -> None:
+    @Verb
+    def update(self, *, rebuild: bool = False) -> Steps[None]:
         """Update communities and reports if documents or settings have changed.
 
         ``rebuild`` detects all communities again. Raises StoreReadOnly if an update is needed and
@@ -44,7 +46,9 @@ class Communities:
 
         if rebuild or not self.is_current():
             try:
-                bring_up_to_date(self._store, options=self._options(), rebuild=rebuild)
+                yield from bring_up_to_date.run(
+                    self._store, options=self._options(), rebuild=rebuild
+                )
             except StoreReadOnly as error:
                 raise StoreReadOnly(
                     f"The communities are not up to date. {error.message}",

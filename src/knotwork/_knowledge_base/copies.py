@@ -12,14 +12,16 @@ from dataclasses import replace
 
 from knotwork._config import StoreSettings
 from knotwork._inference.call_cache import CALLS, copy_calls
+from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
 from knotwork._stores.base import Store, companions_of
-from knotwork._stores.copying import CopyEvent, check_left_out, copy_store
+from knotwork._stores.copying import CopyReport, check_left_out, copy_store
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import index_file, open_store
 from knotwork.errors import StoreError, StoreReadOnly
 
 
+@Verb
 def copy_index(
     source_url: str,
     target_url: str,
@@ -27,16 +29,18 @@ def copy_index(
     without: Collection[str] = (),
     verify: bool = True,
     limits: StoreSettings | None = None,
-) -> Iterator[CopyEvent]:
-    """Copy the index at a URL or path to another one, and yield the steps.
+) -> Steps[CopyReport]:
+    """Copy the index at a URL or path to another one, and return the report.
 
-    The last event has the report. ``limits`` are the pool and the time-outs of stores on a server,
+    ``limits`` are the pool and the time-outs of stores on a server,
     without that of an idle transaction: the one that reads the source is idle while the target is
     written. See `KnowledgeBase.copy`.
     """
     patient = replace(limits or StoreSettings(), idle_timeout_s=0)
     with closing(open_store(source_url, read_only=True, limits=patient)) as source:
-        yield from copy_to(source, target_url, without=without, verify=verify, limits=limits)
+        return (
+            yield from copy_to(source, target_url, without=without, verify=verify, limits=limits)
+        )
 
 
 def copy_to(
@@ -46,23 +50,19 @@ def copy_to(
     without: Collection[str] = (),
     verify: bool = True,
     limits: StoreSettings | None = None,
-) -> Iterator[CopyEvent]:
+) -> Steps[CopyReport]:
     """Copy an open store to the one at a URL or path, which is created if it is missing."""
     check_left_out(without)
     with closing(open_store(target_url, create=True, limits=limits)) as target:
-        steps = copy_store(source, target, without=without, verify=verify)
-        yield next(steps)  # now the target is known to be an empty one or this copy
+        run = copy_store.run(source, target, without=without, verify=verify)
+        yield next(run)  # now the target is known to be an empty one or this copy
         yield from _copy_tables(source, target)
         yield from _copy_calls(source, target)
-        for event in steps:
-            if event.report is None:
-                yield event
-            else:
-                beside = _kinds_left(source, target)
-                yield replace(event, report=replace(event.report, beside=beside))
+        report = yield from run
+        return replace(report, beside=_kinds_left(source, target))
 
 
-def _copy_tables(source: Store, target: Store) -> Iterator[CopyEvent]:
+def _copy_tables(source: Store, target: Store) -> Iterator[Progress]:
     """Copy the tables of an index to another one, and verify each."""
     tables, copied = tables_of(source), tables_of(target)
     if tables is None or copied is None:
@@ -75,10 +75,10 @@ def _copy_tables(source: Store, target: Store) -> Iterator[CopyEvent]:
             raise StoreError(
                 f"The table `{shape.name}` differs in the copy.", fix="Repeat the copy."
             )
-        yield CopyEvent("copying tables", done, len(shapes))
+        yield Progress("copying tables", done, len(shapes))
 
 
-def _copy_calls(source: Store, target: Store) -> Iterator[CopyEvent]:
+def _copy_calls(source: Store, target: Store) -> Iterator[Progress]:
     """Copy the cached replies of models, which were paid for."""
     companions = companions_of(source)
     if not companions.has(CALLS):
@@ -92,7 +92,7 @@ def _copy_calls(source: Store, target: Store) -> Iterator[CopyEvent]:
             return
         with closing(companions_of(target).open(CALLS)) as copied:
             for done in copy_calls(calls, copied):
-                yield CopyEvent("copying replies of models", done)
+                yield Progress("copying replies of models", done)
 
 
 def _kinds_left(source: Store, target: Store) -> tuple[str, ...]:

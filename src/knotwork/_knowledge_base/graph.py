@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.report import last_report
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.links import linked_documents, links_to, resolve_links
@@ -29,10 +29,10 @@ from knotwork.records import (
 
 if TYPE_CHECKING:
     from knotwork._graph.editable_graph import Graph
-    from knotwork._graph_servers.mirror import MirrorReport, MirrorStep
+    from knotwork._graph_servers.mirror import MirrorReport
     from knotwork._graph_servers.served_graphs import GraphConnection, ServedGraphs
     from knotwork._indexing.graph_import.formats import ImportOptions
-    from knotwork._indexing.graph_import.graph_importer import GraphImportReport, GraphImportStep
+    from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork._retrieval.entity_lookup import Dossier
 
 
@@ -207,35 +207,27 @@ class KnowledgeGraph:
         """Return the live graphs that the index is connected to, by name."""
         return self._served.connections()
 
-    def mirror(self, *, full: bool = False) -> MirrorReport:
+    @Verb
+    def mirror(self, *, full: bool = False) -> Steps[MirrorReport]:
         """Write what changed to the mirror of the graph (`graph.mirror`), and return the report.
 
         A mirror whose stamp is that of the index is left as it is, unless ``full`` compares it all
-        the same. See `mirror_events` for errors.
+        the same. After an error or a kill the same call continues. Raises ConfigError without a
+        mirror, MissingExtra, GraphServerError if the server fails or its database holds anything
+        else, StoreBusy if the index keeps changing, StoreReadOnly for the first mirror of an index
+        that was opened for reading.
         """
-        return last_report(self.mirror_events(full=full))
+        return (yield from self._served.mirror().update(full=full))
 
-    def mirror_events(self, *, full: bool = False) -> Iterator[MirrorStep]:
-        """Yield each step of `mirror`; the last one carries the report.
-
-        After an error or a kill the same call continues. Raises ConfigError without a mirror,
-        MissingExtra, GraphServerError if the server fails or its database holds anything else,
-        StoreBusy if the index keeps changing, StoreReadOnly for the first mirror of an index that
-        was opened for reading.
-        """
-        yield from self._served.mirror().update(full=full)
-
-    def verify_mirror(self) -> MirrorReport:
+    @Verb
+    def verify_mirror(self) -> Steps[MirrorReport]:
         """Compare the mirror with the index, item by item, and return the report.
 
-        Nothing is written. Raises as `mirror_events`.
+        Nothing is written. Raises as `mirror`.
         """
-        return last_report(self.verify_events())
+        return (yield from self._served.mirror().verify())
 
-    def verify_events(self) -> Iterator[MirrorStep]:
-        """Yield each step of `verify_mirror`; the last one carries the report."""
-        yield from self._served.mirror().verify()
-
+    @Verb
     def import_files(
         self,
         paths: str | Path | Sequence[str | Path],
@@ -245,7 +237,7 @@ class KnowledgeGraph:
         columns: Sequence[str] = (),
         delimiter: str = "",
         vectors: bool | None = None,
-    ) -> GraphImportReport:
+    ) -> Steps[GraphImportReport]:
         """Import the graph in these files or folders, and return the report.
 
         ``format`` is one of those of `knotwork graph import`, by default detected for each file.
@@ -253,45 +245,7 @@ class KnowledgeGraph:
         `graph:NAME`: an import of the same name replaces them, and `KnowledgeBase.delete` removes
         them. ``columns`` are the names of columns of tables without a header, ``delimiter``
         separates their cells. ``vectors``: whether to embed passages, by default if the graph has
-        at most 2,000 entities; names are always embedded if there is an embedder. Raises as
-        `import_events`.
-        """
-        return last_report(
-            self.import_events(
-                paths,
-                format=format,
-                name=name,
-                columns=columns,
-                delimiter=delimiter,
-                vectors=vectors,
-            )
-        )
-
-    def import_graph(
-        self, graph: Graph, *, name: str, vectors: bool | None = None
-    ) -> GraphImportReport:
-        """Import a graph that was built in memory, and return the report.
-
-        ``name`` and ``vectors`` are those of `import_files`. Raises IndexingError for a graph
-        without entities, ConfigError for an empty name, MissingCapability if the store cannot hold
-        imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
-        while another process writes, ModelError if the embedder fails.
-        """
-        from knotwork._indexing.graph_import.formats import ImportOptions
-
-        return last_report(self._import(graph, name=name, options=ImportOptions(vectors=vectors)))
-
-    def import_events(
-        self,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        format: str = "",  # noqa: A002
-        name: str = "",
-        columns: Sequence[str] = (),
-        delimiter: str = "",
-        vectors: bool | None = None,
-    ) -> Iterator[GraphImportStep]:
-        """Yield each step of `import_files`; the last one carries the report.
+        at most 2,000 entities; names are always embedded if there is an embedder.
 
         Raises IndexingError for a path that does not exist or is not a graph, UnknownName for an
         unknown format, MissingExtra without the library that reads it, SchemaMismatch if the index
@@ -303,7 +257,23 @@ class KnowledgeGraph:
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         files = [Path(path).expanduser() for path in named]
         options = ImportOptions(tuple(columns), delimiter, vectors)
-        yield from self._import(files, format=format, name=name, options=options)
+        return (yield from self._import(files, format=format, name=name, options=options))
+
+    @Verb
+    def import_graph(
+        self, graph: Graph, *, name: str, vectors: bool | None = None
+    ) -> Steps[GraphImportReport]:
+        """Import a graph that was built in memory, and return the report.
+
+        ``name`` and ``vectors`` are those of `import_files`. Raises IndexingError for a graph
+        without entities, ConfigError for an empty name, MissingCapability if the store cannot hold
+        imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
+        while another process writes, ModelError if the embedder fails.
+        """
+        from knotwork._indexing.graph_import.formats import ImportOptions
+
+        options = ImportOptions(vectors=vectors)
+        return (yield from self._import(graph, name=name, options=options))
 
     def _import(
         self,
@@ -312,11 +282,13 @@ class KnowledgeGraph:
         format: str = "",  # noqa: A002
         name: str,
         options: ImportOptions,
-    ) -> Iterator[GraphImportStep]:
-        from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+    ) -> Steps[GraphImportReport]:
+        from knotwork._indexing.graph_import.graph_importer import import_graph
 
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)
-        yield from import_graph_steps(
-            self._store, source, format=format, name=name, options=options, embedding=embedding
+        return (
+            yield from import_graph.run(
+                self._store, source, format=format, name=name, options=options, embedding=embedding
+            )
         )

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from knotwork._config import Settings
 from knotwork._indexing.embedding import REEMBED_COMMAND, Embedding
 from knotwork._indexing.engines.engine import open_engine
-from knotwork._indexing.reembedding import EmbedEvent, Reembedding, identities
+from knotwork._indexing.reembedding import EmbedReport, Reembedding, identities
 from knotwork._indexing.stages import plain_fingerprints
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._inference.model_registry import choose_model, open_embedder
+from knotwork._run import Steps
 from knotwork.errors import ConfigError, MissingExtra
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def reembed(
     *,
     splitter: Splitter | None = None,
     extractor: Extractor | None = None,
-) -> Iterator[EmbedEvent]:
-    """Embed an index again, and yield every step as `Reembedding.run` does.
+) -> Steps[EmbedReport]:
+    """Embed an index again, and return the report of `Reembedding.run`.
 
     ``splitter`` and ``extractor`` are those of the index if they are not those of the settings.
     The report has a note if the settings name another embedder than the index now has.
@@ -69,12 +70,8 @@ def reembed(
         known = plain_fingerprints(
             settings, identities(store, embedding), splitter=splitter, extractor=extractor
         )
-        for event in Reembedding(store, embedding, fingerprints=known).run():
-            if event.report is None:
-                yield event
-            else:
-                notes = (*event.report.notes, *_settings_notes(settings, embedder))
-                yield replace(event, report=replace(event.report, notes=notes))
+        report = yield from Reembedding(store, embedding, fingerprints=known).run()
+        return replace(report, notes=(*report.notes, *_settings_notes(settings, embedder)))
 
 
 def _settings_notes(settings: Settings, embedder: Embedder) -> Iterator[str]:

@@ -29,14 +29,19 @@ from knotwork._indexing.commits import (
     remove_sources,
 )
 from knotwork._indexing.discovery import is_folder_or_archive
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._indexing.report import last_report
-from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
+from knotwork._indexing.embedding import EMBEDDER_META, Embedding, unfinished_embedder
+from knotwork._indexing.reembedding import Reembedding
+from knotwork._indexing.restoration import (
+    count_without_vectors,
+    recognize_embedder,
+    restore_texts,
+)
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.backups import require_unused, sqlite_file
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
     CALLS_SUFFIX,
     FILE_KINDS,
@@ -114,19 +119,10 @@ class RepairReport:
         return bool(self.corrected or self.damaged or self.rebuilt)
 
 
-@dataclass(frozen=True, slots=True)
-class RepairEvent:
-    """A step of a repair, with the items ``done`` of ``total``; the last one has the report."""
-
-    step: str
-    done: int = 0
-    total: int = 0
-    report: RepairReport | None = None
-
-
+@Verb
 def repair(
     index: str | Path, *, settings: Settings | None = None, embedder: Embedder | None = None
-) -> RepairReport:
+) -> Steps[RepairReport]:
     """Repair the index at a path, and the files beside it; return what was found and done.
 
     Damage of one byte in a page is mostly corrected from the checksum of the page. Full text, graph
@@ -137,13 +133,6 @@ def repair(
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
     """
-    return last_report(repair_events(index, settings=settings, embedder=embedder))
-
-
-def repair_events(
-    index: str | Path, *, settings: Settings | None = None, embedder: Embedder | None = None
-) -> Iterator[RepairEvent]:
-    """Yield each step of `repair`; the last event has the report. Raises as `repair`."""
     path = index_file(str(index))
     if path is None:
         fix = "Restore a backup of its database: see docs/postgresql.md."
@@ -151,7 +140,8 @@ def repair_events(
     sqlite_file(path, "").require(create=False)
     require_unused(path)
     run = _Repair(path, settings or Settings(), embedder)
-    yield from run.events()
+    yield from run.steps()
+    return run.report
 
 
 class _Repair:
@@ -167,13 +157,13 @@ class _Repair:
         self._tables_lost = False
         self.report = RepairReport(str(path))
 
-    def events(self) -> Iterator[RepairEvent]:
+    def steps(self) -> Iterator[Progress]:
         """Repair each file, then read documents again."""
         for suffix, kind in FILE_KINDS.items():
             path = self._path.with_name(self._path.name + suffix)
             if not path.exists():
                 continue
-            yield RepairEvent(f"checking the {kind}")
+            yield Progress(f"checking the {kind}")
             work = path.with_name(f"{path.name}{self._mark}")
             try:
                 yield from self._repair_file(path, work, suffix)
@@ -183,9 +173,8 @@ class _Repair:
                         place.with_name(place.name + journal).unlink(missing_ok=True)
         if self.report.damaged or self._lacks_vectors():
             yield from self._complete()
-        yield RepairEvent("finished", report=self.report)
 
-    def _repair_file(self, path: Path, work: Path, suffix: str) -> Iterator[RepairEvent]:
+    def _repair_file(self, path: Path, work: Path, suffix: str) -> Iterator[Progress]:
         for journal in ("", "-wal"):
             source = path.with_name(path.name + journal)
             if source.exists():
@@ -207,14 +196,14 @@ class _Repair:
             return
         new = _other(work)
         if suffix:
-            yield RepairEvent(f"copying the {FILE_KINDS[suffix]}")
+            yield Progress(f"copying the {FILE_KINDS[suffix]}")
             self._salvage_companion(file, sqlite_file(new, suffix), suffix)
         else:
             yield from self._salvage_index(file, new)
         self._replace(path, new)
 
-    def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[RepairEvent]:
-        yield RepairEvent("copying what can be read")
+    def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[Progress]:
+        yield Progress("copying what can be read")
         EmbeddedStore.open(new, create=True).close()
         target_file = sqlite_file(new, "")
         with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
@@ -228,8 +217,7 @@ class _Repair:
             if "meta" in found.damaged:
                 self._restore_settings(store)
             with store.transaction():
-                for done, total in restore_texts(store):
-                    yield RepairEvent("full text", done, total)
+                yield from restore_texts(store)
             if store.meta().get(CONTENT_META):
                 store.set_meta({CONTENT_META: ""})
             if "report" in found.damaged and store.meta().get(WRITTEN_META):
@@ -284,7 +272,7 @@ class _Repair:
             embedded = bool(store.meta().get(EMBEDDER_META))
             return embedded and vectors < store.documents.chunk_count()
 
-    def _complete(self) -> Iterator[RepairEvent]:
+    def _complete(self) -> Iterator[Progress]:
         """Read the damaged documents again, and compute missing vectors and communities."""
         from knotwork._knowledge_base.base import open as open_index
 
@@ -292,30 +280,34 @@ class _Repair:
             store = plain.store
             kb = KnowledgeBase(store, self._settings, embedder=self._embedder)
             self._sources += self._table_documents(store)
-            yield RepairEvent("reading documents again", 0, len(self._sources))
+            yield Progress("reading documents again", 0, len(self._sources))
             self._reread(kb)
             self._add_tables()
             try:
                 yield from self._complete_vectors(store, kb)
                 if store.capabilities.communities and store.capabilities.communities.parents():
-                    yield RepairEvent("communities")
+                    yield Progress("communities")
                     kb.communities.update(rebuild="communities" in self.report.damaged)
                     self.report.rebuilt.append("communities")
             except KnotworkError as error:
                 self.report.lost.append(f"vectors or communities: {error}")
 
-    def _complete_vectors(self, store: Store, kb: KnowledgeBase) -> Iterator[RepairEvent]:
-        if not store.meta().get(EMBEDDER_META):
+    def _complete_vectors(self, store: Store, kb: KnowledgeBase) -> Iterator[Progress]:
+        name = store.meta().get(EMBEDDER_META)
+        if not name or not store.documents.chunk_count():
             return
-        yield RepairEvent("vectors")
-        restored = restore_vectors(store, Embedding(kb.embedder))
-        if restored.embedded:
-            self.report.rebuilt.append("vectors")
-        if restored.missing:
+        embedding, is_switching = Embedding(kb.embedder), bool(unfinished_embedder(store))
+        if embedding.name == name and not is_switching:
+            done = yield from Reembedding(store, embedding).run()
+            if done.embedded:
+                self.report.rebuilt.append("vectors")
+        elif missing := count_without_vectors(store):
+            reason = f"their embedder `{name}` is not installed or not set"
+            if is_switching:
+                reason = "the index is being embedded again"
             self.report.lost.append(
-                f"the vectors of {restored.missing:,} passages: their embedder "
-                f"`{store.meta()[EMBEDDER_META]}` is not installed or not set. Full text finds "
-                "them; compute the vectors with: knotwork embed"
+                f"the vectors of {missing:,} passages: {reason}. Full text finds them; compute the "
+                "vectors with: knotwork embed"
             )
 
     def _reread(self, kb: KnowledgeBase) -> None:

@@ -13,9 +13,10 @@ from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork._indexing.report import Enrichment, IndexEvent
+    from knotwork._indexing.report import Enrichment
     from knotwork._indexing.runs import IndexEstimate
     from knotwork._inference.call_costs import RunEstimate
+    from knotwork._run import Progress
 
 
 def describe_report(report: IndexReport) -> dict[str, Any]:
@@ -80,12 +81,14 @@ def describe_model_usage(usage: Mapping[str, TokenUsage]) -> dict[str, Any]:
     return {stage: asdict(used) for stage, used in usage.items()}
 
 
-def describe_progress(event: IndexEvent) -> dict[str, Any]:
-    """Return how far a run is, in sources, chunks and bytes."""
+def describe_progress(step: Progress) -> dict[str, Any]:
+    """Return how far a run of indexing is, in sources, chunks and bytes."""
     return {
-        **fields_of(event, "uri", "done", "total", "chunks", "chunks_known"),
-        "bytes": event.bytes_read,
-        "bytes_total": event.bytes_total,
+        "uri": step.subject,
+        **fields_of(step, "done", "total"),
+        **fields_of(step.counts, "chunks", "chunks_known"),
+        "bytes": step.counts.bytes_read,
+        "bytes_total": step.counts.bytes_total,
     }
 
 

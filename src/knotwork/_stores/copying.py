@@ -23,6 +23,7 @@ from operator import attrgetter
 from typing import Any
 
 from knotwork._cancellation import check_cancelled, checked
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -73,23 +74,11 @@ class CopyReport:
     beside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CopyEvent:
-    """A step of a copy: "copying" a part, or "verifying" one of the stores.
-
-    ``done`` and ``total`` are items, 0 if unknown; the last event has the report.
-    """
-
-    step: str
-    done: int = 0
-    total: int = 0
-    report: CopyReport | None = None
-
-
+@Verb
 def copy_store(
     source: Store, target: Store, *, without: Collection[str] = (), verify: bool = True
-) -> Iterator[CopyEvent]:
-    """Copy a store into an empty one, or continue this copy, and yield the steps.
+) -> Steps[CopyReport]:
+    """Copy a store into an empty one, or continue this copy, and return the report.
 
     ``without`` are optional parts of the source to leave out (`COPIED_CAPABILITIES`). ``verify``
     compares the hashes of what is in both. Raises, before any work, UnknownName for another part,
@@ -110,20 +99,19 @@ def copy_store(
         begun = read_mark(target)
         mark = _begin(target, CopyMark(_place(source), generation, left_out), begun)
         yield from _copy_parts(source, target, mark)
-        digests: list[StoreDigest] = []
+        expected = StoreDigest({})
         if verify:
-            yield from _hash(source, left_out, digests)
+            expected = yield from store_digest.run(source, without=left_out)
         documents = source.documents.document_count()
     if verify:
-        yield from _hash(target, left_out, digests)
-    expected = digests[0] if verify else StoreDigest({})
-    if verify and (differing := expected.differing(digests[1])):
-        raise StoreError(
-            f"The copy `{target.url}` differs from `{source.url}` in: {', '.join(differing)}.",
-            fix="Check the source with `knotwork doctor --full`, then copy it to a new target.",
-        )
+        found = yield from store_digest.run(target, without=left_out)
+        if differing := expected.differing(found):
+            raise StoreError(
+                f"The copy `{target.url}` differs from `{source.url}` in: {', '.join(differing)}.",
+                fix="Check the source with `knotwork doctor --full`, then copy it to a new target.",
+            )
     write_mark(target, None)
-    report = CopyReport(
+    return CopyReport(
         source.url,
         target.url,
         generation,
@@ -134,10 +122,9 @@ def copy_store(
         begun is not None,
         source.generation() != generation,
     )
-    yield CopyEvent("finished", report=report)
 
 
-def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEvent]:
+def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[Progress]:
     """Copy the parts from the mark on."""
     parts = parts_of(source, mark.without)
     names = [part.name for part in parts]
@@ -149,24 +136,14 @@ def _copy_parts(source: Store, target: Store, mark: CopyMark) -> Iterator[CopyEv
         if mark.part != part.name:
             mark = replace(mark, part=part.name, after="", done=0)
         total = part.total(source)
-        yield CopyEvent(f"copying {part.name}", mark.done, total)
+        yield Progress(f"copying {part.name}", mark.done, total)
         for items, last in part.pages(source, mark.after):
             mark = replace(mark, after=last, done=mark.done + len(items))
             with target.transaction():
                 part.write(target, items)
                 write_mark(target, mark)
-            yield CopyEvent(f"copying {part.name}", mark.done, total)
+            yield Progress(f"copying {part.name}", mark.done, total)
     write_mark(target, replace(mark, part=_VERIFYING, after="", done=0))
-
-
-def _hash(
-    store: Store, left_out: Collection[str], digests: list[StoreDigest]
-) -> Iterator[CopyEvent]:
-    """Hash a store, and add its digest to ``digests``."""
-    for done, digest in digest_steps(store, without=left_out):
-        yield CopyEvent(f"{_VERIFYING} {store.url}", done)
-        if digest is not None:
-            digests.append(digest)
 
 
 def check_left_out(without: Collection[str]) -> tuple[str, ...]:
@@ -647,21 +624,12 @@ class StoreDigest:
         return tuple(name for name in names if self.parts.get(name) != other.parts.get(name))
 
 
-def store_digest(store: Store, *, without: Collection[str] = ()) -> StoreDigest:
+@Verb
+def store_digest(store: Store, *, without: Collection[str] = ()) -> Steps[StoreDigest]:
     """Return the hash of one state of a store, except for the capabilities ``without``.
 
     It reads everything once. Raises MissingCapability if the store cannot list its contents.
     """
-    for _, found in digest_steps(store, without=without):
-        if found is not None:
-            return found
-    raise AssertionError("the last step has the digest")
-
-
-def digest_steps(
-    store: Store, *, without: Collection[str] = ()
-) -> Iterator[tuple[int, StoreDigest | None]]:
-    """Yield the number of values hashed so far, after each page, and the digest at the end."""
     counts: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     require_contents(store)
@@ -673,9 +641,10 @@ def digest_steps(
                 one = int.from_bytes(blake2b(data, digest_size=32).digest(), "big")
                 counts[kind] += 1
                 sums[kind] = (sums[kind] + one) % _MODULUS
-            yield counts.total(), None
-    digests = {kind: PartDigest(counts[kind], f"{sums[kind]:064x}") for kind in sorted(counts)}
-    yield counts.total(), StoreDigest(digests)
+            yield Progress(f"{_VERIFYING} {store.url}", counts.total())
+    return StoreDigest(
+        {kind: PartDigest(counts[kind], f"{sums[kind]:064x}") for kind in sorted(counts)}
+    )
 
 
 def _facts(store: Store, without: tuple[str, ...]) -> Iterator[Iterable[Fact]]:

@@ -26,8 +26,8 @@ from knotwork._inference.chat import ChatReply, ChatRequest
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, gap_between
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import (
@@ -721,7 +721,7 @@ class AnswerWriter:
         self._fallback = fallback
         self._memory = tuple(memory)
 
-    def write(self, evidence: Evidence) -> Iterator[AskEvent]:
+    def write(self, evidence: Evidence) -> Iterator[Progress]:
         """Yield the steps to an answer; the last event carries it.
 
         The model itself judges whether the passages answer. Without ``fallback``, raises ModelError
@@ -745,7 +745,7 @@ class AnswerWriter:
         quoted: Answer,
         *,
         notes: Sequence[str] = (),
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Ask for an answer that cites ``passages``; ``quoted`` is used if the model fails.
 
         ``notes`` are put before those of the answer. Yields and raises as `write`.
@@ -754,7 +754,7 @@ class AnswerWriter:
         facts = fact_passages(self._memory)
         request = add_memory(request, facts, prompts_of(self._model), question=quoted.question)
         passages = [*passages, *facts]
-        yield AskEvent(AskEventKind.ASKED, self._model.name)
+        yield Progress(Stage.ASKED, note=self._model.name)
         unknown = no_answer(reading_of(quoted.question).language)
         numbered = {passage.number: passage for passage in passages}
         check = StatementCheck(numbered, question=quoted.question)
@@ -773,12 +773,12 @@ class AnswerWriter:
                 if isinstance(item, ParsedReply):
                     parsed = item
                 elif shown := showing.feed(item):
-                    yield AskEvent(AskEventKind.TEXT, shown)
+                    yield Progress(Stage.TEXT, note=shown)
         except (ModelError, StoreError) as error:
             parsed, note = self._recover(error, showing, parse)
         if parsed is not None and not parsed.is_unknown:
             if rest := showing.finish(is_cut=parsed.reply.finish_reason == "length"):
-                yield AskEvent(AskEventKind.TEXT, rest)
+                yield Progress(Stage.TEXT, note=rest)
             citations = cite_sentences(parsed.cited, self._store)
             confidence = quoted.confidence if citations else None
             answer = replace(
@@ -796,7 +796,7 @@ class AnswerWriter:
             yield self.finish(answer, note)
             return
         if showing.has_shown:
-            yield AskEvent(AskEventKind.WITHDRAWN, note)
+            yield Progress(Stage.WITHDRAWN, note=note)
         yield self.finish(self.decline(quoted) if parsed else quoted, note)
 
     def _recover(
@@ -827,7 +827,7 @@ class AnswerWriter:
             model=self._model.name,
         )
 
-    def finish(self, answer: Answer, note: str = "") -> AskEvent:
+    def finish(self, answer: Answer, note: str = "") -> Progress:
         """Return the last event, with the cost of the answer and all notes."""
         total = self._model.meter.total()
         usage = Usage(
@@ -847,7 +847,7 @@ class AnswerWriter:
             ),
         )
         notes = (*self._notes, *answer.notes, *([note] if note else ()))
-        return AskEvent(AskEventKind.FINISHED, answer=replace(answer, usage=usage, notes=notes))
+        return Progress(Stage.FINISHED, value=replace(answer, usage=usage, notes=notes))
 
 
 class _StreamedText:

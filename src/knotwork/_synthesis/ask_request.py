@@ -1,4 +1,4 @@
-"""A question with its options (`AskRequest`), modes of answering, and events of an answer."""
+"""A question with its options (`AskRequest`), and modes of answering."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from knotwork._text.visible import visible_text
 from knotwork.errors import UnknownName
-from knotwork.records import Answer, Evidence, MemoryCitation, PropertyValue
+from knotwork.records import MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
@@ -141,32 +141,3 @@ class AskRequest:
                 "Use dataclasses.replace to change the request."
             )
         return question
-
-
-class AskEventKind(StrEnum):
-    """The kinds of steps on the way to an answer, with the fields of `AskEvent` that each fills."""
-
-    FOUND = "found"
-    """Passages were retrieved: ``evidence``."""
-    ASKED = "asked"
-    """The model, ``text``, is at work."""
-    STEP = "step"
-    """Before the answer: ``done`` of ``total`` parts of what ``text`` names are finished."""
-    TEXT = "text"
-    """A piece of the answer, ``text``; the pieces together are the answer's text."""
-    WITHDRAWN = "withdrawn"
-    """The pieces so far are not the answer; ``text`` says why."""
-    FINISHED = "finished"
-    """The end: ``answer``."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskEvent:
-    """A step on the way from a question to its answer."""
-
-    kind: AskEventKind
-    text: str = ""
-    evidence: Evidence | None = None
-    answer: Answer | None = None
-    done: int = 0
-    total: int = 0

@@ -27,8 +27,9 @@ from knotwork._inference.model_registry import (
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, was_read_by_model
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskMode, AskRequest, read_mode
+from knotwork._synthesis.ask_request import AskMode, AskRequest, read_mode
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
     compose_answer,
@@ -187,7 +188,7 @@ class AnswerEngine:
 
     def answer(
         self, plan: AskPlan, evidence: Evidence, sources: AnswerSources
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Yield the steps from evidence to an answer, the last one with it.
 
         Raises as `Searcher.search` and `AnswerWriter.write`.
@@ -212,7 +213,7 @@ class AnswerEngine:
         if division and models is not None:
             found = [sources.searcher.search(part.text) for part in division.parts]
             evidence = join_evidence(evidence, found)
-        yield AskEvent(AskEventKind.FOUND, evidence=evidence)
+        yield Progress(Stage.FOUND, value=evidence)
         if models is not None:
             steps = self._answer_from(plan, mode, evidence, sources, notes)
         elif division:
@@ -222,27 +223,27 @@ class AnswerEngine:
         else:
             steps = self._quote(plan, mode, evidence, sources, notes, wants_overview=wants_overview)
         for event in self._steps_or_sentences(steps, evidence, sources, notes):
-            if event.answer is None:
+            if event.stage != Stage.FINISHED:
                 yield event
                 continue
-            quoted = event.answer
+            quoted: Answer = event.value
             usage = replace(quoted.usage, seconds=time.perf_counter() - plan.started_s)
             answer = attempt(
                 "The memory", partial(_answer_with_memory, quoted, plan), quoted, notes
             )
-            all_notes = tuple(dict.fromkeys((*plan.notes, *notes, *event.answer.notes)))
-            if answer.model and (added := answer.text[len(event.answer.text) :]):
-                yield AskEvent(AskEventKind.TEXT, added)
+            all_notes = tuple(dict.fromkeys((*plan.notes, *notes, *quoted.notes)))
+            if answer.model and (added := answer.text[len(quoted.text) :]):
+                yield Progress(Stage.TEXT, note=added)
             answer = replace(answer, question=request.question, usage=usage, notes=all_notes)
-            yield replace(event, answer=answer)
+            yield replace(event, value=answer)
 
     def _steps_or_sentences(
         self,
-        steps: Iterator[AskEvent],
+        steps: Iterator[Progress],
         evidence: Evidence,
         sources: AnswerSources,
         notes: list[str],
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Yield the steps of an answer, or if they fail, sentences of the evidence.
 
         Failures of a model are handled by the steps themselves, as ``fallback`` asks.
@@ -251,17 +252,17 @@ class AnswerEngine:
         try:
             for event in steps:
                 yield event
-                is_shown |= event.kind is AskEventKind.TEXT
+                is_shown |= event.stage == Stage.TEXT
         except (*FOR_THE_USER, ModelError):
             raise
         except Exception as error:  # noqa: BLE001 - as `attempt`
             note = note_failure("The answer in this mode", error)
             notes.append(note)
             if is_shown:
-                yield AskEvent(AskEventKind.WITHDRAWN, note)
+                yield Progress(Stage.WITHDRAWN, note=note)
             settings = self._settings.answer
             quoted = compose_answer(evidence, store=sources.store, settings=settings)
-            yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+            yield Progress(Stage.FINISHED, value=quoted)
 
     def close(self) -> None:
         """Close the file of calls."""
@@ -276,7 +277,7 @@ class AnswerEngine:
         evidence: Evidence,
         sources: AnswerSources,
         notes: list[str],
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         settings, models, fallback = self._settings.answer, plan.models, plan.request.fallback
         writer = None
         if models is not None:
@@ -297,13 +298,13 @@ class AnswerEngine:
                 yield from writer.write(evidence)
                 return
             quoted = compose_answer(evidence, store=sources.store, settings=settings)
-            yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+            yield Progress(Stage.FINISHED, value=quoted)
             return
         from knotwork._synthesis.mode_answers import answer_in_mode
 
         reports = sources.reports
         if mode in _FROM_REPORTS:
-            yield AskEvent(AskEventKind.STEP, "reports", total=1)
+            yield Progress(Stage.STEP, note="reports", total=1)
             model = models.summarize if models else None
             reports = attempt("The reports", partial(reports.updated, model), reports, notes)
         inquiry = Inquiry(
@@ -329,7 +330,7 @@ class AnswerEngine:
         notes: list[str],
         *,
         wants_overview: bool,
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Yield the steps to an answer without a model: an overview, or pieces of documents."""
         settings = self._settings.answer
         evidence = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
@@ -343,7 +344,7 @@ class AnswerEngine:
             overview = attempt("The overview", partial(planning, sources=sources), None, notes)
         if overview is not None:
             if overview.needs_communities:
-                yield AskEvent(AskEventKind.STEP, "reports", total=1)
+                yield Progress(Stage.STEP, note="reports", total=1)
                 reports = attempt("The reports", partial(reports.updated, None), reports, notes)
             answering = partial(answer_overview, overview, store=sources.store, settings=settings)
             given = attempt("The overview", partial(answering, reports=reports), None, notes)
@@ -352,9 +353,9 @@ class AnswerEngine:
             yield from self._answer_from(plan, basic, evidence, sources, notes)
             return
         answer, found = given
-        yield AskEvent(AskEventKind.FOUND, evidence=found)
+        yield Progress(Stage.FOUND, value=found)
         answer = replace(answer, notes=(*answer.notes, *reports.notes))
-        yield AskEvent(AskEventKind.FINISHED, answer=answer)
+        yield Progress(Stage.FINISHED, value=answer)
 
     def _open(self, request: AskRequest) -> _Models | None:
         """Return the models of a request, with a meter of their own; None without a chat model."""

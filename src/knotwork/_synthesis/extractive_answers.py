@@ -29,8 +29,8 @@ from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.fusion import raise_scores
 from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, show_sentence
 from knotwork._synthesis.conflicts import find_disagreement
 from knotwork._synthesis.inquiry import AnswerSources
@@ -804,7 +804,7 @@ def answer_divided(
     *,
     sources: AnswerSources,
     settings: AnswerSettings,
-) -> Iterator[AskEvent]:
+) -> Iterator[Progress]:
     """Yield the evidence for a divided question, then its answer.
 
     The question is answered as a whole if query rows or a graph path answer it, if one sentence
@@ -829,8 +829,8 @@ def answer_divided(
         answer = join_answers(evidence.query.text, parts)
     elif answer is None:
         found, answer = _answer_whole(evidence, sources, settings)
-    yield AskEvent(AskEventKind.FOUND, evidence=found)
-    yield AskEvent(AskEventKind.FINISHED, answer=answer)
+    yield Progress(Stage.FOUND, value=found)
+    yield Progress(Stage.FINISHED, value=answer)
 
 
 def _answer_part(

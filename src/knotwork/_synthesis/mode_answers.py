@@ -23,6 +23,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
 from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis import messages
@@ -37,8 +38,6 @@ from knotwork._synthesis.ask_request import (
     FURTHER_REPORTS_TOKENS,
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
-    AskEvent,
-    AskEventKind,
     AskMode,
 )
 from knotwork._synthesis.citations import show_sentence
@@ -292,14 +291,14 @@ def ask_model(
 
 def work_through(
     inquiry: Inquiry, label: str, work: Callable[[P], T], parts: Sequence[P]
-) -> Generator[AskEvent, None, list[T]]:
+) -> Generator[Progress, None, list[T]]:
     """Do a work for all parts concurrently; yield how many are finished, and return the results."""
     found: list[T] = []
-    yield AskEvent(AskEventKind.STEP, label, total=len(parts))
+    yield Progress(Stage.STEP, note=label, total=len(parts))
     workers = max(min(inquiry.concurrency, len(parts)), 1)
     for result in work_ordered(work, parts, concurrency=workers):
         found.append(result)
-        yield AskEvent(AskEventKind.STEP, label, done=len(found), total=len(parts))
+        yield Progress(Stage.STEP, note=label, done=len(found), total=len(parts))
     return found
 
 
@@ -327,7 +326,7 @@ class PointCollector:
         self._dropped = 0
         self.points: list[ReportPoint] = []
 
-    def collect(self, parts: Sequence[MaterialPart]) -> Generator[AskEvent]:
+    def collect(self, parts: Sequence[MaterialPart]) -> Generator[Progress]:
         """Ask for the points of all parts concurrently; yield how many are finished.
 
         A part that fails has no points. If all parts fail and the inquiry has no fallback, raises
@@ -365,7 +364,7 @@ class PointCollector:
 
     def reduce(
         self, quoted: Answer, *, budget_tokens: int, notes: Sequence[str] = ()
-    ) -> Iterator[AskEvent]:
+    ) -> Iterator[Progress]:
         """Yield the steps to an answer from the points.
 
         ``quoted`` is the answer if all parts have failed or the reduce fails. If the model found no
@@ -394,7 +393,7 @@ class PointCollector:
             return
         kept = pack_points(self.points, budget_tokens=budget_tokens)
         passages = self._numbering.passages({number for point in kept for number in point.numbers})
-        yield AskEvent(AskEventKind.STEP, "reduce", done=0, total=1)
+        yield Progress(Stage.STEP, note="reduce", done=0, total=1)
         request = inquiry.make_request(
             "reduce",
             output_tokens=REDUCE_OUTPUT_TOKENS,
@@ -497,7 +496,7 @@ class ModePolicy:
     basic.
     """
 
-    write: Callable[[Inquiry, _Material], Iterator[AskEvent]]
+    write: Callable[[Inquiry, _Material], Iterator[Progress]]
     reports: int = 0
     leads_with_themes: bool = False
     writes_reports: bool = False
@@ -508,7 +507,7 @@ class ModePolicy:
     output_tokens: int = ANSWER_OUTPUT_TOKENS
 
 
-def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
+def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
     """Yield the steps to an answer in the mode of an inquiry.
 
     Kinds of context that the index lacks are left out. Without a model, or if it fails, the answer
@@ -524,9 +523,9 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
         spent = inquiry.spent_tokens()
     quoted, reported = _quote(inquiry, evidence, themes, policy)
     if policy.leads_with_themes and themes:
-        yield AskEvent(AskEventKind.FOUND, evidence=reported)
+        yield Progress(Stage.FOUND, value=reported)
     if inquiry.writer is None:
-        yield AskEvent(AskEventKind.FINISHED, answer=quoted)
+        yield Progress(Stage.FINISHED, value=quoted)
         return
     yield from policy.write(inquiry, _Material(evidence, themes, quoted, spent))
 
@@ -545,14 +544,15 @@ def _quote(
     return inquiry.label(quoted, notes), evidence
 
 
-def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from one context."""
     policy, writer, quoted = POLICIES[inquiry.mode], inquiry.writer, material.quoted
     assert writer is not None
     if policy.leads_with_themes and not material.themes:
         for event in writer.write(material.evidence):
-            answer = event.answer
-            yield replace(event, answer=inquiry.label(answer, quoted.notes)) if answer else event
+            is_last = event.stage == Stage.FINISHED
+            value = inquiry.label(event.value, quoted.notes) if is_last else event.value
+            yield replace(event, value=value)
         return
     task, output_tokens = policy.task, policy.output_tokens
     reports = [theme.report for theme in material.themes]
@@ -619,7 +619,7 @@ _REPORTS_IN_PART = 4
 _REDUCE_REPORTS_TOKENS = 1_600
 
 
-def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from all relevant reports, read in parts.
 
     If a call fails, its part is missing and a note says so.
@@ -652,7 +652,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
 
 def _select_reports(
     inquiry: Inquiry,
-) -> Generator[AskEvent, None, tuple[list[CommunityReport], list[str]]]:
+) -> Generator[Progress, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
     held = inquiry.store.capabilities.communities
     assert held is not None, "there are reports"
@@ -687,7 +687,7 @@ def _largest_communities(held: CommunityStore, ids: Collection[str]) -> list[str
 
 def _rate(
     inquiry: Inquiry, ids: Sequence[str], *, depth: int
-) -> Generator[AskEvent, None, tuple[dict[str, float], list[str]]]:
+) -> Generator[Progress, None, tuple[dict[str, float], list[str]]]:
     """Return the ratings of communities, and notes on calls that failed."""
     reports = inquiry.reports.reports(ids)
     known = [i for i in ids if i in reports]
@@ -726,7 +726,7 @@ _FURTHER_OUTPUT_TOKENS = 120
 _QUESTION_TOKENS = 60
 
 
-def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[AskEvent]:
+def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
     """Yield the steps to an answer from the question and the questions that it leads to.
 
     Without reports, only the passages found for the question are read.

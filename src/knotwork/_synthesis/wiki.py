@@ -18,6 +18,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from knotwork._retrieval.entity_lookup import read_dossier
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, was_read_by_model
 from knotwork._stores.export import split_batches
 from knotwork._stores.links import linked_documents
@@ -84,17 +85,8 @@ class WikiReport:
     removed: int
 
 
-class WikiStep(NamedTuple):
-    """A step of an export: the pages of a kind that are written, of how many."""
-
-    step: str
-    done: int
-    total: int
-    report: WikiReport | None = None
-
-
-def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterator[WikiStep]:
-    """Write the pages of a store, and yield the steps; the last one has the report.
+def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Steps[WikiReport]:
+    """Write the pages of a store, and return the report.
 
     All pages are written before any gets its name. Raises StoreError for a folder with other files,
     and for a file with the name of a page, unless ``overwrite``; OSError.
@@ -109,9 +101,9 @@ def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterat
         for kind, total in totals.items():
             Path(unfinished, kind).mkdir()
             for done, (name, text) in enumerate(wiki.pages(kind)):
-                yield WikiStep(kind, done, total)
+                yield Progress(kind, done, total)
                 _write(Path(unfinished, kind, f"{name}.md"), text)
-            yield WikiStep(kind, total, total)
+            yield Progress(kind, total, total)
         _write(Path(unfinished, "index.md"), wiki.front_page())
         _write(Path(unfinished, MANIFEST), json.dumps({"files": files}, indent=0))
         for file in files if not overwrite else ():
@@ -125,8 +117,7 @@ def write_wiki(store: Store, folder: Path, *, overwrite: bool = False) -> Iterat
     removed = [file for file in earlier if file.casefold() not in kept]
     for file in removed:
         (folder / file).unlink(missing_ok=True)
-    report = WikiReport(folder, **totals, removed=len(removed))
-    yield WikiStep("topics", report.topics, report.topics, report)
+    return WikiReport(folder, **totals, removed=len(removed))
 
 
 def _write(path: Path, text: str) -> None:

@@ -33,6 +33,7 @@ from knotwork._retrieval.question import Question, rarity, read_question
 from knotwork._retrieval.question_prompts import request_about
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS, may_rerank
+from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._text.terms import content_terms, terms
@@ -77,24 +78,16 @@ class AgentOptions(TypedDict, total=False):
     """Restricts the search as in `KnowledgeBase.search`."""
 
 
+@Verb
 def ask_agent(
     knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
-) -> tuple[Answer, Evidence]:
+) -> Steps[tuple[Answer, Evidence]]:
     """Return an answer of cited sentences, and the evidence with the trace of all steps.
 
-    If a corrective agent abstains, there is no answer. Raises UnknownName for an unknown kind, tool
-    or field, RetrievalError, FilterError for an invalid filter, ConfigError for invalid settings of
-    a model.
+    A run yields each `AgentStep`. If a corrective agent abstains, there is no answer. Raises
+    UnknownName for an unknown kind, tool or field, RetrievalError, FilterError for an invalid
+    filter, ConfigError for invalid settings of a model.
     """
-    *_, last = ask_agent_events(knowledge_base, question, **options)
-    assert last.answer is not None and last.evidence is not None, "the last one has both"  # noqa: PT018
-    return last.answer, last.evidence
-
-
-def ask_agent_events(
-    knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
-) -> Iterator[AgentReply]:
-    """Yield each step of `ask_agent`; the last reply has the answer."""
     settings, wanted = knowledge_base.settings, read_filter(options.get("filters"))
     store = knowledge_base.filtered_store(wanted)
     embedder = knowledge_base.embedder if store.meta().get(EMBEDDER_META) else None
@@ -113,17 +106,13 @@ def ask_agent_events(
             tokens=options.get("tokens", DEFAULT_TOKENS),
         )
         k = settings.retrieval.k if k is None else k
-        for reply in agent.events(Query(question, k, wanted)):
-            if reply.evidence is None:
-                yield reply
-                continue
-            most = settings.answer.max_sentences
-            evidence = read_hits(reply.evidence, knowledge_base.reader, most=most)
-            if wanted is not None:
-                notes = (*note_nothing_left(store, wanted), *evidence.notes)
-                evidence = replace(evidence, notes=notes)
-            answer = compose_answer(evidence, store=store, settings=settings.answer)
-            yield AgentReply(answer=replace(answer, mode="agent"), evidence=evidence)
+        found = yield from agent.retrieve.run(Query(question, k, wanted))
+        evidence = read_hits(found, knowledge_base.reader, most=settings.answer.max_sentences)
+        if wanted is not None:
+            notes = (*note_nothing_left(store, wanted), *evidence.notes)
+            evidence = replace(evidence, notes=notes)
+        answer = compose_answer(evidence, store=store, settings=settings.answer)
+        return replace(answer, mode="agent"), evidence
 
 
 def build_agent(
@@ -191,15 +180,6 @@ class AgentStep:
     passages: int
     lines: tuple[str, ...]
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class AgentReply:
-    """A step of an agent; the last reply has the evidence instead, and an answer if one is made."""
-
-    step: AgentStep | None = None
-    answer: Answer | None = None
-    evidence: Evidence | None = None
 
 
 class AgentMove(NamedTuple):
@@ -288,17 +268,12 @@ class Agent:
         self._steps = steps
         self._tokens = tokens
 
-    def retrieve(self, query: Query) -> Evidence:
+    @Verb
+    def retrieve(self, query: Query) -> Steps[Evidence]:
         """Return the merged findings of all steps, with their trace.
 
-        Raises RetrievalError if the planner chooses an unknown tool.
+        A run yields each `AgentStep`. Raises RetrievalError if the planner chooses an unknown tool.
         """
-        *_, last = self.events(query)
-        assert last.evidence is not None, "the last reply has the evidence"
-        return last.evidence
-
-    def events(self, query: Query) -> Iterator[AgentReply]:
-        """Yield each step of `retrieve`; the last reply carries the evidence."""
         state = AgentState(
             query.text, query.k, tuple(self._tools), max(self._steps, 1), self._tokens
         )
@@ -318,11 +293,11 @@ class Agent:
                 lines=tuple(line.strip() for line in state.trace[traced:]),
                 tokens=state.spent_tokens,
             )
-            yield AgentReply(step=step)
+            yield Progress(Stage.STEP, step.number, self._steps, note=step.tool, value=step)
             traced = len(state.trace)
             move = self._plan(state) if len(state.findings) < state.steps else None
             evidence = self._search(move, state) if move is not None else evidence
-        yield AgentReply(evidence=self._conclude(query, main, state))
+        return self._conclude(query, main, state)
 
     def _search(self, move: AgentMove, state: AgentState) -> Evidence:
         if move.tool not in self._tools:

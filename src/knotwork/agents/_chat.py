@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,8 +17,8 @@ from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._run import Stage, Steps, Verb
 from knotwork._stores.base import companions_of
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.follow_ups import (
     MOST_TURNS,
     NameReader,
@@ -343,14 +343,6 @@ class ChatResponse:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ChatEvent:
-    """A step of answering a message; the last event has the reply instead."""
-
-    step: AskEvent | None = None
-    reply: ChatResponse | None = None
-
-
 class Chat(Conversation):
     """A conversation that answers questions in context, and remembers stated facts.
 
@@ -414,14 +406,12 @@ class Chat(Conversation):
         self._memory.close()
         self._models.close()
 
-    def say(self, message: str) -> ChatResponse:
-        """Return the answer to a question, or the facts of a statement."""
-        *_, last = self.events(message)
-        assert last.reply is not None, "the last event has the reply"
-        return last.reply
+    @Verb
+    def say(self, message: str) -> Steps[ChatResponse]:
+        """Return the answer to a question, or the facts of a statement.
 
-    def events(self, message: str) -> Iterator[ChatEvent]:
-        """Yield each step of `say`. Raises as `KnowledgeBase.ask_events`."""
+        A run yields what that of `KnowledgeBase.ask` does, without the last step. Raises as `ask`.
+        """
         before = self.tokens_for_memory
         said = split_message(message) if self._stores else MessageParts("", message)
         statement, question, is_explicit = said
@@ -434,23 +424,21 @@ class Chat(Conversation):
         if told is None and offer is None:
             question = message
         if not question:
-            yield ChatEvent(reply=heard)
-            return
+            return heard
         evidence: Evidence | None = None
-        answer: Answer | None = None
         options = {"recall": self.cite, **self._options}
-        for event in self._base.ask_events(question, turns=self.turns, **options):
-            evidence = event.evidence or evidence
-            answer = event.answer or answer
-            if event.kind is not AskEventKind.FINISHED:
-                yield ChatEvent(step=event)
-        assert answer is not None and evidence is not None, "the last event has both"  # noqa: PT018
+        asked = self._base.ask.run(question, turns=self.turns, **options)
+        for step in asked:
+            if step.stage == Stage.FOUND:
+                evidence = step.value
+            if step.stage != Stage.FINISHED:
+                yield step
+        answer = asked.result()
+        assert evidence is not None, "each answer is from what was found"
         understood = evidence.query.text
         self.add(understood, answer.text if answer.answered else "")
         remembered = tuple(self.recall(understood))
-        yield ChatEvent(
-            reply=replace(heard, answer=answer, evidence=evidence, remembered=remembered)
-        )
+        return replace(heard, answer=answer, evidence=evidence, remembered=remembered)
 
     @property
     def tokens_for_memory(self) -> int:

@@ -21,7 +21,7 @@ from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edge
 from knotwork._indexing.commits import remove_sources
 from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.foreign_indexes.index_importer import import_index, import_steps
+from knotwork._indexing.foreign_indexes.index_importer import import_index
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
@@ -223,10 +223,11 @@ def test_a_project_is_found_by_its_folder(store, folder):
 
 def test_vectors_are_made_anew_and_kept_by_a_second_import(tmp_path, folder):
     store = EmbeddedStore.open(tmp_path / "index.knot", create=True)
-    steps = list(import_steps(store, folder, embedding=Embedding(HashingEmbedder())))
+    run = import_index.run(store, folder, embedding=Embedding(HashingEmbedder()))
+    steps = list(run)
     assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert steps[-1].done == steps[-1].total == 4
-    assert steps[-1].report.embedder == HashingEmbedder().name
+    assert run.result().embedder == HashingEmbedder().name
     assert store.vectors("chunk").count() == 4
     assert store.vectors("entity").count() > 0
     assert store.vectors("report").count() == 3

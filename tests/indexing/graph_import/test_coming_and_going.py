@@ -9,7 +9,7 @@ from tests.indexing.snapshots import snapshot
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.graph_import import fact_documents, graph_importer
 from knotwork._indexing.graph_import.formats import ImportOptions
-from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.urls import open_store
 from knotwork.testing._embedders import HashingEmbedder
@@ -33,8 +33,7 @@ def small_parts(monkeypatch):
 def put(store, folder, name, facts):
     path = folder / f"{name}.tsv"
     path.write_text("".join("\t".join(fact) + "\n" for fact in facts), "utf-8")
-    *_, last = import_graph_steps(store, [path], embedding=Embedding(HashingEmbedder()))
-    return last.report
+    return import_graph(store, [path], embedding=Embedding(HashingEmbedder()))
 
 
 @settings(max_examples=12, deadline=None)
@@ -56,7 +55,7 @@ def test_both_stores_hold_the_same(opened, tmp_path):
     path = write(tmp_path, facts + "李明\t儿子\t李华\n李 明\t职业\t医生 (外科)\n", "people.tsv")
     kb, memory = opened(), open_store("memory:")
     for store in (kb.store, memory):
-        list(import_graph_steps(store, [path]))
+        import_graph(store, [path])
     assert snapshot(kb.store) == snapshot(memory)
     statement = "MATCH (a)-[r:knows]->(b) RETURN a.name, b.name ORDER BY a.name"
     assert kb.store.cypher(statement, graph="people").rows[3] == ("Person 3", "Person 0")
@@ -97,18 +96,16 @@ def test_an_import_that_was_broken_off_is_finished_by_the_next(tmp_path):
     facts = "".join(f"Person {n}\tknows\tPerson {n + 1}\n" for n in range(20))
     path = write(tmp_path, facts, "people.tsv")
     broken, whole = open_store("memory:"), open_store("memory:")
-    steps = import_graph_steps(broken, [path])
+    steps = import_graph.run(broken, [path])
     for step in steps:
         if step.stage == "write" and step.done > 4:
             steps.close()
             break
     assert 0 < broken.documents.document_count() < 10
     for store in (broken, whole):
-        *_, last = import_graph_steps(store, [path])
-        assert not last.report.unchanged
+        assert not import_graph(store, [path]).unchanged
     assert snapshot(broken) == snapshot(whole)
-    *_, last = import_graph_steps(broken, [path])
-    assert last.report.unchanged
+    assert import_graph(broken, [path]).unchanged
 
 
 def test_without_vectors_only_names_have_some(tmp_path):
@@ -116,11 +113,7 @@ def test_without_vectors_only_names_have_some(tmp_path):
     for vectors in (True, False):
         store = open_store("memory:")
         options = ImportOptions(vectors=vectors)
-        list(
-            import_graph_steps(
-                store, [path], options=options, embedding=Embedding(HashingEmbedder())
-            )
-        )
+        import_graph(store, [path], options=options, embedding=Embedding(HashingEmbedder()))
         assert (store.vectors("chunk").count() > 0) is vectors
         assert store.vectors("entity").count() == 1
     assert KnowledgeBase(store, embedder=HashingEmbedder()).search("Who meets Bo?").hits
@@ -134,8 +127,8 @@ def test_a_big_graph_gets_vectors_only_when_it_is_told_to(tmp_path, monkeypatch)
         store = open_store("memory:")
         using = Embedding(HashingEmbedder())
         options = ImportOptions(vectors=vectors)
-        *_, last = import_graph_steps(store, [path], options=options, embedding=using)
-        assert (store.vectors("chunk").count(), len(last.report.notes)) == (count, notes)
+        report = import_graph(store, [path], options=options, embedding=using)
+        assert (store.vectors("chunk").count(), len(report.notes)) == (count, notes)
 
 
 def test_a_folder_around_the_file_does_not_take_it_out(opened, tmp_path):

@@ -7,7 +7,7 @@ from tests.indexing.graph_import.graph_files import edges_of, text_of, type_of, 
 from tests.indexing.snapshots import snapshot
 
 from knotwork import Graph
-from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, IndexingError
@@ -42,7 +42,7 @@ def test_triples_are_indexed_as_from_a_file(tmp_path_factory, facts):
     path.write_text("".join("\t".join(fact) + "\n" for fact in facts), "utf-8")
     stores = open_store("memory:"), open_store("memory:")
     for store, source in zip(stores, ([path], Graph(facts)), strict=True):
-        list(import_graph_steps(store, source, name="people"))
+        import_graph(store, source, name="people")
     built, read = (KnowledgeBase(store) for store in stores)
     assert edges_of(built) == edges_of(read)
     assert sorted(text_of(built).split("\n")) == sorted(text_of(read).split("\n"))
@@ -110,7 +110,7 @@ def test_an_equal_graph_is_unchanged_and_another_replaces_it(opened, tmp_path):
 def test_both_stores_hold_the_same(opened):
     kb, memory = opened(), open_store("memory:")
     for store in (kb.store, memory):
-        list(import_graph_steps(store, history(), name="history"))
+        import_graph(store, history(), name="history")
     assert snapshot(kb.store) == snapshot(memory)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import facts_of
 
 from knotwork._indexing.graph_import.delimited_text import find_dialect, read_rows
-from knotwork._indexing.graph_import.graph_importer import import_graph_steps
+from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader
 from knotwork._stores.export import export_graph
@@ -70,8 +70,8 @@ def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_
         csv.QUOTE_ALL,
     )
     store = open_store("memory:")
-    *_, last = import_graph_steps(store, [path])
-    report = last.report
+    last = import_graph(store, [path])
+    report = last
     assert report.facts == len(facts)
     assert report.bad_lines == {}
     documents = store.documents.documents(store.documents.document_ids())

@@ -56,8 +56,7 @@ def build(splitter):
     store = open_store("memory:", create=True)
     made = make_splitter(splitter, chunk_tokens=14, parent_tokens=60)
     stages = IndexingStages(made, make_extractor(), Embedding(HashingEmbedder()), Tiers("test"))
-    for _ in Pipeline(store, stages).run([document_source(guide())]):
-        pass
+    Pipeline(store, stages).update([document_source(guide())])
     return store
 
 

@@ -20,6 +20,7 @@ from knotwork._cli.session import (
     text_option,
     without_option,
 )
+from knotwork._run import Stage
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -71,14 +72,13 @@ def ask_command(
     knowledge_base = session.open_to_ask(
         [question], mode=options["mode"], use_llm=options["use_llm"]
     )
-    answer: Answer | None = None
     evidence: Evidence | None = None
+    run = knowledge_base.ask.run(question, **options)
     with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
-        for event in knowledge_base.ask_events(question, **options):
-            view.show(event)
-            answer = event.answer or answer
-            evidence = event.evidence or evidence
-    assert answer is not None, "the last event has the answer"
+        for step in run:
+            view.show(step)
+            evidence = step.value if step.stage == Stage.FOUND else evidence
+    answer = run.result()
     passages = evidence if explain else None
     _show(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
     if not session.common.json:

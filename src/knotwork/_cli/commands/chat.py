@@ -130,13 +130,11 @@ def _answer(session: Session, chat: Chat, line: str) -> ChatResponse | None:
         return None
     from knotwork._cli.answers import AnswerView
 
-    reply: ChatResponse | None = None
+    run = chat.say.run(line)
     with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
-        for event in chat.events(line):
-            if event.step is not None:
-                view.show(event.step)
-            reply = event.reply
-    assert reply is not None, "the last event has the reply"
+        for step in run:
+            view.show(step)
+    reply = run.result()
     if session.common.json:
         session.terminal.emit(_describe_reply(reply))
         return reply

@@ -41,7 +41,7 @@ def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: boo
         session.terminal.note("Building communities and reports …", style="dim")
         opened = session.open(read_only=False)
     report = session.follow(
-        opened.export_wiki_events(folder, filters=filters or None, overwrite=force)
+        opened.export_wiki.run(folder, filters=filters or None, overwrite=force)
     )
     if session.emit(report):
         return

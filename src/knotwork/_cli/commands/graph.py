@@ -92,7 +92,7 @@ def import_graph(
     from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 
     opened = session.open(read_only=False)
-    steps = opened.graph.import_events(
+    run = opened.graph.import_files.run(
         paths,
         format="" if format == AUTO_FORMAT else format,
         name=name,
@@ -100,7 +100,7 @@ def import_graph(
         delimiter=_DELIMITER_NAMES.get(delimiter, delimiter),
         vectors=vectors,
     )
-    report = session.follow(steps, lambda step: _STAGES[step.stage], with_lines=True)
+    report = session.follow(run, lambda step: _STAGES[step.stage], with_lines=True)
     if not session.emit(describe_graph_import(report)):
         print_graph_import(session.terminal, report)
 

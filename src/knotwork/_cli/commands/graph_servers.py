@@ -40,8 +40,8 @@ def mirror(session: Session, *, full: bool) -> None:
     run that was stopped or killed continues where it ended, and a copy counts only when it is
     finished. The database must hold nothing else.
     """
-    steps = session.open(read_only=False).graph.mirror_events(full=full)
-    report = session.follow(steps, lambda step: step.stage, with_lines=True)
+    run = session.open(read_only=False).graph.mirror.run(full=full)
+    report = session.follow(run, lambda step: step.stage, with_lines=True)
     if session.common.json:
         names = ("url", "generation", "written", "removed", "unchanged")
         session.terminal.emit(fields_of(report, *names))
@@ -66,8 +66,8 @@ def verify(session: Session) -> None:
     The first differences are listed. The exit code is 1 if there are any, or if the copy is not
     finished or not of the index as it is now.
     """
-    steps = session.open().graph.verify_events()
-    report = session.follow(steps, lambda step: step.stage, with_lines=True)
+    run = session.open().graph.verify_mirror.run()
+    report = session.follow(run, lambda step: step.stage, with_lines=True)
     if not session.emit(fields_of(report, "url", "generation", "is_current", "parts")):
         _print_verification(session.terminal, report)
     if not report.is_current:

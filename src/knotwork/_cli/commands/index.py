@@ -14,6 +14,7 @@ import click
 from knotwork._cli.interruption import interrupted_exit_code
 from knotwork._cli.session import Session, choice_option, command, text_option
 from knotwork._cli.terminal import Terminal, count_of
+from knotwork._run import Stage
 from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
@@ -129,18 +130,18 @@ def run_indexing(
     If a ModelError ends the run, ``on_model_error`` is called with the report so far before the
     error is raised.
     """
-    report: IndexReport | None = None
+    stopped: IndexReport | None = None
+    run = knowledge_base.index.run(paths, **options)
     try:
         with view:
-            for event in knowledge_base.index_events(paths, **options):
-                view.show(event)
-                report = event.report or report
+            for step in run:
+                view.show(step)
+                stopped = step.value if step.stage == Stage.STOPPED else stopped
+            return run.result()
     except ModelError:
-        if report is not None and on_model_error is not None:
-            on_model_error(report)
+        if stopped is not None and on_model_error is not None:
+            on_model_error(stopped)
         raise
-    assert report is not None, "a run ends with its report"
-    return report
 
 
 @command(
@@ -165,7 +166,7 @@ def embed_command(session: Session, *, model: str) -> None:
     opened = session.open_existing()
     terminal = session.terminal
     try:
-        report = session.follow(opened.embed_events(model), lambda event: event.stage.capitalize())
+        report = session.follow(opened.embed.run(model))
     except EmbeddingInterrupted as interruption:
         _print_embed_interruption(terminal, interruption.report)
         raise click.exceptions.Exit(interrupted_exit_code()) from None
@@ -239,20 +240,8 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     records are counted with the reason. Vectors are recomputed. Importing the same name again
     replaces the first import, and `knotwork delete` removes it.
     """
-    from knotwork._indexing.embedding import Embedding
-    from knotwork._indexing.foreign_indexes.index_importer import import_steps
-    from knotwork._inference.model_registry import NO_EMBEDDER
-
-    opened = session.open(read_only=False)
-    wanted = session.settings.embedding.model != NO_EMBEDDER
-    steps = import_steps(
-        opened.store,
-        folder,
-        format=format,
-        name=name,
-        embedding=Embedding(opened.embedder, wanted=wanted),
-    )
-    report = session.follow(steps, lambda _step: "Chunks")
+    run = session.open(read_only=False).import_from.run(folder, layout=format, name=name)
+    report = session.follow(run)
     if not session.emit(describe_import(report)):
         print_import(session.terminal, report)
 

@@ -34,7 +34,7 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     """
     from knotwork._knowledge_base.backups import back_up
 
-    report = session.follow(back_up(index, target, overwrite=force))
+    report = session.follow(back_up.run(index, target, overwrite=force))
     if session.emit(report):
         return
     size_mb = sum(file.size for file in report.files) / 1e6
@@ -60,9 +60,9 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
 
     The backup is verified before anything changes. Stop other processes that use the index.
     """
-    from knotwork._knowledge_base.backups import restore_events
+    from knotwork._knowledge_base.backups import restore
 
-    report = session.follow(restore_events(backup, index, overwrite=force))
+    report = session.follow(restore.run(backup, index, overwrite=force))
     if session.emit(fields_of(report) | {"restored": index}):
         return
     documents = count_of(report.documents, "document")
@@ -83,9 +83,9 @@ def repair_command(session: Session, *, index: str) -> None:
     again from their files. The damaged file stays beside the index. The exit code is 1 if something
     was lost.
     """
-    from knotwork._knowledge_base.repairs import repair_events
+    from knotwork._knowledge_base.repairs import repair
 
-    report = session.follow(repair_events(index, settings=session.settings))
+    report = session.follow(repair.run(index, settings=session.settings))
     if not session.emit(_describe_repair(report)):
         _print_repair(session, report)
     if report.lost:
@@ -119,8 +119,8 @@ def copy_command(
     from knotwork._knowledge_base.copies import copy_index
 
     limits = session.settings.store
-    steps = copy_index(source, target, without=without, verify=verify, limits=limits)
-    report = session.follow(steps)
+    run = copy_index.run(source, target, without=without, verify=verify, limits=limits)
+    report = session.follow(run)
     if session.emit(report):
         return
     terminal = session.terminal

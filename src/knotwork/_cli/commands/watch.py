@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Mapping
 
 import click
 
 from knotwork._cli.session import Decorator, Session, command
 from knotwork._cli.terminal import Terminal, count_of
-from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._indexing.report import IndexReport
+from knotwork._run import Progress, Stage
 from knotwork.errors import ConfigError
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_CHANGES = {
-    EventKind.ADDED: "added",
-    EventKind.CHANGED: "changed",
-    EventKind.REMOVED: "removed",
-    EventKind.FAILED: "skipped",
-    EventKind.STOPPED: "problem",
+_CHANGES: Mapping[str, str] = {
+    Stage.ADDED: "added",
+    Stage.CHANGED: "changed",
+    Stage.REMOVED: "removed",
+    Stage.FAILED: "skipped",
+    Stage.STOPPED: "problem",
 }
-"""The word for each kind of event that is shown."""
+"""The word for each kind of step that is shown."""
 
 
 def every_option(default: str) -> Decorator:
@@ -76,8 +78,8 @@ def watch_command(
     if not session.common.json:
         session.terminal.note("Press Ctrl-C to stop.", style="dim")
     try:
-        for event in knowledge_base.watch(*paths, every_s=every_s, polling=polling):
-            lines.show(event)
+        for step in knowledge_base.watch.run(*paths, every_s=every_s, polling=polling):
+            lines.show(step)
     except KeyboardInterrupt:
         lines.sum_up(time.monotonic() - started_s)
 
@@ -92,36 +94,36 @@ class WatchLines:
         self._counts = dict.fromkeys(_CHANGES.values(), 0)
         self._has_news = True
 
-    def show(self, event: IndexEvent) -> None:
+    def show(self, step: Progress) -> None:
         """Show a change, a problem that is new, or the end of a run that had any of them."""
-        problems = self._problems.get(event.uri, {})
-        if event.report is not None:
-            failures = {failure.uri: failure for failure in event.report.failures}
-            self._problems[event.uri] = {uri: found.message for uri, found in failures.items()}
+        problems = self._problems.get(step.subject, {})
+        report = step.value
+        if isinstance(report, IndexReport):
+            failures = {failure.uri: failure for failure in report.failures}
+            self._problems[step.subject] = {uri: found.message for uri, found in failures.items()}
             for uri, found in failures.items():
                 # The next run removes a file that is missing.
                 if found.reason != "missing" and problems.get(uri) != found.message:
-                    reason, message = found.reason, found.message
                     self._show_change(
-                        IndexEvent(EventKind.FAILED, uri, reason=reason, message=message)
+                        Progress(Stage.FAILED, subject=uri, note=found.message, value=found)
                     )
             if self._has_news:
-                size = count_of(event.report.total_documents, "document")
-                self._write(event, "current", f"{event.uri}: {size} in the index")
+                size = count_of(report.total_documents, "document")
+                self._write(step, "current", f"{step.subject}: {size} in the index")
             self._has_news = False
-        elif event.kind is EventKind.STOPPED and problems.get(event.uri) != event.message:
-            self._problems[event.uri] = {**problems, event.uri: event.message}
-            self._show_change(event)
-        elif event.kind in (EventKind.ADDED, EventKind.CHANGED, EventKind.REMOVED):
-            self._show_change(event)
+        elif step.stage == Stage.STOPPED and problems.get(step.subject) != step.note:
+            self._problems[step.subject] = {**problems, step.subject: step.note}
+            self._show_change(step)
+        elif step.stage in (Stage.ADDED, Stage.CHANGED, Stage.REMOVED):
+            self._show_change(step)
 
-    def _show_change(self, event: IndexEvent) -> None:
+    def _show_change(self, step: Progress) -> None:
         from knotwork._cli.progress import describe_failure
 
-        self._counts[_CHANGES[event.kind]] += 1
+        self._counts[_CHANGES[step.stage]] += 1
         self._has_news = True
-        text = describe_failure(event.uri, event.message) if event.message else event.uri
-        self._write(event, _CHANGES[event.kind], text)
+        text = describe_failure(step.subject, step.note) if step.note else step.subject
+        self._write(step, _CHANGES[step.stage], text)
 
     def sum_up(self, seconds: float) -> None:
         """Show how many changes there were."""
@@ -134,11 +136,11 @@ class WatchLines:
         listed = ", ".join(f"{count:,} {word}" for word, count in self._counts.items() if count)
         self._terminal.say(f"Watched for {format_seconds(seconds)}: {listed or 'no changes'}.")
 
-    def _write(self, event: IndexEvent, word: str, text: str) -> None:
+    def _write(self, step: Progress, word: str, text: str) -> None:
         from knotwork._cli.progress import describe_event
 
         if self._terminal.json:
-            self._terminal.emit(describe_event(event))
+            self._terminal.emit(describe_event(step))
         else:
             self._terminal.say(f"{time.strftime('%H:%M:%S')} {word:<8} {text}")
         sys.stdout.flush()  # a service has no terminal

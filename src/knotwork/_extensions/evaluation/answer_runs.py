@@ -21,6 +21,7 @@ from knotwork._extensions.evaluation.answer_questions import (
 )
 from knotwork._inference.call_budget import Ceiling, parse_ceiling
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._run import Stage
 from knotwork._synthesis.ask_request import AskOptions
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
@@ -199,15 +200,14 @@ def ask_questions(
         budget.check()
         options["budget"] = budget.remaining()
         started, cpu_started = time.perf_counter(), time.process_time()
-        answer: Answer | None = None
         passages: list[str] = []
-        for event in knowledge_base.ask_events(question.text, **options):
-            answer = event.answer or answer
-            if event.evidence is not None:
-                hits = event.evidence.hits
+        run = knowledge_base.ask.run(question.text, **options)
+        for step in run:
+            if step.stage == Stage.FOUND:
+                hits = step.value.hits
                 passages = [f"{hit.chunk.context}\n{hit.chunk.text}" for hit in hits]
+        answer = run.result()
         seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu_started
-        assert answer is not None, "the last event has the answer"
         judged = JudgedAnswer(
             question,
             answer,

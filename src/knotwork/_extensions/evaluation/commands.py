@@ -224,10 +224,10 @@ def run_retriever_evaluation(
     models = RoleModels.of(settings, companions_of(store))
     try:
         with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
-            for event in index_dataset(
+            for step in index_dataset.run(
                 dataset, store=store, embedder=embedder, extractor=extractor
             ):
-                view.show(event)
+                view.show(step)
         options = CommunityOptions.of(settings.communities)
         if skipping and not is_current(store, options=options):
             bring_up_to_date(store, options=options)

@@ -18,7 +18,7 @@ from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.prepared import document_source
-from knotwork._indexing.report import IndexEvent
+from knotwork._indexing.report import IndexReport
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_budget import CallBudget
@@ -29,6 +29,7 @@ from knotwork._inference.role_models import RoleModels
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._retrieval.specification_grammar import is_expression
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import MissingCapability, RetrievalError, UnknownName
@@ -96,6 +97,7 @@ class EvaluationRun:
     skipped: dict[str, str] = field(default_factory=dict)
 
 
+@Verb
 def index_dataset(
     dataset: Dataset,
     *,
@@ -103,8 +105,8 @@ def index_dataset(
     embedder: Embedder | None,
     extractor: Extractor,
     splitter: str = WHOLE_SPLITTER,
-) -> Iterator[IndexEvent]:
-    """Index the passages of a corpus that the store lacks, and yield the events.
+) -> Steps[IndexReport]:
+    """Index the passages of a corpus that the store lacks, and return the report.
 
     Each passage is one chunk unless another ``splitter`` is given.
     """
@@ -112,7 +114,7 @@ def index_dataset(
     settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
     stages = IndexingStages(make_splitter(splitter), extractor, embedding, Tiers(settings))
     sources = [document_source(document) for document in dataset.documents]
-    yield from Pipeline(store, stages).run(sources, covers=lambda _: True)
+    return (yield from Pipeline(store, stages).update.run(sources, covers=lambda _: True))
 
 
 def index_path(

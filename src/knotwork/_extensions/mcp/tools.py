@@ -6,7 +6,7 @@ with their fix.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar
@@ -17,13 +17,13 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from knotwork._extensions.mcp import schemas, text_output
-from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._run import OUTCOMES, Progress, Stage
 from knotwork._shapes.communities import describe_communities
 from knotwork._shapes.evidence import PathShape
 from knotwork._shapes.graph import NameList
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
+from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.records import Direction, Evidence
 
@@ -58,8 +58,9 @@ class ToolBackend(Protocol):
         """Return the passages relevant to a question."""
         ...
 
-    def ask_events(self, question: AskRequest, /) -> AsyncGenerator[AskEvent]:
-        """Answer a question and yield an event for each step."""
+    @property
+    def ask(self) -> Any:  # noqa: ANN401 - an object whose `run` is that of `KnowledgeBase.ask`
+        """Answers a question, step by step."""
         ...
 
 
@@ -165,28 +166,28 @@ def add_question_tools(
             mode=mode,
             use_llm=permissions.use_llm,
         )
-        async with aclosing(knowledge_base.ask_events(request)) as events:
-            step = 0
-            async for event in events:
-                answer = event.answer or answer
-                if event.kind is not AskEventKind.TEXT:
-                    step += 1
-                    await ctx.report_progress(step, None, _describe_step(event))
-        assert answer is not None, "the last event has the answer"
+        async with aclosing(knowledge_base.ask.run(request)) as run:
+            number = 0
+            async for step in run:
+                answer = step.value if step.stage == Stage.FINISHED else answer
+                if step.stage != Stage.TEXT:
+                    number += 1
+                    await ctx.report_progress(number, None, _describe_step(step))
+        assert answer is not None, "the last step has the answer"
         reply = schemas.to_answer_result(answer)
         return tool_result(reply, text_output.format_answer(reply))
 
 
-def _describe_step(event: AskEvent) -> str:
+def _describe_step(step: Progress) -> str:
     """Return the progress message of a step."""
-    if event.evidence is not None:
-        found = len(event.evidence.hits)
+    if step.stage == Stage.FOUND:
+        found = len(step.value.hits)
         return f"{found} {'passage' if found == 1 else 'passages'} found"
-    if event.kind is AskEventKind.ASKED:
-        return f"{event.text} is writing"
-    if event.kind is AskEventKind.STEP:
-        return f"{event.text}: {event.done} of {event.total}"
-    return event.text or str(event.kind)
+    if step.stage == Stage.ASKED:
+        return f"{step.note} is writing"
+    if step.stage == Stage.STEP:
+        return f"{step.note}: {step.done} of {step.total}"
+    return step.note or step.stage
 
 
 UPDATES_COMMUNITIES = ToolAnnotations(
@@ -332,7 +333,7 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
 WRITES_INDEX = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-_REPORTED_EVENTS = OUTCOMES | {EventKind.DISCOVERED, EventKind.ENRICHING}
+_REPORTED = OUTCOMES | {Stage.DISCOVERED, Stage.ENRICHING}
 
 
 def add_index_tool(
@@ -354,18 +355,16 @@ def add_index_tool(
         may be cancelled at any time; finished documents are kept.
         """
         admitted = permissions.admit(paths)
-        report = None
-        step = -1
-        async with aclosing(knowledge_base.index_events(admitted)) as events:
-            async for event in events:
-                report = event.report or report
-                if event.kind in _REPORTED_EVENTS:
+        number = -1
+        async with aclosing(knowledge_base.index.run(admitted)) as run:
+            async for step in run:
+                if step.stage in _REPORTED:
                     # Progress must grow with every message, even if no further document is done.
-                    step = max(step + 1, event.done if event.kind in OUTCOMES else 0)
-                    message = event.uri or event.message or f"{event.total} documents"
-                    total = None if event.kind is EventKind.ENRICHING else max(event.total, step)
-                    await ctx.report_progress(step, total, f"{event.kind}: {message}")
-        assert report is not None, "a run ends with its report"
+                    number = max(number + 1, step.done if step.stage in OUTCOMES else 0)
+                    message = step.subject or step.note or f"{step.total} documents"
+                    total = None if step.stage == Stage.ENRICHING else max(step.total, number)
+                    await ctx.report_progress(number, total, f"{step.stage}: {message}")
+            report = await run.result()
         done = schemas.IndexResult.of(
             report,
             unread=report.failures,

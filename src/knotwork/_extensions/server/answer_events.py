@@ -14,34 +14,34 @@ from knotwork._extensions.server.responses import (
     start_stream,
 )
 from knotwork._extensions.server.workspaces import Workspace
+from knotwork._run import Progress, Stage
 from knotwork._shapes.answers import AnswerShape, split_pieces
 from knotwork._shapes.evidence import EvidenceShape
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork.errors import KnotworkError
 
 NamedEvent = tuple[str, object]
 """The name and the JSON data of a server-sent event."""
 
 
-def name_step(event: AskEvent, workspace: Workspace) -> Iterator[NamedEvent]:
+def name_step(step: Progress, workspace: Workspace) -> Iterator[NamedEvent]:
     """Yield the events of one step; those of the last one are the pieces and the answer."""
-    if event.evidence is not None:
-        evidence = EvidenceShape.found(event.evidence, workspace.base.store)
+    if step.stage == Stage.FOUND:
+        evidence = EvidenceShape.found(step.value, workspace.base.store)
         names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
         yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
         yield "sources", evidence
-    elif event.kind is AskEventKind.ASKED:
-        yield "stage", {"stage": "writing", "model": event.text}
-    elif event.kind is AskEventKind.STEP:
-        yield "stage", {"stage": event.text, "done": event.done, "total": event.total}
-    elif event.kind is AskEventKind.TEXT:
-        yield "text", {"text": event.text}
-    elif event.kind is AskEventKind.WITHDRAWN:
-        yield "withdrawn", {"reason": event.text}
-    elif event.answer is not None:
-        if event.answer.pieces:  # nothing else sent the text before
-            yield from (("text", {"text": part}) for part in split_pieces(event.answer))
-        yield "done", AnswerShape.of(event.answer)
+    elif step.stage == Stage.ASKED:
+        yield "stage", {"stage": "writing", "model": step.note}
+    elif step.stage == Stage.STEP:
+        yield "stage", {"stage": step.note, "done": step.done, "total": step.total}
+    elif step.stage == Stage.TEXT:
+        yield "text", {"text": step.note}
+    elif step.stage == Stage.WITHDRAWN:
+        yield "withdrawn", {"reason": step.note}
+    elif step.stage == Stage.FINISHED:
+        if step.value.pieces:  # nothing else sent the text before
+            yield from (("text", {"text": part}) for part in split_pieces(step.value))
+        yield "done", AnswerShape.of(step.value)
 
 
 async def stream_events(threads: Threads, make: Callable[[], Iterator[NamedEvent]]) -> EventStream:

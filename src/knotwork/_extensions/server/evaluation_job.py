@@ -38,7 +38,7 @@ from knotwork.errors import BudgetExceeded
 from knotwork.records import Answer
 
 if TYPE_CHECKING:
-    from knotwork._extensions.server.job_store import Progress
+    from knotwork._extensions.server.job_store import JobProgress
 
 
 MOST_HITS = 10
@@ -52,7 +52,7 @@ _MARKS = re.compile(r"\s*\[\d+\]")
 
 
 def run_evaluation_job(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> dict[str, Any]:
     """Run all questions without a result, and return the mean metrics of each retriever.
 

@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotwork._cancellation import Cancellation, check_cancelled, checks_due
 from knotwork._extensions.server.evaluation_job import run_evaluation_job
-from knotwork._extensions.server.job_store import Job, JobState, JobStore, Progress
+from knotwork._extensions.server.job_store import Job, JobProgress, JobState, JobStore
 from knotwork._extensions.server.job_turns import JobTurns
 from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.responses import describe_error
@@ -44,7 +44,6 @@ from knotwork.errors import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork._indexing.runs import IndexOptions
 
 
@@ -322,7 +321,7 @@ class JobRunner:
 
     def _attempt(self, job: Job) -> _Outcome:
         """Return the new state, report and error of a job; no state if it was interrupted."""
-        progress = Progress(partial(self._records.add_event, job.id))
+        progress = JobProgress(partial(self._records.add_event, job.id))
         try:
             with self._workspaces.lease(job.workspace) as workspace, _writing(workspace):
                 return JobState.FINISHED, WORK[job.kind](workspace, job.arguments, progress), None
@@ -355,14 +354,16 @@ def _writing(workspace: Workspace) -> Iterator[None]:
 JobReport = dict[str, Any]
 
 
-def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+def run_index(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
+) -> JobReport:
     """Update the index from the uploaded files."""
     make_private_folder(workspace.uploads)
     return _index_paths(workspace, [str(workspace.uploads)], arguments, progress)
 
 
 def run_reindex(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> JobReport:
     """Update documents of the index, or all folders that were indexed.
 
@@ -383,7 +384,7 @@ def run_reindex(
 
 
 def run_watched(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> JobReport:
     """Update the index from a folder or URL that the server watches."""
     path = str(arguments["path"])
@@ -391,7 +392,9 @@ def run_watched(
     return _index_paths(workspace, [path], arguments, progress)
 
 
-def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+def run_delete(
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
+) -> JobReport:
     """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
     entries = _existing_entries(workspace, arguments)
@@ -403,16 +406,15 @@ def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Pro
 
 
 def run_graph_import(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> JobReport:
     """Import an uploaded graph, and delete the upload once it is in the index."""
     folder = workspace.graphs / str(arguments["folder"])
     if not folder.is_dir():
         raise InvalidRequest("The uploaded files of the graph are missing.", fix="Upload again.")
     progress.enter("read")
-    report: GraphImportReport | None = None
     with hide_folder(folder):
-        events = workspace.base.graph.import_events(
+        run = workspace.base.graph.import_files.run(
             [folder / name for name in arguments["files"]],
             format=arguments["format"],
             name=arguments["name"],
@@ -420,18 +422,17 @@ def run_graph_import(
             delimiter=arguments["delimiter"],
             vectors=arguments["vectors"],
         )
-        with closing(events) as steps:  # type: ignore[type-var]
-            for step in steps:
-                report = step.report or report
+        with run:
+            for step in run:
                 progress.count(step.stage, step.done, step.total)
-    assert report is not None, "the last step has the report"
+            report = run.result()
     shutil.rmtree(folder)
     _refresh_communities(workspace, progress)
     return describe_graph_import(report)
 
 
 def run_communities(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
 ) -> JobReport:
     """Update communities, their reports and the map, without a language model."""
     progress.enter("communities")
@@ -440,7 +441,7 @@ def run_communities(
     return {}
 
 
-WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]] = {
+WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], JobProgress], JobReport]] = {
     "index": run_index,
     "reindex": run_reindex,
     "watch": run_watched,
@@ -500,24 +501,22 @@ def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> lis
 
 
 def _index_paths(
-    workspace: Workspace, paths: Sequence[str], arguments: Mapping[str, Any], progress: Progress
+    workspace: Workspace, paths: Sequence[str], arguments: Mapping[str, Any], progress: JobProgress
 ) -> JobReport:
     options: IndexOptions = {
         "retry": bool(arguments.get("retry")),
         "tier": arguments.get("tier"),
         "budget": str(arguments.get("budget", "")),
     }
-    report = IndexReport()
-    events = workspace.base.index_events(paths, **options)
-    with closing(events) as steps:  # type: ignore[type-var]
-        for event in steps:
-            report = event.report or report
-            progress.show(event)
+    with workspace.base.index.run(paths, **options) as run:
+        for step in run:
+            progress.show(step)
+        report = run.result()
     _refresh_communities(workspace, progress)
     return index_report_json(report)
 
 
-def _refresh_communities(workspace: Workspace, progress: Progress) -> None:
+def _refresh_communities(workspace: Workspace, progress: JobProgress) -> None:
     """Update communities and the map now, so that no request has to wait for them.
 
     Does nothing for a store without communities, which the report of indexing names.

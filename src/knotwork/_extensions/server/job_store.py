@@ -17,7 +17,7 @@ import apsw
 
 from knotwork._cancellation import check_cancelled
 from knotwork._companions import JOB_TABLES, Companion, CompanionDatabase, SqliteCompanion
-from knotwork._indexing.report import EventKind, IndexEvent
+from knotwork._run import Progress, Stage
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_progress
 from knotwork._sqlite_file import SqliteFile, sync_commits, write_transaction
@@ -396,19 +396,19 @@ PROGRESS_INTERVAL_S = 0.25
 AddEvent = Callable[[str, Mapping[str, Any]], None]
 """Takes the kind and the body of an event."""
 
-_STAGES = {
-    EventKind.DISCOVERED: "discover",
-    EventKind.STARTED: "load",
-    EventKind.READING: "load",
-    EventKind.READ: "extract",
-    EventKind.LOADING: "embed",
-    EventKind.EMBEDDED: "embed",
-    EventKind.REMOVED: "remove",
+_STAGES: Mapping[str, str] = {
+    Stage.DISCOVERED: "discover",
+    Stage.STARTED: "load",
+    Stage.READING: "load",
+    Stage.READ: "extract",
+    Stage.LOADING: "embed",
+    Stage.EMBEDDED: "embed",
+    Stage.REMOVED: "remove",
 }
 _STORE_STAGE = "store"
 
 
-class Progress:
+class JobProgress:
     """Report the progress of a job at a limited rate.
 
     Each method raises Cancelled if the job must stop.
@@ -425,18 +425,18 @@ class Progress:
         check_cancelled()
         self._report({"stage": stage})
 
-    def show(self, event: IndexEvent) -> None:
-        """Report an indexing event; every failure gets an event of its own."""
+    def show(self, step: Progress) -> None:
+        """Report a step of indexing; every failure gets an event of its own."""
         check_cancelled()
-        if event.kind is EventKind.FAILED:
+        if step.stage == Stage.FAILED:
             self._failed += 1
-            self._add_event("failure", fields_of(event, "uri", "reason", "message"))
-        stage = event.message if event.kind is EventKind.ENRICHING else ""
-        stage = stage or _STAGES.get(event.kind, _STORE_STAGE)
-        is_last = event.report is not None
+            self._add_event("failure", fields_of(step.value, "uri", "reason", "message"))
+        stage = step.note if step.stage == Stage.ENRICHING else ""
+        stage = stage or _STAGES.get(step.stage, _STORE_STAGE)
+        is_last = step.stage in (Stage.FINISHED, Stage.STOPPED)
         if stage == self._stage and not self._is_due() and not is_last:
             return
-        self._report({"stage": stage, **describe_progress(event), "failed": self._failed})
+        self._report({"stage": stage, **describe_progress(step), "failed": self._failed})
 
     def count(self, stage: str, done: int, total: int, **more: object) -> None:
         """Report how much of a stage is done; only the first and last step are always stored."""

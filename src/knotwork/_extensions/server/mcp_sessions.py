@@ -12,11 +12,12 @@ from typing import ParamSpec, TypeVar
 from knotwork._extensions.server.access import lease
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.public_text import hide_paths
-from knotwork._extensions.server.questions import ask_events, check_question, search
+from knotwork._extensions.server.questions import ask, check_question, search
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._synthesis.ask_request import AskEvent, AskRequest
+from knotwork._run import Progress
+from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.records import Evidence
 
@@ -73,13 +74,19 @@ class SessionKnowledgeBase:
         checked = check_question(session.server, session.key, question)
         return await self.call(lambda: search(current_workspace(), checked))
 
-    async def ask_events(self, question: AskRequest, /) -> AsyncGenerator[AskEvent]:
-        """Answer a question within the limits of the server, and yield an event for each step."""
+    @property
+    def ask(self) -> _Asking:
+        """Answers questions within the limits of the server."""
+        return _Asking()
+
+
+class _Asking:
+    async def run(self, question: AskRequest, /) -> AsyncGenerator[Progress]:
+        """Answer a question, and yield each step."""
         session = current_session.get()
         asked = check_question(session.server, session.key, question)
         with lease(session.server, session.workspace, session.key) as workspace:
-            make: Callable[[], Iterator[AskEvent]]
-            make = partial(ask_events, session.server, workspace, asked)
+            make = partial(ask.run, session.server, workspace, asked)
             with _public_errors():
                 async with aclosing(session.server.threads_for(asked).iterate(make)) as events:
                     async for event in events:

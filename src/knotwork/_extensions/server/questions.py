@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.observability import trace
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
-from knotwork._synthesis.ask_request import AskEvent, AskRequest
+from knotwork._run import Steps, Verb
+from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import NotPermitted, RequestTooLarge
 from knotwork.records import Answer, Evidence
 
@@ -34,25 +34,13 @@ def check_question(server: Service, key: AccessKey, request: AskRequest) -> AskR
     return replace(request, budget=request.budget or limits.question_budget)
 
 
-def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> Iterator[AskEvent]:
-    """Answer a question, and yield its events; raises like `KnowledgeBase.ask_events`."""
+@Verb
+def ask(server: Service, workspace: Workspace, request: AskRequest) -> Steps[Answer]:
+    """Return the answer to a question; raises like `KnowledgeBase.ask`."""
     with trace("ask", workspace.name, request.retriever) as span:
-        for event in workspace.base.ask_events(request):
-            if event.answer is not None:
-                server.metrics.note_answer(event.answer, span)
-            yield event
-
-
-def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
-    """Return the answer to a question; raises like `ask_events`."""
-    return last_answer(ask_events(server, workspace, request))
-
-
-def last_answer(events: Iterator[AskEvent]) -> Answer:
-    """Return the answer that the last event has."""
-    *_, last = events
-    assert last.answer is not None, "the last event has the answer"
-    return last.answer
+        answer = yield from workspace.base.ask.run(request)
+        server.metrics.note_answer(answer, span)
+        return answer
 
 
 def search(workspace: Workspace, request: AskRequest) -> Evidence:

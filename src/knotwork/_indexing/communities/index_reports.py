@@ -1,6 +1,6 @@
 """Update communities and their reports, make reports searchable, and list them as topics.
 
-`update_in_steps` updates all of an index; `report_in_steps` and `write_reports` update reports
+`bring_up_to_date` updates all of an index; `refresh_reports` and `write_reports` update reports
 only, bottom-up, and only those whose material changed; `find_topics` lists them.
 """
 
@@ -39,8 +39,8 @@ from knotwork._indexing.communities.extractive_reports import (
 )
 from knotwork._indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._inference.call_limits import Patience
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.removal import remove_vectors
@@ -112,22 +112,8 @@ def staying_current(store: Store) -> Iterator[None]:
         store.set_meta({WRITTEN_META: after.written})
 
 
+@Verb
 def bring_up_to_date(
-    store: Store,
-    *,
-    options: CommunityOptions | None = None,
-    rebuild: bool = False,
-    writer: ReportWriter | None = None,
-    embedding: Embedding | None = None,
-) -> ReportChanges:
-    """Run all steps of `update_in_steps` and return the changes to reports."""
-    steps = update_in_steps(
-        store, options=options, rebuild=rebuild, writer=writer, embedding=embedding
-    )
-    return finish_steps(steps)
-
-
-def update_in_steps(
     store: Store,
     *,
     options: CommunityOptions | None = None,
@@ -139,7 +125,7 @@ def update_in_steps(
 
     Communities that still fit keep their ids, unless ``rebuild``. Communities and extractive
     reports are written in one transaction. With ``writer`` a model then writes the reports that
-    benefit from it; each call's reports are stored at once (see `report_in_steps`). Raises
+    benefit from it; each call's reports are stored at once (see `refresh_reports`). Raises
     StoreError if the store cannot hold communities, StoreBusy while another process writes,
     StoreReadOnly for a read-only store, ModelError and BudgetExceeded if no more calls are
     possible.
@@ -287,20 +273,8 @@ class ReportChanges:
         )
 
 
+@Verb
 def refresh_reports(
-    store: Store,
-    *,
-    community_ids: Collection[str] | None = None,
-    writer: ReportWriter | None = None,
-    embedding: Embedding | None = None,
-) -> ReportChanges:
-    """Run all steps of `report_in_steps` and return the changes."""
-    return finish_steps(
-        report_in_steps(store, community_ids=community_ids, writer=writer, embedding=embedding)
-    )
-
-
-def report_in_steps(
     store: Store,
     *,
     community_ids: Collection[str] | None = None,
@@ -366,7 +340,7 @@ class ReportRefresh:
         if self._writer is not None and self._builder is not None:
             total = len(self._pending)
             patience = Patience(self._writer.patience)
-            yield 0, total
+            yield Progress("reports", 0, total)
             for level in _by_level(self._pending, lambda item: item.community):
                 briefs = [self._builder.brief(item.community, item.material) for item in level]
                 calls = _write(
@@ -375,7 +349,7 @@ class ReportRefresh:
                 with closing(calls):
                     for call in calls:
                         model = model.merged_with(call)
-                        yield len(model.reports), total
+                        yield Progress("reports", len(model.reports), total)
                         patience.note("" if call.reports else call.absence)
         if self._embedding is not None:
             put_missing_vectors(self._store, self._communities.keys(), self._embedding)
@@ -408,7 +382,7 @@ def write_reports(
 
     A report is written if it is missing, outdated or extractive, and a model can improve it. The
     lowest level comes first. Other reports are not updated: a parent is written from the stored
-    reports of its children. Raises as `report_in_steps` does; finished reports are stored.
+    reports of its children. Raises as `refresh_reports` does; finished reports are stored.
     """
     held = require_communities(store)
     found = held.communities(list(dict.fromkeys(community_ids)))
@@ -572,18 +546,14 @@ def publish_reports(
             store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
 
 
-def put_missing_vectors(store: Store, community_ids: Collection[str], embedding: Embedding) -> None:
-    """Embed the reports without a vector that are in a language of the embedder."""
-    for _ in put_vectors_in_steps(store, community_ids, embedding):
-        pass
-
-
-def put_vectors_in_steps(
+@Verb
+def put_missing_vectors(
     store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
-) -> Iterator[int]:
-    """Embed as `put_missing_vectors` does, and yield how many reports were checked so far.
+) -> Steps[None]:
+    """Embed the reports without a vector that are in a language of the embedder.
 
-    ``name`` is the vector index to write to: the one in use or the staged one.
+    Yields how many reports were checked so far. ``name`` is the vector index to write to: the
+    one in use or the staged one.
     """
     ids = sorted(community_ids)
     for start in range(0, len(ids), _BATCH_REPORTS):
@@ -600,7 +570,7 @@ def put_vectors_in_steps(
                         for key, report in now.items()
                         if report == missing[key]
                     )
-        yield start + len(group)
+        yield Progress("reports", start + len(group), len(ids))
 
 
 def _is_in_use(store: Store, embedding: Embedding) -> bool:

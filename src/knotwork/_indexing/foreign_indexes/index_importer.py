@@ -38,8 +38,7 @@ from knotwork._indexing.foreign_indexes.unit_placement import (
 )
 from knotwork._indexing.imported_documents import embed_batch, imported_source, remove_others
 from knotwork._indexing.prepared import Prepared
-from knotwork._indexing.report import last_report
-from knotwork._indexing.steps import finish_steps
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IndexingError, UnknownName
@@ -113,15 +112,6 @@ _OTHER_DOCUMENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ImportStep:
-    """Progress of an import: ``done`` of ``total`` chunks; the last step has the report."""
-
-    done: int
-    total: int
-    report: ImportReport | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ImportReport:
     """The outcome of an import.
 
@@ -141,15 +131,16 @@ class ImportReport:
     seconds: float = 0.0
 
 
-def import_steps(
+@Verb
+def import_index(
     store: Store,
     folder: Path,
     *,
     format: str = AUTO,  # noqa: A002
     name: str = "",
     embedding: Embedding | None = None,
-) -> Iterator[ImportStep]:
-    """Import the index of another system from a folder, and yield the progress.
+) -> Steps[ImportReport]:
+    """Import the index of another system from a folder, and return the report.
 
     A document is written in one transaction with its chunks, mentions, relations, descriptions and
     vectors; communities and reports follow in another one. A second import with the same ``name``,
@@ -170,14 +161,14 @@ def import_steps(
     placement = place_units(index)
     found = Contributions(index, placement)
     total = sum(len(made.chunks) for made in placement.documents)
-    yield ImportStep(0, total)
+    yield Progress("chunks", 0, total)
     done = 0
     for batch in _batches(placement.documents, found, import_root(index), using):
         for embedded in embed_batch(store, batch, using):
-            yield ImportStep(done + embedded, total)
+            yield Progress("chunks", done + embedded, total)
         commit_documents(store, batch.prepared, vectors=batch.vectors, embedding=using)
         done += batch.chunks
-        yield ImportStep(done, total)
+        yield Progress("chunks", done, total)
     brought = {
         "documents": len(placement.documents),
         "text units": len(placement.chunks_of),
@@ -197,7 +188,7 @@ def import_steps(
         else:
             notes.append("The index has no communities; they are detected on first use.")
     if using:
-        finish_steps(embed_descriptions(store, using))
+        embed_descriptions(store, using)
         if communities:
             put_missing_vectors(store, communities, using)
     brought |= found.counts
@@ -212,19 +203,8 @@ def import_steps(
         tuple(notes),
         time.monotonic() - begun,
     )
-    yield ImportStep(total, total, report)
-
-
-def import_index(
-    store: Store,
-    folder: Path,
-    *,
-    format: str = AUTO,  # noqa: A002
-    name: str = "",
-    embedding: Embedding | None = None,
-) -> ImportReport:
-    """Run all steps of `import_steps` and return the report."""
-    return last_report(import_steps(store, folder, format=format, name=name, embedding=embedding))
+    yield Progress("chunks", total, total)
+    return report
 
 
 def _batches(

@@ -27,11 +27,8 @@ from knotwork._indexing.graph_import.formats import (
     open_source,
 )
 from knotwork._indexing.graph_import.spool import Spool
-from knotwork._indexing.imported_documents import (
-    embed_batch,
-    import_entries,
-    remove_others,
-)
+from knotwork._indexing.imported_documents import embed_batch, import_entries, remove_others
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, require_property_graphs
 from knotwork.errors import ConfigError, IndexingError
 from knotwork.records import GRAPH_URI, PropertyNode, Relationship, content_id
@@ -89,20 +86,8 @@ class GraphImportReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphImportStep:
-    """The progress of an import in a stage, "read" (in bytes) or "write" (in entities).
-
-    The last step has the report.
-    """
-
-    stage: str
-    done: int
-    total: int
-    report: GraphImportReport | None = None
-
-
-def import_graph_steps(
+@Verb
+def import_graph(
     store: Store,
     source: Graph | Sequence[Path],
     *,
@@ -110,8 +95,8 @@ def import_graph_steps(
     name: str = "",
     options: ImportOptions | None = None,
     embedding: Embedding | None = None,
-) -> Iterator[GraphImportStep]:
-    """Import a graph, or files and folders as one graph, and yield the progress.
+) -> Steps[GraphImportReport]:
+    """Import a graph, or files and folders as one graph, and return the report.
 
     ``name`` is the name of the graph, by default that of the first path. An earlier import of that
     name is replaced, or left unchanged if graph and options are the same. Raises UnknownName for an
@@ -127,7 +112,8 @@ def import_graph_steps(
     named = " ".join(name.replace("/", " ").split()) or opened.name
     if not named:
         raise ConfigError("A graph in memory has no name.", fix="Pass its `name`.")
-    yield from _Import(store, opened, named, options or ImportOptions(), embedding).steps()
+    run = _Import(store, opened, named, options or ImportOptions(), embedding)
+    return (yield from run.steps())
 
 
 class _Import:
@@ -154,15 +140,14 @@ class _Import:
         self.notes: list[str] = []
         self.begun = time.monotonic()
 
-    def steps(self) -> Iterator[GraphImportStep]:
+    def steps(self) -> Steps[GraphImportReport]:
         shaping = [_VERSION, self.embedding.identity, repr(self.options)]
         settings = content_id(*shaping, *self.source.digests())
         if self._is_current(settings) and self.name in self.graphs.names():
-            yield GraphImportStep("write", 0, 0, self._report(unchanged=True))
-            return
+            return self._report(unchanged=True)
         with Spool() as spool:
             yield from self._read(spool)
-            yield from self._write(spool, settings)
+            return (yield from self._write(spool, settings))
 
     def _is_current(self, settings: str) -> bool:
         """Return True if the index has exactly the documents of this graph.
@@ -173,22 +158,22 @@ class _Import:
         last = f"{settings} {len(marks)}"
         return marks.count(last) == 1 and marks.count(settings) == len(marks) - 1
 
-    def _read(self, spool: Spool) -> Iterator[GraphImportStep]:
+    def _read(self, spool: Spool) -> Iterator[Progress]:
         total = self.source.size
         for file, element in checked(self.source.read(self.options)):
             if isinstance(element, ReadBytes):
-                yield GraphImportStep("read", min(element.count, total), total)
+                yield Progress("read", min(element.count, total), total)
             elif isinstance(element, ReadFault):
                 self._record_fault(file, element)
             else:
                 spool.add(element)
-        yield GraphImportStep("read", total, total)
+        yield Progress("read", total, total)
         spool.finish_reading()
         if not spool.count("SELECT count(*) FROM entity"):
             raise self._empty_graph()
         self.seconds["read"] = self._lap()
 
-    def _write(self, spool: Spool, settings: str) -> Iterator[GraphImportStep]:
+    def _write(self, spool: Spool, settings: str) -> Steps[GraphImportReport]:
         finder = name_all(spool, self.name)
         self.seconds["name"] = self._lap()
         total = spool.count("SELECT count(*) FROM entity")
@@ -210,20 +195,20 @@ class _Import:
             batch = Batch()
             batch.add(replace(part, settings=mark, keys=keys))
             for done in embed_batch(self.store, batch, self.embedding):
-                yield GraphImportStep("write", min(chunks + done, total), total)
+                yield Progress("write", min(chunks + done, total), total)
             with self.store.transaction():
                 self._commit(batch)
                 if is_last:
                     removed = remove_others(self.store, self.root, uris)
                     self.graphs.put(self.name, _nodes(spool), _relationships(spool))
             chunks += batch.chunks
-            yield GraphImportStep("write", min(chunks, total), total)
+            yield Progress("write", min(chunks, total), total)
         self.seconds["write"] = self._lap()
+        yield Progress("write", total, total)
         found = {question: spool.count(sql) for question, sql in _COUNTS.items()}
-        report = self._report(
+        return self._report(
             documents=len(uris), chunks=chunks, removed=removed, property_graph=True, **found
         )
-        yield GraphImportStep("write", total, total, report)
 
     def _commit(self, batch: Batch) -> None:
         """Write a document, unless an interrupted run has already written it."""

@@ -22,7 +22,7 @@ from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_m
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
-from knotwork._indexing.steps import Steps, finish_steps
+from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import HomonymStore, ResolutionStore
 from knotwork._stores.resolutions import form_groups
@@ -67,14 +67,8 @@ class ResolutionChanges:
     homonyms: tuple[Homonym, ...] = ()
 
 
+@Verb
 def resolve_entities(
-    store: Store, *, judge: Judge | None = None, changed: Collection[str] | None = None
-) -> ResolutionChanges:
-    """Run all steps of `resolve_in_steps` and return the counts."""
-    return finish_steps(resolve_in_steps(store, judge=judge, changed=changed))
-
-
-def resolve_in_steps(
     store: Store, *, judge: Judge | None = None, changed: Collection[str] | None = None
 ) -> Steps[ResolutionChanges]:
     """Decide which entities are the same; yield how many pairs were judged, of how many.
@@ -138,7 +132,7 @@ def _ask(
     asked = {question.pair: question for question in margin.asked}
     verdicts: list[Verdict] = []
     calls = 0
-    yield 0, len(asked)
+    yield Progress("names", 0, len(asked))
     with closing(ask_judge(judge, margin.asked)) as replies:
         for reply in replies:
             calls += 1
@@ -154,7 +148,7 @@ def _ask(
                 )
                 for pair, verdict in reply.verdicts.items()
             )
-            yield len(verdicts), len(asked)
+            yield Progress("names", len(verdicts), len(asked))
     return calls, verdicts
 
 

@@ -14,7 +14,6 @@ from knotwork._extensions.server.answer_events import NamedEvent, name_step, str
 from knotwork._extensions.server.observability import trace
 from knotwork._extensions.server.questions import (
     ask,
-    ask_events,
     check_question,
     search,
 )
@@ -40,7 +39,8 @@ from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis import ask_request
 from knotwork._synthesis.ask_request import ASK_MODES
-from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS, ask_agent_events
+from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
+from knotwork.agents._agent import ask_agent as ask_by_agent
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000
@@ -135,8 +135,8 @@ async def stream_answer(
     question = check_question(server, key, _ask_request(asked))
 
     def steps() -> Iterator[NamedEvent]:
-        for event in ask_events(server, workspace, question):
-            yield from name_step(event, workspace)
+        for step in ask.run(server, workspace, question):
+            yield from name_step(step, workspace)
 
     return await stream_events(server.threads_for(question), steps)
 
@@ -171,13 +171,10 @@ def _agent_events(
 ) -> Iterator[NamedEvent]:
     with trace("agent", workspace.name, f"agent:{asked.kind}") as span:
         options = asked.model_dump() | {"tools": list(dict.fromkeys(asked.tools))}
-        for reply in ask_agent_events(workspace.base, **options, budget=budget):
-            if reply.step is not None:
-                yield "step", reply.step
-                continue
-            if reply.answer is not None:
-                server.metrics.note_answer(reply.answer, span)
-            if reply.evidence is not None:
-                yield "sources", EvidenceShape.found(reply.evidence, workspace.base.store)
-            if reply.answer is not None:
-                yield "done", AnswerShape.of(reply.answer)
+        run = ask_by_agent.run(workspace.base, **options, budget=budget)
+        for step in run:
+            yield "step", step.value
+        answer, evidence = run.result()
+        server.metrics.note_answer(answer, span)
+        yield "sources", EvidenceShape.found(evidence, workspace.base.store)
+        yield "done", AnswerShape.of(answer)

@@ -36,8 +36,9 @@ from knotwork._extensions.server.schemas.memory import (
 )
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
+from knotwork._run import Run, Steps
 from knotwork._synthesis import ask_request
-from knotwork.agents._chat import Chat, ChatEvent, Conversation, MemoryUpdate, local_now
+from knotwork.agents._chat import Chat, ChatResponse, Conversation, MemoryUpdate, local_now
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.agents._fact_rules import split_message
 from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
@@ -59,9 +60,7 @@ def chat(
     offered to such a key: accept or refuse them by the id of the offer.
     """
     question = _check_message(server, key, asked)
-    *_, last = _chat_events(server, workspace, key, asked, question)
-    assert last.reply is not None, "the last event has the reply"
-    return ChatReplyShape.of(last.reply)
+    return ChatReplyShape.of(Run(_chat(server, workspace, key, asked, question)).result())
 
 
 @router.post(
@@ -79,11 +78,10 @@ async def stream_chat(
     question = _check_message(server, key, asked)
 
     def steps() -> Iterator[NamedEvent]:
-        for event in _chat_events(server, workspace, key, asked, question):
-            if event.step is not None:
-                yield from name_step(event.step, workspace)
-            elif event.reply is not None:
-                yield "done", ChatReplyShape.of(event.reply)
+        run = Run(_chat(server, workspace, key, asked, question))
+        for step in run:
+            yield from name_step(step, workspace)
+        yield "done", ChatReplyShape.of(run.result())
 
     return await stream_events(server.threads, steps)
 
@@ -107,13 +105,13 @@ def _stores_at_once(asked: ChatMessage) -> bool:
     return not asked.offers_only and split_message(asked.message).is_explicit
 
 
-def _chat_events(
+def _chat(
     server: Service,
     workspace: Workspace,
     key: AccessKey,
     asked: ChatMessage,
     request: ask_request.AskRequest,
-) -> Iterator[ChatEvent]:
+) -> Steps[ChatResponse]:
     stores = key.role.covers(KeyRole.WRITE) and not server.config.read_only
     stores_now = _stores_at_once(asked)
     opened = stored_facts if stores_now else known_facts
@@ -130,10 +128,10 @@ def _chat_events(
             budget=request.budget,
             **asked.model_dump(include={"retriever", "k", "filters", "mode", "use_llm"}),
         ) as conversation:
-            for event in conversation.events(asked.message):
-                if event.reply is not None and event.reply.answer is not None:
-                    server.metrics.note_answer(event.reply.answer, span)
-                yield event
+            reply = yield from conversation.say.run(asked.message)
+            if reply.answer is not None:
+                server.metrics.note_answer(reply.answer, span)
+            return reply
 
 
 @router.get("/workspaces/{workspace}/memory")

@@ -21,7 +21,8 @@ from fastapi import APIRouter, Request, Response
 from knotwork._extensions.server.access import Caller, Server, lease
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.memories import recalling
-from knotwork._extensions.server.questions import ask_events, check_question, last_answer
+from knotwork._extensions.server.questions import ask as answer_question
+from knotwork._extensions.server.questions import check_question
 from knotwork._extensions.server.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -48,8 +49,9 @@ from knotwork._extensions.server.schemas.openai import (
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
+from knotwork._run import Progress, Run, Stage, Steps
 from knotwork._shapes.answers import AnswerShape, split_pieces
-from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
+from knotwork._synthesis.ask_request import AskRequest
 from knotwork._synthesis.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, InvalidRequest, KnotworkError, NotFound, RequestTooLarge
@@ -178,21 +180,21 @@ async def complete_chat(
     conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
     lease = lease_model(server, key, asked.model)
 
-    def ask(workspace: Workspace) -> Iterator[AskEvent]:
+    def ask(workspace: Workspace) -> Steps[Answer]:
         remembers = recalling(key, workspace, question) if options.memory else nullcontext(question)
         with remembers as recalled:
-            yield from ask_events(server, workspace, recalled)
+            return (yield from answer_question.run(server, workspace, recalled))
 
-    def ask_within_lease() -> Iterator[AskEvent]:
+    def ask_within_lease() -> Steps[Answer]:
         with lease as workspace:
-            yield from ask(workspace)
+            return (yield from ask(workspace))
 
     threads = server.threads_for(question)
     if asked.stream:
         started = await start_stream(threads.iterate(ask_within_lease))
         return EventStream(keep_alive(_stream_chunks(started, conversation)))
     with lease as workspace:
-        answer = await threads.run(lambda: last_answer(ask(workspace)))
+        answer = await threads.run(lambda: Run(ask(workspace)).result())
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -220,7 +222,7 @@ def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
 
 
 async def _stream_chunks(
-    steps: AsyncGenerator[AskEvent], conversation: _Conversation
+    steps: AsyncGenerator[Progress], conversation: _Conversation
 ) -> AsyncGenerator[bytes]:
     """Yield the role, the text, all annotations, the end, and the token usage if requested."""
     sent = _SentText()
@@ -229,7 +231,7 @@ async def _stream_chunks(
         yield conversation.delta({"role": "assistant", "content": ""})
         async with aclosing(steps) as events:
             async for event in events:
-                answer = event.answer or answer
+                answer = event.value if event.stage == Stage.FINISHED else answer
                 if piece := sent.add(event):
                     yield conversation.delta({"content": piece})
         assert answer is not None, "the last event has the answer"
@@ -257,12 +259,12 @@ class _SentText:
         self.withdrawn = ""
         self._text = ""
 
-    def add(self, event: AskEvent) -> str:
+    def add(self, event: Progress) -> str:
         """Return the text to send for an event."""
-        if event.kind is AskEventKind.TEXT:
-            self._text += event.text
-            return event.text
-        return self._withdraw() if event.kind is AskEventKind.WITHDRAWN else ""
+        if event.stage == Stage.TEXT:
+            self._text += event.note
+            return event.note
+        return self._withdraw() if event.stage == Stage.WITHDRAWN else ""
 
     def finish(self, answer: Answer, sources: str) -> Iterator[str]:
         """Yield the rest of the answer piece by piece or sentence by sentence, and the sources."""
