@@ -10,7 +10,7 @@ import pytest
 from tests.faults.small_files import read
 from tests.indexing.office_files import make_docx, make_epub
 
-from knotwork._indexing.loaders.encoded_data import without_encoded_data
+from knotwork._indexing.loaders.decoding import without_encoded_data
 
 CHANCE = random.Random(1)
 DATA = CHANCE.randbytes(3_000)

@@ -17,7 +17,7 @@ from tests.indexing.office_files import (
 
 import knotwork
 from knotwork._indexing.loaders import pdf_pictures, pictures, recognition
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
+from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Document
 
 pytestmark = pytest.mark.slow

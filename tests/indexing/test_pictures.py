@@ -18,7 +18,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import add_page
 from knotwork._indexing.loaders.pdf_pictures import page_ranges
-from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, Span
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._text.dates import MONTHS
 from knotwork.errors import LoadError
 

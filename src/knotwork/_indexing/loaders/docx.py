@@ -16,13 +16,15 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
-from knotwork._indexing.loaders.docx_links import bookmarks_of, links_of, mark_links
 from knotwork._indexing.loaders.docx_markup import (
     BOX,
     COMMENT,
     LABEL,
     Markup,
     attached,
+    bookmarks_of,
+    links_of,
+    mark_links,
     page_edges,
     text_of,
 )
@@ -45,8 +47,13 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_graphics import Graphics, picture_text
-from knotwork._indexing.loaders.office_markup import RELATIONS, add_item, comment_text
+from knotwork._indexing.loaders.office_markup import (
+    RELATIONS,
+    Graphics,
+    add_item,
+    comment_text,
+    picture_text,
+)
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.table_rows import (
     MAX_HEADER_LENGTH,

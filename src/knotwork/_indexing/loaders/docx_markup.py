@@ -5,13 +5,21 @@ Afterwards a paragraph has runs with one text each, and its number as an attribu
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any, ClassVar
 
-from knotwork._indexing.loaders.docx_numbering import Numbering
-from knotwork._indexing.loaders.docx_styles import StyleSheet, W, font_of, is_on, value_of
-from knotwork._indexing.loaders.equations import equation_text
+from knotwork._indexing.loaders.docx_styles import (
+    Numbering,
+    StyleSheet,
+    W,
+    font_of,
+    is_on,
+    value_of,
+)
+from knotwork._indexing.loaders.equations import equation_text, field_text
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.office_markup import (
     EQUATIONS,
@@ -21,7 +29,36 @@ from knotwork._indexing.loaders.office_markup import (
     related,
     write_apart,
 )
-from knotwork._indexing.loaders.symbols import symbol
+
+_SYMBOL = dict(
+    enumerate(
+        " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_"
+        "‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼",
+        0x20,
+    )
+) | dict(enumerate("€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑", 0xA0))
+_WINGDINGS = (
+    {0x22: "✂", 0x28: "☎", 0x29: "✆", 0x2A: "✉", 0x34: "✇", 0x3F: "✍", 0x4A: "☺", 0x4C: "☹"}
+    | {0x6C: "●", 0x6E: "■", 0x6F: "☐", 0x71: "❑", 0x75: "◆", 0x76: "❖", 0xA7: "▪", 0xA8: "☐"}
+    | {0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑", 0xE2: "↓", 0xE8: "➔", 0xF0: "⇨"}
+    | {0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑"}
+    | {0x80 + n: sign for n, sign in enumerate("⓪①②③④⑤⑥⑦⑧⑨⑩⓿❶❷❸❹❺❻❼❽❾❿")}
+)
+_WINGDINGS_2 = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"}
+_FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
+_PRIVATE = 0xF000
+_CODES = range(0x100)
+
+
+def symbol(text: str, font: str) -> str:
+    """Return a text as a font shows it; a sign that is not known has no text."""
+    signs = _FONTS.get(font.strip().lower())
+    if signs is None or text.isspace():
+        return text
+    return "".join(
+        signs.get(ord(c) % _PRIVATE, "") if ord(c) % _PRIVATE in _CODES else c for c in text
+    )
+
 
 LABEL = "label"
 """The attribute of a paragraph that has its number with the gap behind it, and of a reference to a
@@ -254,3 +291,77 @@ def _form_value(field: Any) -> str:  # noqa: ANN401
     if not chosen.isdecimal() or int(chosen) >= len(entries):
         return ""
     return entries[int(chosen)].get(f"{W}val") or ""
+
+
+_TARGET = "leads"
+"""The attribute of a run that has the target of the link that it is part of."""
+_FIELD = re.compile(
+    r'\s*(?:HYPERLINK(?:\s+"(?P<url>[^"]*)")?(?:\s+\\l\s+"(?P<part>[^"]*)")?'
+    r"|(?:REF|PAGEREF|NOTEREF)\s+(?P<mark>[^\s\\]+))"
+)
+
+
+def mark_links(root: Any, targets: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Give the runs of links below an element their targets; ``targets`` are relationships by id.
+
+    Fields that are equations are written as text.
+
+    Call it before the XML is reduced.
+    """
+    for link in root.iter(f"{W}hyperlink"):
+        found = targets.get(link.get(f"{RELATIONS}id"))
+        part = link.get(f"{W}anchor")
+        url = str(found.target_ref) if found is not None and found.is_external else ""
+        _mark(link.iter(f"{W}r"), f"{url}#{part}" if part else url)
+    for simple in root.iter(f"{W}fldSimple"):
+        _mark(simple.iter(f"{W}r"), _target(simple.get(f"{W}instr") or ""))
+    for paragraph in root.iter(f"{W}p"):
+        _mark_fields(paragraph)
+
+
+def _mark_fields(paragraph: Any) -> None:  # noqa: ANN401
+    """Mark the results of the fields of a paragraph that stand between characters of fields."""
+    fields: list[list[str]] = []  # the open ones: their instruction, then "" for the result
+    for run in paragraph.iter(f"{W}r"):
+        for character in run.iterchildren(f"{W}fldChar", f"{W}instrText"):
+            kind = character.get(f"{W}fldCharType")
+            if kind == "begin":
+                fields.append([])
+            elif kind in ("separate", "end") and fields:
+                instruction = "".join(fields.pop())
+                if instruction.upper().split()[:1] == ["EQ"]:
+                    character.addnext(text := character.makeelement(f"{W}t", {}))
+                    text.text = field_text(instruction)
+                if kind == "separate":
+                    fields.append(["", _target(instruction)])
+            elif kind is None and fields and fields[-1][:1] != [""]:
+                fields[-1].append(character.text or "")
+        if fields and fields[-1][:1] == [""]:
+            _mark([run], fields[-1][1])
+
+
+def _target(instruction: str) -> str:
+    found = _FIELD.match(instruction)
+    if found is None:
+        return ""
+    part = found["mark"] or found["part"]
+    return f"{found['url'] or ''}#{part}" if part else found["url"] or ""
+
+
+def _mark(runs: Any, target: str) -> None:  # noqa: ANN401
+    for run in runs if target else ():
+        run.set(_TARGET, target)
+
+
+def links_of(element: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the words and the target of each link below an element that is reduced."""
+    runs = element.iter(f"{W}r")
+    for target, linked in groupby(runs, key=lambda run: run.get(_TARGET)):
+        if target:
+            yield "".join(t.text or "" for run in linked for t in run.iter(f"{W}t")), target
+
+
+def bookmarks_of(element: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield the names of the bookmarks that begin in an element."""
+    names = (mark.get(f"{W}name") or "" for mark in element.iter(f"{W}bookmarkStart"))
+    return (name for name in names if name and name != "_GoBack")

@@ -29,12 +29,12 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.style_sheets import apply_style_sheets
 from knotwork._indexing.loaders.table_rows import MOST_NESTED, SpanningCell, rows_on_a_line
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork._indexing.loaders.web_notes import attach_notes
 from knotwork._indexing.loaders.web_page import (
     BLOCKS,
+    apply_style_sheets,
+    attach_notes,
     classes,
     clean_page,
     name_of,

@@ -28,9 +28,9 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.spreadsheets import add_grids
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 

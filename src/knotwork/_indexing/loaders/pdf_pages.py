@@ -21,20 +21,26 @@ from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
 from knotwork._indexing.loaders.pdf_annotations import (
+    PageLink,
     PageNote,
     Region,
     read_annotations,
+    read_links,
     with_values,
 )
-from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
-from knotwork._indexing.loaders.pdf_left_out import Garbled, without_garbled, without_watermarks
-from knotwork._indexing.loaders.pdf_links import PageLink, read_links
-from knotwork._indexing.loaders.pdf_order import (
+from knotwork._indexing.loaders.pdf_characters import (
     CHINESE,
+    OBLIQUE,
     RIGHT_TO_LEFT,
+    Character,
+    Garbled,
     in_logical_order,
     is_right_to_left,
+    read_characters,
+    turned,
     turned_columns,
+    without_garbled,
+    without_watermarks,
 )
 
 PDFIUM_LOCK = threading.Lock()

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from knotwork._indexing.loaders.grids import read_table
 from knotwork._indexing.loaders.pdf_annotations import CELL
-from knotwork._indexing.loaders.pdf_characters import OBLIQUE
-from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
+from knotwork._indexing.loaders.pdf_characters import OBLIQUE, RIGHT_TO_LEFT
 from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
 from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.table_rows import (

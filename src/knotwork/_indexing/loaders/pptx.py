@@ -24,13 +24,15 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_graphics import A, Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import (
     EQUATIONS,
+    A,
+    Graphics,
     add_item,
     choose_alternatives,
     comment_text,
     parsed,
+    picture_text,
     related,
     write_apart,
 )

@@ -31,8 +31,8 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
