@@ -105,12 +105,11 @@ class WordLoader(FormatLoader, name="docx"):
         document = docx.Document(io.BytesIO(source.data))
         writer = BlockWriter(source)
         pictures = EmbeddedPictures(writer, source)
-        graphics = Graphics(writer)
-        body = _Body(writer, document, pictures, graphics)
+        body = _Body(writer, source, document, pictures)
         body.add(document.element.body)
         body.add_page_edges(document)
         properties = document.core_properties
-        metadata = office_metadata(properties) | pictures.metadata | graphics.metadata
+        metadata = office_metadata(properties) | pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
@@ -137,13 +136,14 @@ class _Body:
     def __init__(
         self,
         writer: BlockWriter,
+        source: Source,
         document: Any,  # noqa: ANN401 - a python-docx document
         pictures: EmbeddedPictures,
-        graphics: Graphics,
     ) -> None:
         self._writer = writer
         self._pictures = pictures
-        self._graphics = graphics
+        self._left_out = source.left_out
+        self._graphics = Graphics(writer, source.left_out)
         self._parts = document.part.related_parts
         self._styles = StyleSheet(document)
         self._markup = Markup(document, self._styles)
@@ -167,7 +167,7 @@ class _Body:
             elif element.tag == f"{W}tbl":
                 self._add_table(element)
             elif element.tag == f"{W}altChunk":
-                self._graphics.count("embedded document")
+                self._left_out["embedded document"] += 1
 
     def _record_links(self, element: Any) -> None:  # noqa: ANN401
         if element.tag in (f"{W}p", f"{W}tbl"):

@@ -406,14 +406,10 @@ def load_content(source: Source, *, only_light: bool = False) -> Content:
         ) from error
     if not content.text.strip():
         raise _empty(source.uri)
-    return _with_left_out(content, source.left_out) if source.left_out else content
-
-
-def _with_left_out(content: Content, left_out: Mapping[str, int]) -> Content:
-    """Return a content whose metadata also say what was left out on the way."""
-    parts = (content.metadata.get(UNREAD_PARTS), *unread_parts(left_out).values())
-    metadata = {**content.metadata, UNREAD_PARTS: ", ".join(filter(None, parts))}
-    return replace(content, metadata=metadata)
+    parts = unread_parts(source.left_out)
+    if parts and UNREAD_PARTS in content.metadata:
+        parts[UNREAD_PARTS] = f"{content.metadata[UNREAD_PARTS]}, {parts[UNREAD_PARTS]}"
+    return replace(content, metadata={**content.metadata, **parts}) if parts else content
 
 
 def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
@@ -453,8 +449,8 @@ def _choose_loader(source: Source) -> Loader:
         if archived is None:
             raise _unsupported(source)
         return _builtin_loader(archived)
-    if source.data.startswith(OLE_SIGNATURE):
-        _refuse_old_office(source)
+    if source.data.startswith(OLE_SIGNATURE) and source.suffix not in _FOREIGN:
+        check_archive(source)
     for name, form in FORMATS.items():
         if _is_signed(source.data, form.signatures):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
@@ -468,12 +464,6 @@ def _choose_loader(source: Source) -> Loader:
     except LoadError as error:
         raise _unsupported(source) from error
     return text_loader
-
-
-def _refuse_old_office(source: Source) -> None:
-    if source.suffix in _FOREIGN:
-        raise _unsupported(source)
-    check_archive(source)
 
 
 def _archive_format(source: Source) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from mimetypes import guess_type
@@ -49,13 +50,9 @@ def add_attachment(writer: BlockWriter, source: Source, name: str, kind: str, da
     is_picture = kind.startswith("image/")
     if not data.strip() or (is_picture and len(data) < _FEWEST_BYTES):
         return
-    inner = Source(
-        f"{source.uri}/{name.replace('/', '_')}",
-        data,
-        max_bytes=source.max_bytes,
-        max_characters=source.max_characters,
-        audio_model=source.audio_model,
-        depth=source.depth + 1,
+    uri, depth = f"{source.uri}/{name.replace('/', '_')}", source.depth + 1
+    inner = replace(
+        source, uri=uri, data=data, depth=depth, password="", describes=False, left_out=Counter()
     )
     members: dict[str, bytes] = {}
     content = None

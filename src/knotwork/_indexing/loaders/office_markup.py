@@ -13,7 +13,6 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import parse_xml, whole_number
 from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import item_term
-from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._text.languages import detect_language
 from knotwork.records import BlockKind
 
@@ -118,16 +117,11 @@ _MOST_DIGITS = 15
 
 
 class Graphics:
-    """Appends charts and diagrams to a writer, and counts those that cannot be read."""
+    """Appends charts and diagrams to a writer, and counts in ``left_out`` those it cannot read."""
 
-    def __init__(self, writer: BlockWriter) -> None:
+    def __init__(self, writer: BlockWriter, left_out: Counter[str]) -> None:
         self._writer = writer
-        self._unread: Counter[str] = Counter()
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """The metadata of a document with parts that were not read."""
-        return unread_parts(self._unread)
+        self._left_out = left_out
 
     def is_graphic(self, element: Any) -> bool:  # noqa: ANN401
         """Return True for an element that refers to a chart, a diagram or a file."""
@@ -140,15 +134,11 @@ class Graphics:
         elif element.tag == f"{C}chart":
             kind, key, add = "chart", element.get(f"{RELATIONS}id"), self._add_chart
         else:
-            self._unread["embedded file" if _is_file(element) else "chart"] += 1
+            self._left_out["embedded file" if _is_file(element) else "chart"] += 1
             return
         root = parsed(parts[key]) if key in parts else None
         if root is None or not add(root):
-            self._unread[kind] += 1
-
-    def count(self, kind: str) -> None:
-        """Count a part that was not read."""
-        self._unread[kind] += 1
+            self._left_out[kind] += 1
 
     def _add_chart(self, root: Any) -> bool:  # noqa: ANN401
         """Append the values that the file keeps of a chart; return False without any."""

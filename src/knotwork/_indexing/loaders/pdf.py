@@ -48,7 +48,7 @@ from knotwork._indexing.loaders.pdf_pictures import (
     without_repetitions,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
-from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES, unread_parts
+from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
 from knotwork.errors import LoadError
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
@@ -82,7 +82,8 @@ class PdfLoader(FormatLoader, name="pdf"):
         for number, of_page in links.items():
             for words, target in of_page:
                 writer.link(words, target, place=starts.get(str(number + 1)))
-        unread = unread_parts({"attached file": attached})
+        source.left_out["attached file"] += attached
+        unread = {}
         if read.unread:
             unread[UNREAD_PAGES] = page_ranges(read.unread)
         if read.unread_figures:

@@ -11,7 +11,7 @@ import io
 import re
 import sys
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
 from knotwork._indexing.loaders.titles_and_captions import readable_name
-from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.records import Cell, Column, Span, Table
@@ -66,11 +65,10 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         _write_shared_strings_apart(workbook)
         writer = BlockWriter(source)
         meter = TextMeter(source)
-        unread: Counter[str] = Counter()
         try:
             for sheet in workbook.worksheets:
                 if sheet.sheet_state != "visible":
-                    unread["hidden sheet"] += 1
+                    source.left_out["hidden sheet"] += 1
                     continue
                 writer.page(sheet.title)
                 if not DEFAULT_SHEET_NAME.fullmatch(sheet.title):
@@ -82,7 +80,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
                 add_grids(writer, grids, name=str(sheet.title))
                 for note in rows.notes():
                     writer.paragraph(note)
-                unread["uncalculated formula"] += rows.uncalculated
+                source.left_out["uncalculated formula"] += rows.uncalculated
             properties = workbook.properties
         finally:
             workbook.close()
@@ -97,7 +95,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         return writer.content(
             MEDIA_TYPE,
             title=properties.title or readable_name(source.name),
-            metadata={**metadata, **unread_parts(unread)},
+            metadata=metadata,
         )
 
 
