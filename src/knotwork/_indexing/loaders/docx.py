@@ -22,7 +22,6 @@ from knotwork._indexing.loaders.docx_markup import (
     LABEL,
     Markup,
     attached,
-    bookmarks_of,
     links_of,
     mark_links,
     page_edges,
@@ -156,25 +155,23 @@ class _Body:
 
     def add(self, parent: Any) -> None:  # noqa: ANN401
         """Append the paragraphs and tables below an element."""
-        self._add_all(parent)
-        self._end_group()
-
-    def _add_all(self, parent: Any) -> None:  # noqa: ANN401
         for element in parent:
-            self._record_links(element)
+            if element.tag in (f"{W}p", f"{W}tbl"):
+                self._record_links(element)
             if element.tag == f"{W}p":
                 self._add_paragraph(element)
             elif element.tag == f"{W}tbl":
                 self._add_table(element)
             elif element.tag == f"{W}altChunk":
                 self._left_out["embedded document"] += 1
+        self._end_group()
 
     def _record_links(self, element: Any) -> None:  # noqa: ANN401
-        if element.tag in (f"{W}p", f"{W}tbl"):
-            for name in bookmarks_of(element):
+        for mark in element.iter(f"{W}bookmarkStart"):
+            if (name := mark.get(f"{W}name") or "") not in ("", "_GoBack"):
                 self._writer.anchor(name)
-            for words, target in links_of(element):
-                self._writer.link(words, target)
+        for words, target in links_of(element):
+            self._writer.link(words, target)
 
     def add_page_edges(self, document: Any) -> None:  # noqa: ANN401
         """Append the lines of headers and footers that are nowhere else."""
@@ -294,7 +291,10 @@ class _Body:
             self._add_definition(text, style)
         else:
             self._end_group()
-            term = run_in_term(bold_runs(paragraph, style))
+            term = run_in_term(
+                (_run_text(run), _is_bold(run.find(f"{W}rPr"), style))
+                for run in paragraph.iter(f"{W}r")
+            )
             if is_item:
                 depth = max(list_level, style.depth - 1)
                 add_item(self._writer, text, label=label, level=depth, term=term)
@@ -470,12 +470,6 @@ def formatting_of(paragraph: Any, style: ParagraphStyle) -> Formatting:  # noqa:
             monospaced &= is_monospaced_font(font) if font else style.monospaced
             sizes[size_of(properties) or style.size] += len(text)
     return Formatting(bold, monospaced, sizes.most_common(1)[0][0]) if sizes else Formatting()
-
-
-def bold_runs(paragraph: Any, style: ParagraphStyle) -> Iterator[tuple[str, bool]]:  # noqa: ANN401
-    """Yield the text of each run of a paragraph, with True if it is bold."""
-    for run in paragraph.iter(f"{W}r"):
-        yield _run_text(run), _is_bold(run.find(f"{W}rPr"), style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ class Markup:
             elif inner.tag == f"{W}r":  # of a base that had a reading above it
                 texts.append(self._take_text(inner)[0])
             elif inner.tag in NOTES:
-                if not _has_own_mark(inner):
+                if inner.get(f"{W}customMarkFollows") not in ("1", "true", "on"):
                     self._notes[inner.tag] += 1
                     mark = written_number(self._notes[inner.tag], self._note_forms[inner.tag])
                     texts.append(mark)
@@ -266,10 +266,6 @@ def _in_run(equation: Any) -> Any:  # noqa: ANN401
     return run
 
 
-def _has_own_mark(reference: Any) -> bool:  # noqa: ANN401
-    return reference.get(f"{W}customMarkFollows") in ("1", "true", "on")
-
-
 def _sym(element: Any) -> str:  # noqa: ANN401
     code = element.get(f"{W}char") or ""
     try:
@@ -359,9 +355,3 @@ def links_of(element: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     for target, linked in groupby(runs, key=lambda run: run.get(_TARGET)):
         if target:
             yield "".join(t.text or "" for run in linked for t in run.iter(f"{W}t")), target
-
-
-def bookmarks_of(element: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield the names of the bookmarks that begin in an element."""
-    names = (mark.get(f"{W}name") or "" for mark in element.iter(f"{W}bookmarkStart"))
-    return (name for name in names if name and name != "_GoBack")

@@ -176,7 +176,7 @@ def _region(box: Any, place: Callable[[float, float], tuple[float, float]]) -> R
     return Region(min(across), min(up), max(across), max(up))
 
 
-def _string(read: Callable[..., int], *arguments: Any) -> str:  # noqa: ANN401
+def _string(read: Callable[..., int], *arguments: Any, encoding: str = "utf-16-le") -> str:  # noqa: ANN401
     """Return a text of pdfium, which needs a buffer for it."""
     import pypdfium2.raw as pdfium
 
@@ -185,7 +185,7 @@ def _string(read: Callable[..., int], *arguments: Any) -> str:  # noqa: ANN401
         return ""
     buffer = ctypes.create_string_buffer(length)
     read(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
-    return buffer.raw.decode("utf-16-le", "replace").partition("\0")[0]
+    return buffer.raw.decode(encoding, "replace").partition("\0")[0]
 
 
 def _quoted(page: Any, annotation: Any) -> Iterator[str]:  # noqa: ANN401
@@ -463,7 +463,7 @@ class _Form:
 
 _MOST_LINKS = 500
 """Links of a page that are read."""
-_MOST_BYTES = 4_000
+_LONGEST_ADDRESS = 4_000
 
 
 class PageLink(NamedTuple):
@@ -484,15 +484,15 @@ def read_links(document: Any, page: Any) -> list[PageLink]:  # noqa: ANN401 - a 
         if not pdfium.FPDFLink_Enumerate(page, place, link):
             break
         target = _target(document, link)
-        if not target or not pdfium.FPDFLink_GetAnnotRect(link, box):
+        is_usable = 0 < len(target) < _LONGEST_ADDRESS
+        if not is_usable or not pdfium.FPDFLink_GetAnnotRect(link, box):
             continue
         text = text or page.get_textpage()
         words = clean_line(text.get_text_bounded(box.left, box.bottom, box.right, box.top))
         if any(map(str.isalnum, words)):
             found.append(PageLink(words, target))
     if text is not None:
-        with closing(text):
-            pass
+        text.close()
     return found
 
 
@@ -502,17 +502,11 @@ def _target(document: Any, link: Any) -> str:  # noqa: ANN401
     action = pdfium.FPDFLink_GetAction(link)
     kind = pdfium.FPDFAction_GetType(action) if action else 0
     if kind == pdfium.PDFACTION_URI:
-        return _address(lambda *room: pdfium.FPDFAction_GetURIPath(document, action, *room))
+        return _string(pdfium.FPDFAction_GetURIPath, document, action, encoding="utf-8")
     if kind == pdfium.PDFACTION_REMOTEGOTO:
-        return _address(lambda *room: pdfium.FPDFAction_GetFilePath(action, *room))
+        return _string(pdfium.FPDFAction_GetFilePath, action, encoding="utf-8")
     destination = pdfium.FPDFLink_GetDest(document, link)
     if not destination and kind == pdfium.PDFACTION_GOTO:
         destination = pdfium.FPDFAction_GetDest(document, action)
     number = pdfium.FPDFDest_GetDestPageIndex(document, destination) if destination else -1
     return f"#page={number + 1}" if number >= 0 else ""
-
-
-def _address(read: Any) -> str:  # noqa: ANN401 - a function of pdfium with a buffer and its size
-    room = ctypes.create_string_buffer(_MOST_BYTES)
-    length = read(room, _MOST_BYTES)
-    return room.raw[: length - 1].decode(errors="replace") if 1 < length <= _MOST_BYTES else ""

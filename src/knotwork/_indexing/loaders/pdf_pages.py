@@ -155,7 +155,9 @@ def open_pdf(source: Source) -> Iterator[Any]:
     import pypdfium2
     from pypdfium2.raw import FPDF_ERR_PASSWORD
 
-    _silence()
+    logger = logging.getLogger("pypdfium2")
+    if logger.level == logging.NOTSET:  # hide warnings about sloppy files
+        logger.setLevel(logging.CRITICAL)
     with PDFIUM_LOCK:
         try:
             document = pypdfium2.PdfDocument(source.data, password=source.password or None)
@@ -170,13 +172,6 @@ def open_pdf(source: Source) -> Iterator[Any]:
     finally:
         with PDFIUM_LOCK:
             document.close()
-
-
-def _silence() -> None:
-    """Hide pypdfium2's warnings about sloppy files, unless the user configured its logger."""
-    logger = logging.getLogger("pypdfium2")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
 
 
 def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a library without types

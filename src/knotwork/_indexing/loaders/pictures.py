@@ -17,6 +17,7 @@ from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
+    PLACEHOLDER,
     Content,
     DescribablePicture,
     FormatLoader,
@@ -105,7 +106,7 @@ def add_description(
         return None
     context = writer.before(_CONTEXT) or source.name
     key = content_id("picture", shown.key, context)
-    place = writer.placeholder()
+    place = writer.paragraph(PLACEHOLDER)
     writer.pictures.append(replace(shown, key=key, context=context, place=place))
     return place
 
