@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from knotwork._indexing.loaders.decoding import without_encoded_data
+from knotwork._indexing.loaders.grids import names_columns, row_key
 from knotwork._indexing.loaders.loader import (
     PLACEHOLDER,
     Content,
@@ -24,7 +25,6 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     clean_text,
 )
-from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
 from knotwork.records import (

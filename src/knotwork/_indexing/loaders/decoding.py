@@ -1,4 +1,7 @@
-"""Decode text files of unknown encoding."""
+"""Decode text files of unknown encoding, and leave out data that is written as text.
+
+Such data are base64, hexadecimal dumps and the armour of PGP.
+"""
 
 from __future__ import annotations
 

@@ -21,23 +21,29 @@ from knotwork._indexing.loaders.docx_markup import (
     COMMENT,
     LABEL,
     Markup,
-    attached,
-    links_of,
-    mark_links,
-    page_edges,
-    text_of,
-)
-from knotwork._indexing.loaders.docx_styles import (
     ParagraphRole,
     ParagraphStyle,
     StyleSheet,
     W,
+    attached,
     font_of,
     is_on,
+    links_of,
+    mark_links,
+    page_edges,
     size_of,
+    text_of,
     value_of,
 )
-from knotwork._indexing.loaders.grids import add_grid, read_table
+from knotwork._indexing.loaders.grids import (
+    MAX_HEADER_LENGTH,
+    MAX_SPAN,
+    MOST_NESTED,
+    SpanningCell,
+    add_grid,
+    read_table,
+    rows_on_a_line,
+)
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -54,13 +60,6 @@ from knotwork._indexing.loaders.office_markup import (
     picture_text,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import (
-    MAX_HEADER_LENGTH,
-    MAX_SPAN,
-    MOST_NESTED,
-    SpanningCell,
-    rows_on_a_line,
-)
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,

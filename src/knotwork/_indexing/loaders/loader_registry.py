@@ -1,6 +1,9 @@
 """Load a file as a Document with the loader for its format.
 
 `LOADERS` lists all loaders. The content decides the format if it has a signature, else the suffix.
+
+A loader knows no model. It leaves a place in the text for the description of each picture, which
+takes it once a model was asked.
 """
 
 from __future__ import annotations

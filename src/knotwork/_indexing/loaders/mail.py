@@ -1,4 +1,4 @@
-"""Load e-mail messages, mailboxes, and web pages that are stored as messages."""
+"""Load e-mail messages with what is attached, mailboxes, and web pages stored as messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reduce the XML of a Word or PowerPoint file to what its pages show."""
+"""Reduce the XML of a Word or PowerPoint file to what its pages show.
+
+Charts and diagrams are written as tables and lists.
+"""
 
 from __future__ import annotations
 

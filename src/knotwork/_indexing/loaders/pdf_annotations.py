@@ -1,4 +1,4 @@
-"""Read what was filled into the forms of PDF pages, and the notes and comments on them.
+"""Read what was filled into the forms of PDF pages, and the notes, comments and links on them.
 
 A value is put beside the label of its field, as it is shown. What has no place in a line of the
 page is a `PageNote`.

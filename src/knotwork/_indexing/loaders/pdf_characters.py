@@ -1,4 +1,9 @@
-"""Read the characters of PDF pages with pdfium, each with its place and its type."""
+"""Read the characters of PDF pages with pdfium, each with its place and its type.
+
+Vertical and right-to-left text is put in reading order: pdfium gives the characters of a
+right-to-left line now as they are read and now from left to right, as the program that made the
+file wrote them. Watermarks, and codes that name no characters, are left out.
+"""
 
 from __future__ import annotations
 

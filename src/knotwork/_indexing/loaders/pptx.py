@@ -13,7 +13,7 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.equations import equation_text
-from knotwork._indexing.loaders.grids import add_grid, read_table
+from knotwork._indexing.loaders.grids import SpanningCell, add_grid, read_table
 from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -37,7 +37,6 @@ from knotwork._indexing.loaders.office_markup import (
     write_apart,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import SpanningCell
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, add_grid, read_grids
+from knotwork._indexing.loaders.grids import (
+    MAX_HEADER_LENGTH,
+    MIN_COLUMNS,
+    Grid,
+    add_grid,
+    read_grids,
+    row_key,
+)
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -31,7 +38,6 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
-from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._stores.export.formats import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell

@@ -1,6 +1,7 @@
 """Recognise the blocks of plain text: headings, lists, tables, definitions, code and paragraphs.
 
-A text with the marks of Markdown is read as Markdown, whatever the name of its file.
+A text with the marks of Markdown is read as Markdown, whatever the name of its file. The cells of
+tables are between bars, behind tabs, or aligned in columns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
+from knotwork._indexing.loaders.grids import merge_intervals
 from knotwork._indexing.loaders.lines import (
     Line,
     follows,
@@ -26,7 +28,6 @@ from knotwork._indexing.loaders.lines import (
     written_mark,
 )
 from knotwork._indexing.loaders.markdown import add_markdown
-from knotwork._indexing.loaders.table_rows import merge_intervals
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
 from knotwork._text.sentences import (
     is_wide,

@@ -1,4 +1,8 @@
-"""Recognize captions, terms, box titles and font styles, and choose a document's title."""
+"""Recognize captions, terms, box titles and font styles, and choose a document's title.
+
+The path of a document may say more than its text: its name and its folder are read as words. Names
+that cameras, scanners and programs give, such as "IMG_2041", "scan0001" or "a", say nothing.
+"""
 
 from __future__ import annotations
 

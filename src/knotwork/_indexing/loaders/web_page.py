@@ -1,4 +1,8 @@
-"""Prepare the tree of a web page: leave out what is not shown, and write as text what is."""
+"""Prepare the tree of a web page: leave out what is not shown, and write as text what is.
+
+Style sheets say what is hidden, struck, raised or counted. Notes are moved behind the text that
+refers to them.
+"""
 
 from __future__ import annotations
 
