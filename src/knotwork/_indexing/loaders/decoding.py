@@ -186,7 +186,8 @@ def _find_encoding(data: bytes, declared: str) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
-    for encoding in filter(None, (declared, _utf16_without_mark(data), _iso_2022(data))):
+    japanese = "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
+    for encoding in filter(None, (declared, _utf16_without_mark(data), japanese)):
         if _try_decode(data, encoding) is not None:
             return encoding
     if _utf_8(data) is not None:
@@ -237,10 +238,6 @@ def _utf_8(data: bytes) -> str | None:
     stray = text.count("\ufffd")
     proper = len(re.findall(r"[^\x00-\x7f\ufffd]", text))
     return text if proper > 20 * stray else None
-
-
-def _iso_2022(data: bytes) -> str:
-    return "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
 
 
 def _utf16_without_mark(data: bytes) -> str:

@@ -429,7 +429,8 @@ class Markup:
             if next(paragraph.iter(*_CONTENT), None) is None:
                 _remove(paragraph)
         for paragraph in [*root.iter(f"{W}p")]:
-            self._number(paragraph)
+            list_id, level = self.numbering.place(paragraph, self._styles.of(paragraph))
+            paragraph.set(LABEL, self.numbering.label(list_id, level) if list_id else "")
             self._write_runs(paragraph)
 
     def notes(self, part: Any) -> Iterator[tuple[tuple[str, str | None], Any]]:  # noqa: ANN401
@@ -439,11 +440,6 @@ class Markup:
                 self.reduce(root)
                 for note in root:
                     yield (tag, note.get(f"{W}id")), note
-
-    def _number(self, paragraph: Any) -> None:  # noqa: ANN401
-        list_id, level = self.numbering.place(paragraph, self._styles.of(paragraph))
-        label = self.numbering.label(list_id, level) if list_id else ""
-        paragraph.set(LABEL, label)
 
     def _write_runs(self, paragraph: Any) -> None:  # noqa: ANN401
         """Give each run one text, with raised and lowered text written apart."""

@@ -255,11 +255,9 @@ def _inline(token: Token) -> tuple[str, str]:
     if token.type == "image" and is_empty_description(token.content):
         return "", ""
     html = escape(token.content, quote=False)
-    return token.content, _RAISED.sub(_raised, html) if token.type == "text" else html
-
-
-def _raised(match: re.Match[str]) -> str:
-    return f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"
+    if token.type == "text":
+        html = _RAISED.sub(lambda m: f"<sup>{m[1]}</sup>" if m[1] else f"<sub>{m[2]}</sub>", html)
+    return token.content, html
 
 
 def _entries(lines: Sequence[str]) -> slice:

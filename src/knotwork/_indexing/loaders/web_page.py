@@ -525,7 +525,7 @@ class _Moved:
 
     def add(self, mark: Any, note: Any, label: str) -> None:  # noqa: ANN401
         """Move a note (None: nothing) behind the text around its mark, once."""
-        if note is None or note in self._notes or (note is not mark and _is_inside(mark, note)):
+        if note is None or note in self._notes or note in islice(mark.iterancestors(), _MOST_ABOVE):
             return
         if any(above in self._notes for above in islice(mark.iterancestors(), 8)):
             return  # the mark leads back
@@ -556,10 +556,6 @@ class _Moved:
                 if name_of(element) in ("body", "main", "article") or not _is_empty(element):
                     break
                 replace(element, "", tag="div")
-
-
-def _is_inside(element: Any, around: Any) -> bool:  # noqa: ANN401
-    return any(above is around for above in islice(element.iterancestors(), _MOST_ABOVE))
 
 
 def _end_of_text(mark: Any) -> Any:  # noqa: ANN401
