@@ -239,6 +239,10 @@ class BlockWriter:
         self._last += gap + block
         return span
 
+    def placeholder(self) -> Span:
+        """Append a paragraph that a description of a picture replaces, and `before` leaves out."""
+        return self._paragraph(PLACEHOLDER)
+
     def code(self, text: str, language: str = "", *, lead: str | None = None) -> Span:
         """Append code in a fence, and return the span of its lines; ignore blank text."""
         cleaned = without_encoded_data(clean_text(text) + "\n", self._left_out)
@@ -391,7 +395,7 @@ class BlockWriter:
         self._labels.append(label)
 
     def before(self, characters: int) -> str:
-        """Return the end of the text so far without `PLACEHOLDER`, at most this many characters."""
+        """Return the end of the text so far without placeholders, at most this many characters."""
         parts: list[str] = []
         left = characters
         for part in reversed(self._parts):

@@ -17,7 +17,6 @@ from knotwork._cancellation import checked
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
-    PLACEHOLDER,
     Content,
     DescribablePicture,
     FormatLoader,
@@ -106,7 +105,7 @@ def add_description(
         return None
     context = writer.before(_CONTEXT) or source.name
     key = content_id("picture", shown.key, context)
-    place = writer.paragraph(PLACEHOLDER)
+    place = writer.placeholder()
     writer.pictures.append(replace(shown, key=key, context=context, place=place))
     return place
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from knotwork._indexing.loaders.recognition import INSTALL, is_available
+
 UNREAD_PARTS = "unread"
 """The key of the metadata that says which parts are not in the text, as in "2 charts, 1 shape"."""
 UNREAD_PAGES = "pages_without_text"
@@ -43,8 +45,6 @@ def unread_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
             f"{metadata[DECLARED]}. It was cut off or is damaged."
         )
     if pages := metadata.get(UNREAD_PAGES):
-        from knotwork._indexing.loaders.recognition import INSTALL, is_available
-
         missing = f"Install text recognition with: {INSTALL}"
         advice = "They could not be rendered." if is_available() else missing
         notes.append(
@@ -63,8 +63,6 @@ def unread_pictures(metadata: Mapping[str, str]) -> list[int]:
 
 def unread_pictures_note(unread: Sequence[int]) -> str:
     """Return the note of a report on the numbers of pictures that documents have unread, or ""."""
-    from knotwork._indexing.loaders.recognition import INSTALL, is_available
-
     pictures, documents = sum(unread), len(unread)
     if not documents:
         return ""
