@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import zipfile
+from email.message import EmailMessage
 
 import pytest
 from openpyxl.comments import Comment
@@ -229,6 +230,18 @@ def test_what_was_not_read_is_said():
 
     document = read("t.xlsx", workbook([["Item", "Price", "Twice"], ["a", 1]], change))
     assert document.metadata["unread"] == "1 uncalculated formula, 1 hidden sheet"
+
+
+def test_what_was_not_read_of_an_attached_workbook_is_said():
+    def change(book, _):
+        book.create_sheet("Old").sheet_state = "hidden"
+
+    mail = EmailMessage()
+    mail["Subject"] = "Prices"
+    mail.set_content("Here they are.")
+    kind = {"maintype": "application", "subtype": "octet-stream", "filename": "t.xlsx"}
+    mail.add_attachment(workbook([["Item", "Price"], ["a", 1]], change), **kind)
+    assert read("a.eml", mail.as_bytes()).metadata["unread"] == "1 hidden sheet"
 
 
 def test_comments_are_read():

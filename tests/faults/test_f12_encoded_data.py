@@ -10,7 +10,7 @@ import pytest
 from tests.faults.small_files import read
 from tests.indexing.office_files import make_docx, make_epub
 
-from knotwork._indexing.loaders.encoded_data import without_encoded_data
+from knotwork._indexing.loaders.decoding import without_encoded_data
 
 CHANCE = random.Random(1)
 DATA = CHANCE.randbytes(3_000)
@@ -128,3 +128,11 @@ def test_the_search_is_linear(text):
     begin = time.process_time()
     without_encoded_data(text, Counter())
     assert time.process_time() - begin < 3
+
+
+def test_a_signature_is_no_part_that_was_not_read():
+    data = base64.b64encode(bytes(range(200))).decode()
+    armour = f"-----BEGIN PGP SIGNATURE-----\n{data}\n-----END PGP SIGNATURE-----\n"
+    document = read("a.txt", f"The lock opens at six.\n\n{armour}")
+    assert document.text == "The lock opens at six."
+    assert "unread" not in document.metadata

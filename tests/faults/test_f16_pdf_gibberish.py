@@ -5,7 +5,7 @@ from tests.faults.pdf_pages import make, text
 from tests.faults.small_files import read
 
 from knotwork._indexing.loaders import pdf_pictures
-from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 
 LINES = [

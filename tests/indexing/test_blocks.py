@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._indexing.loaders.blocks import DEEPEST_BLOCK, BlockWriter
-from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER
+from knotwork._indexing.loaders.loader import PLACEHOLDER, Source
 from knotwork.records import BlockKind, nest_blocks
 from knotwork.testing._loader_contract import check_content
 

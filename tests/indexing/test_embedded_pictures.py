@@ -16,8 +16,8 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
-from knotwork._indexing.loaders import pdf_pictures, pictures, recognition
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
+from knotwork._indexing.loaders import pdf_pictures, pictures, recognition, unread
+from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Document
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,8 @@ def test_a_broken_picture_costs_nothing_else():
 
 
 def test_without_the_extra_the_report_counts_the_pictures(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "is_available", lambda: False)
+    for module in (pictures, unread):
+        monkeypatch.setattr(module, "is_available", lambda: False)
     (tmp_path / "a.docx").write_bytes(
         word_file(make_diagram(DRAWN), make_diagram([(9, 9, "Another text.")]))
     )
@@ -124,7 +125,7 @@ def test_a_retry_with_the_extra_reads_the_pictures_and_pages_that_were_left_out(
     (place / "c.md").write_text("The stack is 42 metres high.", encoding="utf-8")
     with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
         with monkeypatch.context() as without:
-            for module in (pictures, pdf_pictures):
+            for module in (pictures, pdf_pictures, unread):
                 without.setattr(module, "is_available", lambda: False)
             assert "--retry" in " ".join(kb.index(place).notes)
         assert kb.index(place).unchanged == 3

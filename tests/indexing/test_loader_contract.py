@@ -23,8 +23,7 @@ from tests.indexing.office_files import (
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import audio, speech
-from knotwork._indexing.loaders.audio import AudioLoader
+from knotwork._indexing.loaders import speech
 from knotwork._indexing.loaders.calendars import CalendarLoader
 from knotwork._indexing.loaders.docx import WordLoader
 from knotwork._indexing.loaders.epub import EpubLoader
@@ -43,6 +42,7 @@ from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.pptx import SlidesLoader
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.loaders.rtf import RtfLoader
+from knotwork._indexing.loaders.speech import AudioLoader
 from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
 from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
@@ -178,7 +178,7 @@ class TestLoaders(LoaderContract):
     @pytest.fixture(autouse=True)
     def _hear_the_text(self, monkeypatch):
         transcriber = ScriptedTranscriber([[words(TEXT)]])
-        monkeypatch.setattr(audio, "open_transcriber", lambda source: transcriber)
+        monkeypatch.setattr(speech, "open_transcriber", lambda source: transcriber)
 
     @pytest.fixture(params=SAMPLES)
     def name(self, request):

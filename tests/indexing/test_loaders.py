@@ -61,6 +61,11 @@ def test_a_file_imports_the_loader_of_its_format_alone():
     assert "plain_text" in imported
     assert not imported & {"docx", "epub", "mail", "pdf", "pptx", "spreadsheets"}
     assert "parsers: set()" in done.stdout
+    command = [sys.executable, "-c", code.replace("a.txt", "a.md")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = set(re.findall(r"loaders\.(\w+)", done.stdout))
+    assert "markdown" in imported
+    assert not imported & {"docx", "page_layout", "pdf_pages", "pdf_pictures", "pictures", "sound"}
 
 
 def test_text_takes_its_title_from_the_first_line_or_the_name():

@@ -9,7 +9,7 @@ from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictu
 
 from knotwork._indexing.loaders import pdf_pictures, recognition
 from knotwork._indexing.loaders.loader_registry import describe, load_undescribed
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
+from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Span
 
 needs_extra = pytest.mark.skipif(

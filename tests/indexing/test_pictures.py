@@ -13,12 +13,12 @@ from tests.indexing.office_files import (
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.loaders import pdf_pictures, pictures, recognition
+from knotwork._indexing.loaders import pdf_pictures, pictures, recognition, unread
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import add_page
 from knotwork._indexing.loaders.pdf_pictures import page_ranges
-from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, Span
 
@@ -257,7 +257,8 @@ def test_a_page_that_cannot_be_rendered_is_named(monkeypatch):
 def test_without_the_extra_a_pdf_keeps_its_text_and_the_report_names_the_pages(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(pdf_pictures, "is_available", lambda: False)
+    for module in (pdf_pictures, unread):
+        monkeypatch.setattr(module, "is_available", lambda: False)
     scan = make_picture(draw_page(TERMS), draw_page(TERMS), form="PDF")
     text = make_pdf([["The town lies at the sea, and it has one harbour."]])
     (tmp_path / "docs").mkdir()

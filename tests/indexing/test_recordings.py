@@ -18,7 +18,7 @@ from tests.indexing.sound_files import (
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.loaders import audio, sound, speech
+from knotwork._indexing.loaders import sound, speech
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.speech import Word, spoken_words, timely_words, utterances
 from knotwork.errors import LoadError
@@ -39,7 +39,7 @@ def hearing(monkeypatch):
 
     def hear(*script, **options):
         transcriber = ScriptedTranscriber(list(script), **options)
-        monkeypatch.setattr(audio, "open_transcriber", lambda source: transcriber)
+        monkeypatch.setattr(speech, "open_transcriber", lambda source: transcriber)
         return transcriber
 
     return hear
@@ -408,7 +408,7 @@ def test_the_setting_reaches_the_loader(tmp_path, monkeypatch):
         seen.append(source.audio_model)
         return ScriptedTranscriber([[words(SAID, 61.0)]])
 
-    monkeypatch.setattr(audio, "open_transcriber", opened)
+    monkeypatch.setattr(speech, "open_transcriber", opened)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.mp3").write_bytes(sound_file(tone(1.0), ".mp3"))
     settings = {"index_workers": 0, "index_audio_model": str(tmp_path / "model")}

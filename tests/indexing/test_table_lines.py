@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.loading import blocks, leads, load
 
-from knotwork._indexing.loaders.table_rows import (
+from knotwork._indexing.loaders.grids import (
     MAX_SPAN,
     SpanningCell,
     names_columns,

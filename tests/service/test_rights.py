@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from knotwork.agents import ask_agent
 from tests.service.serving import API, add_key, make_settings, open_client
 from tests.service.test_access import BODIES, FILES, operations
 
@@ -16,6 +15,7 @@ import knotwork
 from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._extensions.server.rights import read_rights, readable_part
 from knotwork._extensions.server.server import ServerConfig
+from knotwork.agents import ask_agent
 from knotwork.errors import ConfigError, FilterError
 from knotwork.testing import ScriptedChatModel
 

@@ -23,8 +23,7 @@ from typing import Any, Protocol, TypeAlias
 
 from knotwork._cancellation import check_cancelled, wait_for
 from knotwork._indexing.file_reading import open_pool, worker_count
-from knotwork._indexing.loaders.loader_registry import ReadElsewhere
-from knotwork._indexing.loaders.picture_descriptions import UndescribedDocument
+from knotwork._indexing.loaders.loader_registry import ReadElsewhere, UndescribedDocument
 from knotwork._indexing.parcels import Parcel, collect_unpacked, pack, unpack
 from knotwork._indexing.prepared import Candidate, Prepared, Reading, Undescribed, Unprepared
 from knotwork._indexing.reading_limits import DEFAULT_LIMITS, ReadingLimits

@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 from knotwork._indexing.discovery import UNKNOWN_TIME_NS
 from knotwork._indexing.loaders.loader import DescribablePicture
-from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, describe
-from knotwork._indexing.loaders.picture_descriptions import UndescribedDocument
+from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, UndescribedDocument, describe
 from knotwork._indexing.visible_documents import visible_document
 from knotwork._stores.base import LedgerEntry
 from knotwork._transform.strict_schema import LeftOut

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from knotwork._indexing.embedding import refused_chunks
-from knotwork._indexing.loaders.pdf_pictures import UNREAD_PAGES
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.recognition import is_available
+from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
 from knotwork._stores.base import Store
 from knotwork.records import AnyOf, Comparison, Condition
 

@@ -20,8 +20,7 @@ from knotwork._indexing.embedding import (
     refused_chunks,
     refused_notes,
 )
-from knotwork._indexing.loaders.pictures import unread_pictures_note
-from knotwork._indexing.loaders.unread import unread_notes, unread_pictures
+from knotwork._indexing.loaders.unread import unread_notes, unread_pictures, unread_pictures_note
 from knotwork._indexing.preparation import timed
 from knotwork._indexing.prepared import Candidate, Prepared
 from knotwork._indexing.report import Failure, IndexReport

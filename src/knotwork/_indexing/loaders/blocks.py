@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from knotwork._indexing.loaders.encoded_data import without_encoded_data
+from knotwork._indexing.loaders.decoding import without_encoded_data
+from knotwork._indexing.loaders.grids import names_columns, row_key
 from knotwork._indexing.loaders.loader import (
+    PLACEHOLDER,
     Content,
     DescribablePicture,
     Source,
@@ -23,8 +25,6 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     clean_text,
 )
-from knotwork._indexing.loaders.picture_descriptions import PLACEHOLDER
-from knotwork._indexing.loaders.table_rows import names_columns, row_key
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
 from knotwork.records import (

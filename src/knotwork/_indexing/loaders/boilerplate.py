@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.kept_parts import keep_parts
-from knotwork._indexing.loaders.loader import Content
+from knotwork._indexing.loaders.loader import Content, keep_parts
 from knotwork._text.sentences import measure_width
 from knotwork.records import BlockKind, Span, content_id, id_to_int
 

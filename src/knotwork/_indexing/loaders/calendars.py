@@ -11,8 +11,8 @@ from typing import NamedTuple
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, clean_line
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._text.dates import MONTHS
 from knotwork.errors import LoadError
 
@@ -184,13 +184,9 @@ def _read_time(held: _Property) -> datetime | None:
         return None
 
 
-def _is_day(held: _Property) -> bool:
-    return "T" not in held.value
-
-
 def _moment(held: _Property) -> str:
     if (time := _read_time(held)) is not None:
-        return _day(time) if _is_day(held) else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
+        return _day(time) if "T" not in held.value else f"{_day(time)}, {time:%H:%M}{_zone(held)}"
     if yearly := re.fullmatch(r"--(0[1-9]|1[0-2])-?(\d\d)", held.value.strip()):
         return f"{int(yearly[2])} {MONTHS[int(yearly[1]) - 1].title()}"
     return _plain(held.value)
@@ -222,7 +218,7 @@ def _period(values: Mapping[str, list[_Property]]) -> str:
     ):
         weeks, days, hours, minutes = (int(part or 0) for part in found.groups())
         ends = begins + timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes)
-    if _is_day(start):
+    if "T" not in start.value:
         last = ends - timedelta(days=1) if ends is not None and ends > begins else begins
         return _day(begins) if last <= begins else f"{_day(begins)} to {_day(last)}"
     shown = f"{_day(begins)}, {begins:%H:%M}"

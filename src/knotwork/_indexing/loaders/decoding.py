@@ -1,16 +1,99 @@
-"""Decode text files of unknown encoding."""
+"""Decode text files of unknown encoding, and leave out data that is written as text.
+
+Such data are base64, hexadecimal dumps and the armour of PGP.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 
-from knotwork._indexing.loaders.encoded_data import without_encoded_data
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork.errors import LoadError
+
+_LEAST = 200
+"""Shorter runs are keys, hashes and identifiers."""
+_SAMPLE = 2_000
+_CHANGES, _DIGITS = 0.35, 0.05
+"""Least shares of base64; of chance, 0.65 and 0.16 are expected."""
+_HEX_WORD = re.compile(r"\b(?:0x)?([0-9A-Fa-f]{2,8})\b")
+_BASE64 = re.compile(
+    # Addresses are left out in any case, so that they are not counted.
+    r"(?P<address>(?:[=(]|url\()[\"']?+(?=data:))?+(?P<uri>data:[\w/+.;=-]{0,200}?;base64,)?+"
+    r"(?<![A-Za-z0-9+/_-])"
+    r"(?P<run>[A-Za-z0-9+/_-]{56,}+(?:(?:=?[\r\n]++|\\r|\\n)[ \t>]*+[A-Za-z0-9+/_-]{56,}+)*+)"
+    r"(?P<tail>(?:(?:[\r\n]++|\\r|\\n)[ \t>]*+[A-Za-z0-9+/_-]{1,200}+(?![ \t]*+[^\s=\"'\\<)]))?+)"
+    r"(?P<padding>={0,2})"
+)
+_ARMOUR = re.compile(
+    r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:[A-Z][\w-]*+:.*\n)*+\n?"
+    r"|-----BEGIN PGP ([A-Z ]{3,30})-----\n[^-]*+(?:-(?!----)[^-]*+)*+-----END PGP \1-----\n?"
+)
+_HEX = re.compile(
+    r"(?<![\w.])(?:0x)?[0-9A-Fa-f]{200,}+(?![\w.])"  # without spaces
+    r"|(?<![\w.:])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}\b[:,;]?[ \t\r\n]*+){100,}+"
+    # Lines of a dump with offsets, and with the characters at their ends.
+    r"|(?:^[ \t]*+(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]++"
+    r"(?:[0-9A-Fa-f]{2,8}[ \t\r\n|]++){4,16}.*\n?){8,}",
+    re.MULTILINE,
+)
+
+
+def without_encoded_data(text: str, left_out: Counter[str]) -> str:
+    """Return a text without encoded data, and count what is left out."""
+
+    def cut_base64(found: re.Match[str]) -> str:
+        run, tail = found["run"], found["tail"]
+        is_sure = found["uri"] is not None
+        if not is_sure and (len(run) < _LEAST or not _looks_encoded(run)):
+            return found[0]
+        if found["address"] is None:
+            left_out["base64 block"] += 1
+        ends = bool(found["padding"]) or is_sure or _is_rest(run, tail)
+        return (found["address"] or "") + ("" if ends else tail)
+
+    def cut_armour(found: re.Match[str]) -> str:
+        left_out["encrypted text"] += found[1] == "MESSAGE"
+        return ""
+
+    def cut_hex(found: re.Match[str]) -> str:
+        digits = "".join(_HEX_WORD.findall(found[0][:_SAMPLE])) or found[0]
+        if not 0.1 < sum(map(str.isalpha, digits)) / len(digits) < 0.9:
+            return found[0]
+        left_out["hex dump"] += 1
+        return "\n" if found[0].endswith("\n") else ""
+
+    text = _ARMOUR.sub(cut_armour, text) if "-----BEGIN PGP" in text else text
+    if len(text) < _LEAST:
+        return text
+    return _HEX.sub(cut_hex, _BASE64.sub(cut_base64, text))
+
+
+def _looks_encoded(run: str) -> bool:
+    """Return True if capitals, small letters and digits change as often as in base64.
+
+    In names, paths and sequences of bases they do so seldom.
+    """
+    letters = filter(str.isalnum, run[:_SAMPLE])
+    kinds = "".join("0" if c.isdigit() else "A" if c.isupper() else "a" for c in letters)
+    changes = sum(a != b for a, b in pairwise(kinds))
+    digits = kinds.count("0")
+    return (
+        changes > _CHANGES * len(kinds)
+        and digits > _DIGITS * len(kinds)
+        and min(kinds.count("A"), kinds.count("a")) > 0
+    )
+
+
+def _is_rest(run: str, tail: str) -> bool:
+    """Return True if a short line ends a block without padding, which has four letters a unit."""
+    letters = re.sub(r"\\[rn]|[\s=>]", "", run + tail)
+    return len(letters) % 4 == 0 and re.search(r"[\d+/]", tail) is not None
+
 
 _PLAIN = re.compile(r"[\t\r\n -~]")
 _BYTE_ORDER_MARKS = (
@@ -103,7 +186,8 @@ def _find_encoding(data: bytes, declared: str) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
-    for encoding in filter(None, (declared, _utf16_without_mark(data), _iso_2022(data))):
+    japanese = "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
+    for encoding in filter(None, (declared, _utf16_without_mark(data), japanese)):
         if _try_decode(data, encoding) is not None:
             return encoding
     if _utf_8(data) is not None:
@@ -154,10 +238,6 @@ def _utf_8(data: bytes) -> str | None:
     stray = text.count("\ufffd")
     proper = len(re.findall(r"[^\x00-\x7f\ufffd]", text))
     return text if proper > 20 * stray else None
-
-
-def _iso_2022(data: bytes) -> str:
-    return "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
 
 
 def _utf16_without_mark(data: bytes) -> str:

@@ -16,27 +16,34 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
-from knotwork._indexing.loaders.docx_links import bookmarks_of, links_of, mark_links
 from knotwork._indexing.loaders.docx_markup import (
     BOX,
     COMMENT,
     LABEL,
     Markup,
-    attached,
-    page_edges,
-    text_of,
-)
-from knotwork._indexing.loaders.docx_styles import (
     ParagraphRole,
     ParagraphStyle,
     StyleSheet,
     W,
+    attached,
     font_of,
     is_on,
+    links_of,
+    mark_links,
+    page_edges,
     size_of,
+    text_of,
     value_of,
 )
-from knotwork._indexing.loaders.grids import add_grid, read_table
+from knotwork._indexing.loaders.grids import (
+    MAX_HEADER_LENGTH,
+    MAX_SPAN,
+    MOST_NESTED,
+    SpanningCell,
+    add_grid,
+    read_table,
+    rows_on_a_line,
+)
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -45,16 +52,14 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_graphics import Graphics, picture_text
-from knotwork._indexing.loaders.office_markup import RELATIONS, add_item, comment_text
-from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import (
-    MAX_HEADER_LENGTH,
-    MAX_SPAN,
-    MOST_NESTED,
-    SpanningCell,
-    rows_on_a_line,
+from knotwork._indexing.loaders.office_markup import (
+    RELATIONS,
+    Graphics,
+    add_item,
+    comment_text,
+    picture_text,
 )
+from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,
@@ -98,12 +103,11 @@ class WordLoader(FormatLoader, name="docx"):
         document = docx.Document(io.BytesIO(source.data))
         writer = BlockWriter(source)
         pictures = EmbeddedPictures(writer, source)
-        graphics = Graphics(writer)
-        body = _Body(writer, document, pictures, graphics)
+        body = _Body(writer, source, document, pictures)
         body.add(document.element.body)
         body.add_page_edges(document)
         properties = document.core_properties
-        metadata = office_metadata(properties) | pictures.metadata | graphics.metadata
+        metadata = office_metadata(properties) | pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
@@ -130,13 +134,14 @@ class _Body:
     def __init__(
         self,
         writer: BlockWriter,
+        source: Source,
         document: Any,  # noqa: ANN401 - a python-docx document
         pictures: EmbeddedPictures,
-        graphics: Graphics,
     ) -> None:
         self._writer = writer
         self._pictures = pictures
-        self._graphics = graphics
+        self._left_out = source.left_out
+        self._graphics = Graphics(writer, source.left_out)
         self._parts = document.part.related_parts
         self._styles = StyleSheet(document)
         self._markup = Markup(document, self._styles)
@@ -149,25 +154,23 @@ class _Body:
 
     def add(self, parent: Any) -> None:  # noqa: ANN401
         """Append the paragraphs and tables below an element."""
-        self._add_all(parent)
-        self._end_group()
-
-    def _add_all(self, parent: Any) -> None:  # noqa: ANN401
         for element in parent:
-            self._record_links(element)
+            if element.tag in (f"{W}p", f"{W}tbl"):
+                self._record_links(element)
             if element.tag == f"{W}p":
                 self._add_paragraph(element)
             elif element.tag == f"{W}tbl":
                 self._add_table(element)
             elif element.tag == f"{W}altChunk":
-                self._graphics.count("embedded document")
+                self._left_out["embedded document"] += 1
+        self._end_group()
 
     def _record_links(self, element: Any) -> None:  # noqa: ANN401
-        if element.tag in (f"{W}p", f"{W}tbl"):
-            for name in bookmarks_of(element):
+        for mark in element.iter(f"{W}bookmarkStart"):
+            if (name := mark.get(f"{W}name") or "") not in ("", "_GoBack"):
                 self._writer.anchor(name)
-            for words, target in links_of(element):
-                self._writer.link(words, target)
+        for words, target in links_of(element):
+            self._writer.link(words, target)
 
     def add_page_edges(self, document: Any) -> None:  # noqa: ANN401
         """Append the lines of headers and footers that are nowhere else."""
@@ -287,7 +290,10 @@ class _Body:
             self._add_definition(text, style)
         else:
             self._end_group()
-            term = run_in_term(bold_runs(paragraph, style))
+            term = run_in_term(
+                (_run_text(run), _is_bold(run.find(f"{W}rPr"), style))
+                for run in paragraph.iter(f"{W}r")
+            )
             if is_item:
                 depth = max(list_level, style.depth - 1)
                 add_item(self._writer, text, label=label, level=depth, term=term)
@@ -463,12 +469,6 @@ def formatting_of(paragraph: Any, style: ParagraphStyle) -> Formatting:  # noqa:
             monospaced &= is_monospaced_font(font) if font else style.monospaced
             sizes[size_of(properties) or style.size] += len(text)
     return Formatting(bold, monospaced, sizes.most_common(1)[0][0]) if sizes else Formatting()
-
-
-def bold_runs(paragraph: Any, style: ParagraphStyle) -> Iterator[tuple[str, bool]]:  # noqa: ANN401
-    """Yield the text of each run of a paragraph, with True if it is bold."""
-    for run in paragraph.iter(f"{W}r"):
-        yield _run_text(run), _is_bold(run.find(f"{W}rPr"), style)
 
 
 @dataclass(frozen=True, slots=True)

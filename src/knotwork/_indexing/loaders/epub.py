@@ -20,7 +20,7 @@ from knotwork._indexing.loaders.loader import (
     open_archive,
     parse_xml,
 )
-from knotwork._indexing.loaders.style_sheets import MAX_SHEET
+from knotwork._indexing.loaders.web_page import MAX_SHEET
 
 MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"

@@ -70,7 +70,7 @@ def equation_text(equation: Any) -> str:  # noqa: ANN401 - an lxml element, whic
             levels[-1].append(_words(element, name, parts))
         elif name in ("none", "mprescripts"):
             levels[-1].append([])
-    text = " ".join(_joined(levels[0]).split())
+    text = " ".join(_row([word for words in levels[0] for word in words]).split())
     return text or equation.get("alttext") or _tex(equation)
 
 
@@ -93,10 +93,6 @@ def _words(element: Any, name: str, parts: list[list[str]]) -> list[str]:  # noq
     if name in _WRITERS:
         return [_WRITERS[name](element, [_row(words) for words in parts])]
     return [word for words in parts for word in words]
-
-
-def _joined(parts: Iterable[Sequence[str]]) -> str:
-    return _row([word for words in parts for word in words])
 
 
 def _row(words: Sequence[str]) -> str:

@@ -1,30 +1,324 @@
-"""Read tables of sheets, delimited files and pages: titles, header rows, sections and data."""
+"""Read tables of sheets, delimited files and pages: titles, headers, sections, data and totals."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile, zip_longest
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from knotwork._indexing.loaders.column_types import MISSING, ShownCell, number_of
+from knotwork._indexing.loaders.column_types import MISSING, ShownCell, number_of, signs_of
 from knotwork._indexing.loaders.loader import TextMeter, clean_line, clean_text
-from knotwork._indexing.loaders.table_rows import (
-    MAX_HEADER_LENGTH,
-    SpanningCell,
-    WideCells,
-    count_columns,
-    names_columns,
-    spread_cells,
-)
-from knotwork._indexing.loaders.table_totals import total_rows
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
 
 if TYPE_CHECKING:
     from knotwork._indexing.loaders.blocks import BlockWriter
     from knotwork.records import Span
+
+
+MAX_HEADER_LENGTH = 60
+MAX_SPAN = 50
+"""Most columns that a cell may span; a damaged table may declare any number."""
+MOST_NESTED = 400
+"""Characters of a table in a cell that is read as a part of its row."""
+MAX_REPEATED = 200_000
+"""Most cells that repeat the text of one that spans rows."""
+_NUMBER = re.compile(r"[-+$€£¥(]*\d[\d.,:/%\s-]*\)?")
+
+
+WideCells = Mapping[int, Sequence[tuple[int, int]]]
+"""The first and last column of wide cells, from 0, by the number of their row, from 1."""
+
+
+class SpanningCell(NamedTuple):
+    """A cell that may span several columns and rows.
+
+    ``is_name`` is True if it is marked as one that names a row or a column, None if it is blank.
+    """
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+    is_name: bool | None = False
+
+
+def row_key(row: Sequence[str]) -> str:
+    """Return the cell that names a row: the first one with letters, "" if it is too long."""
+    cells = [cell for cell in row if cell]
+    if len(cells) < 2:
+        return ""
+    worded = (cell for cell in cells if any(map(str.isalpha, cell)))
+    key = next(worded, cells[0])
+    return key.rstrip(":： ") if len(key) <= MAX_HEADER_LENGTH else ""
+
+
+def spread_cells(
+    rows: Sequence[Sequence[SpanningCell]],
+    wide: dict[int, list[tuple[int, int]]] | None = None,
+) -> Iterator[list[str]]:
+    """Yield rows with one text for each column, and add those of wide cells to ``wide``.
+
+    A short text is in each of the columns and rows that its cell spans. The first cell of a row
+    names the row and is not repeated beside it. Columns that no row has a cell for are not filled:
+    a page may say 99 for "all".
+    """
+    most = count_columns(rows)
+    reaching: dict[int, tuple[str, int]] = {}
+    repeated = 0
+    for number, row in enumerate(rows, start=1):
+        texts: list[str] = []
+        below: dict[int, tuple[str, int]] = {}
+        for cell in row:
+            while len(texts) in reaching:
+                texts.append(_extend(reaching, below, len(texts)))
+            width = max(1, min(cell.columns, MAX_SPAN))
+            first, short = len(texts), cell.text if len(cell.text) <= MAX_HEADER_LENGTH else ""
+            if wide is not None and width > 1 and cell.text:
+                wide.setdefault(number, []).append((first, first + width - 1))
+            filled = max(0, min(width, most - first) - 1) if first else 0
+            texts += [cell.text, *[short] * filled, *[""] * (width - 1 - filled)]
+            for column in range(first, len(texts)) if cell.rows > 1 else ():
+                below[column] = texts[column] and short, cell.rows - 1
+        for column in range(len(texts), max(reaching, default=-1) + 1):
+            texts.append(_extend(reaching, below, column) if column in reaching else "")
+        repeated += len(below)
+        reaching = below if repeated <= MAX_REPEATED else {}
+        yield texts
+
+
+def count_columns(rows: Sequence[Sequence[SpanningCell]]) -> int:
+    """Return the most cells that a row has with those that reach into it from above."""
+    most = reaching = 0
+    ends: Counter[int] = Counter()
+    for number, row in enumerate(rows):
+        reaching -= ends[number]
+        most = max(most, len(row) + reaching)
+        for cell in row:
+            if cell.rows > 1:
+                reaching += 1
+                ends[number + cell.rows] += 1
+    return most
+
+
+def rows_on_a_line(rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows of a table that is in a cell of another one."""
+    if len(rows) > 1 and names_columns(rows[0], rows[1]):
+        names, *others = rows
+        rows = [[f"{n}: {cell}" for n, cell in zip(names, row, strict=False)] for row in others]
+        return "; ".join(map(", ".join, rows))
+    return "; ".join(map(" ".join, rows))
+
+
+def _extend(
+    above: dict[int, tuple[str, int]], below: dict[int, tuple[str, int]], column: int
+) -> str:
+    """Return the text of the cell that spans into this row, and record the rows it still spans."""
+    text, rows = above[column]
+    if rows > 1:
+        below[column] = (text, rows - 1)
+    return text
+
+
+def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
+    """Return True if a row looks like a header: distinct short names, none of them a number.
+
+    A year may name a column if other cells are names and the cell ``below`` is another number.
+    """
+    names = list(row)
+    while names and not names[-1]:
+        names.pop()
+    filled = [name for name in names if name]
+    numbers = [place for place, name in enumerate(names) if _NUMBER.fullmatch(name)]
+    return (
+        len(names) > 1
+        and len(filled) * 2 > len(names)
+        and len(set(filled)) == len(filled)
+        and len(numbers) < len(filled)
+        and all(len(name) <= MAX_HEADER_LENGTH for name in filled)
+        and all(
+            _YEAR.fullmatch(names[place])
+            and place < len(below)
+            and not _YEAR.fullmatch(below[place])
+            and _NUMBER.fullmatch(below[place])
+            for place in numbers
+        )
+    )
+
+
+Interval = tuple[float, float]
+
+
+def merge_intervals(parts: Iterable[Interval], *, apart: float = 0.0) -> list[Interval]:
+    """Return intervals in ascending order, merging those at most ``apart`` from each other."""
+    merged: list[Interval] = []
+    for start, end in sorted(parts):
+        if merged and start <= merged[-1][1] + apart:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return merged
+
+
+_WORD = (
+    r"(?:grand[ -]?totals?|sub[ -]?totals?|totals?|sums?|summe|gesamt(?:summe)?|zwischensumme"
+    r"|insgesamt|sous[ -]total|totale?s?|総計|合計|小計|[合总總小共](?:计|計))"
+)
+_ALONE = re.compile(rf"{_WORD}(?: general| général)?\s*[:：]?|∑|Σ", re.IGNORECASE)
+_BEHIND = re.compile(rf"(?P<of>.*?)\s*[-–:,]?\s*{_WORD}\s*[:：]?", re.IGNORECASE)
+_BEFORE = re.compile(rf"{_WORD}\b[\s:–-]+(?:of |for |für |de )?(?P<of>.+)", re.IGNORECASE)
+_ALL = re.compile(r"(?:all|overall|alle?)\b.{0,40}|(?:全部|所有).{0,20}", re.IGNORECASE)
+_MEAN = re.compile(
+    r"(?:average|mean|avg\.?|durchschnitt|mittelwert|moyenne|平均值?)\s*[:：]?", re.IGNORECASE
+)
+_HINT = re.compile(
+    r"total|sum|gesamt|insgesamt|∑|Σ|[合总總小共総][计計計]|average|mean|avg|durchschnitt|mittel|moyenne"
+    r"|平均|all|全部|所有",
+    re.IGNORECASE,
+)
+_MAX_STARTS = 12
+"""Most places where the rows that a total sums up may begin: the first row, and other totals."""
+_MAX_NAMED = 50
+"""Most rows above a total in which its name is looked for."""
+_LABEL_LENGTH = 60
+
+
+def total_rows(rows: Sequence[tuple[int, Sequence[str]]]) -> frozenset[int]:
+    """Return the numbers of the rows of totals, subtotals and means.
+
+    A label alone is not enough: "Total Care" may be a product. Its figures must be sums of rows
+    above (or below, for a first row), or the row has none of the texts that the others have.
+    """
+    labels = {
+        place: label for place, (_, row) in enumerate(rows) if (label := _label(row)) is not None
+    }
+    if not labels or len(rows) < 2:
+        return frozenset()
+    return _Totals(rows, labels).find()
+
+
+def _label(row: Sequence[str]) -> str | None:
+    """Return the label of a row that may be a total: "" for a row of figures without a label."""
+    texts = [cell for cell in row if cell and any(map(str.isalpha, cell))]
+    for text in texts:
+        if len(text) <= _LABEL_LENGTH and _HINT.search(text):
+            for form in (_ALONE, _MEAN, _BEHIND, _BEFORE, _ALL):
+                if form.fullmatch(text):
+                    return text
+    return "" if row and not row[0] and not texts else None
+
+
+class _Totals:
+    """The search for totals among the rows with a ``labels`` entry by their place."""
+
+    def __init__(self, rows: Sequence[tuple[int, Sequence[str]]], labels: dict[int, str]) -> None:
+        self._rows = [row for _, row in rows]
+        self._numbers = [number for number, _ in rows]
+        self._labels = labels
+        data = [place for place in range(len(rows)) if place not in labels]
+        columns = list(zip_longest(*self._rows, fillvalue=""))
+        signs = signs_of([[column[place] for place in data] for column in columns])
+        self._figures: list[list[int | float | None]] = []
+        self._texts: list[int] = []
+        for place, column in enumerate(columns):
+            figures = [number_of(cell, signs) for cell in column]
+            filled = [row for row in data if column[row]]
+            if filled and 2 * sum(figures[row] is not None for row in filled) > len(filled):
+                self._figures.append(figures)
+            elif 2 * len(filled) > len(data):
+                self._texts.append(place)
+        # Sums, numbers of rows and largest figures of the data above each row.
+        self._sums: list[list[float]] = [[0.0] for _ in self._figures]
+        self._largest = [0.0 for _ in self._figures]
+        self._counts = [0]
+        self._starts = [0]
+
+    def find(self) -> frozenset[int]:
+        """Return the numbers of the rows that are totals."""
+        found: set[int] = set()
+        group = 0
+        end = len(self._rows)
+        while end - 1 in self._labels:
+            end -= 1
+        if 0 in self._labels and self._is_sum_of_all():
+            found.add(0)
+        for place, row in enumerate(self._rows):
+            is_total = place in found or (
+                place > 0
+                and place in self._labels
+                and self._is_total(place, group, is_last=place >= end)
+            )
+            if is_total:
+                found.add(place)
+                self._starts = [0, *self._starts[1 - _MAX_STARTS :], place + 1]
+            elif row[0] and (place == 0 or row[0] != self._rows[place - 1][0]):
+                group = place
+            for column, figures in enumerate(self._figures):
+                figure = 0 if is_total else figures[place] or 0
+                self._sums[column].append(self._sums[column][-1] + figure)
+                self._largest[column] = max(self._largest[column], figure)
+            self._counts.append(self._counts[-1] + (not is_total))
+        return frozenset(self._numbers[place] for place in found)
+
+    def _is_total(self, place: int, group: int, *, is_last: bool) -> bool:
+        row, label = self._rows[place], self._labels[place]
+        figures = [(c, known[place]) for c, known in enumerate(self._figures)]
+        stated = [(column, figure) for column, figure in figures if figure is not None]
+        counts = [self._summed(place, column, figure, group) for column, figure in stated]
+        agreeing = sum(map(bool, counts))
+        is_sum = 0 < len(counts) <= 2 * agreeing
+        rows = max(counts, default=0)
+        if not label:
+            return agreeing == len(counts) > 0 and rows > 1
+        is_first = label == next(filter(None, row))
+        lacks_texts = any(place >= len(row) or not row[place] for place in self._texts)
+        may_be_sum = all(figure >= self._largest[column] for column, figure in stated)
+        if is_sum and (rows > 1 or lacks_texts):
+            return True
+        if _MEAN.fullmatch(label):
+            return lacks_texts or (is_last and is_first)
+        part = _BEHIND.fullmatch(label) or _BEFORE.fullmatch(label)
+        if part and part["of"] and self._names_rows(place, part["of"]):
+            return may_be_sum or is_sum
+        if _BEHIND.fullmatch(label):
+            return (is_sum and is_first) or (may_be_sum and (lacks_texts or (is_last and is_first)))
+        return False
+
+    def _summed(self, place: int, column: int, figure: float, group: int) -> int:
+        """Return how many rows above have this sum, or this mean; 0 if none do."""
+        sums, counts = self._sums[column], self._counts
+        for start in {*self._starts, group}:
+            rows = counts[place] - counts[start]
+            total = sums[place] - sums[start]
+            margin = 1e-9 * abs(total) + (0.0051 * rows if total != int(total) else 0)
+            if rows and abs(total - figure) <= margin:
+                return rows
+            is_mean = rows > 1 and _MEAN.fullmatch(self._labels[place])
+            if is_mean and abs(total / rows - figure) <= max(0.051, 1e-3 * abs(figure)):
+                return rows
+        return 0
+
+    def _is_sum_of_all(self) -> bool:
+        """Return True if a first row has the sums of all rows below it."""
+        pairs = [(known[0], known[1:]) for known in self._figures if known[0] is not None]
+        below = [place for place in range(1, len(self._rows)) if place not in self._labels]
+        return (
+            len(below) > 1
+            and bool(pairs)
+            and all(
+                abs(sum(rest[place - 1] or 0 for place in below) - first)
+                <= 1e-6 * max(1, abs(first))
+                for first, rest in pairs
+            )
+        )
+
+    def _names_rows(self, place: int, name: str) -> bool:
+        """Return True if some of the rows above have this text."""
+        above = self._rows[max(0, place - _MAX_NAMED) : place]
+        return any(name.casefold() == cell.casefold() for row in above for cell in row)
+
 
 LEADING_ROWS = 20
 """Most rows to search for a header; a title and notes may be above it."""

@@ -17,7 +17,14 @@ from urllib.parse import unquote, urljoin
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import add_grid, are_names, read_table
+from knotwork._indexing.loaders.grids import (
+    MOST_NESTED,
+    SpanningCell,
+    add_grid,
+    are_names,
+    read_table,
+    rows_on_a_line,
+)
 from knotwork._indexing.loaders.lines import has_items, typed_item, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -29,12 +36,11 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.style_sheets import apply_style_sheets
-from knotwork._indexing.loaders.table_rows import MOST_NESTED, SpanningCell, rows_on_a_line
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork._indexing.loaders.web_notes import attach_notes
 from knotwork._indexing.loaders.web_page import (
     BLOCKS,
+    apply_style_sheets,
+    attach_notes,
     classes,
     clean_page,
     name_of,

@@ -28,9 +28,9 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.spreadsheets import add_grids
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
@@ -62,7 +62,7 @@ class JsonLoader(FormatLoader, name="json"):
         writer = BlockWriter(source)
         title, metadata = readable_name(source.name), {}
         record: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-        title_key, text_key = _title_key(record), _text_key(record)
+        title_key, text_key = _title_key(record), _key(record, _TEXT_KEYS)
         if title_key or text_key:
             title = record[title_key] if title_key else ""
         if text_key:
@@ -122,7 +122,7 @@ class _Records:
     ) -> None:
         """Append a title as a heading, the text, and then the other fields, sections last."""
         title_key = _title_key(record)
-        text_key = _text_key(record) if title_key or has_text else ""
+        text_key = _key(record, _TEXT_KEYS) if title_key or has_text else ""
         if title_key:
             self._writer.heading(1, record[title_key])
             path = ""
@@ -231,10 +231,6 @@ def _key(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
         if isinstance(value, str) and value.strip():
             return spelled[key]
     return ""
-
-
-def _text_key(record: Mapping[str, Any]) -> str:
-    return _key(record, _TEXT_KEYS)
 
 
 def _title_key(record: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -135,15 +135,11 @@ def _references(text: str) -> Iterator[Link]:
     first = min(span.start for span in entries.values())
     targets = {number: _identifier(text[slice(*span)]) for number, span in entries.items()}
     for found in _REFERENCE.finditer(text, 0, first):
-        for number in _numbers(found[1]):
+        for number in map(int, re.findall(r"\d+", found[1])):
             if number in entries:
                 target = targets[number]
                 yield Link(Span(*found.span()), target, "" if target else f"[{number}]")
                 break
-
-
-def _numbers(listed: str) -> Iterable[int]:
-    return map(int, re.findall(r"\d+", listed))
 
 
 def _entries(text: str) -> dict[int, Span]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from knotwork._text.visible import visible_text
 from knotwork.errors import LoadError
@@ -25,7 +26,10 @@ names of its columns."""
 MAX_CHARACTERS = 10_000_000
 """Characters that a file may have in any case, as packed files unfold."""
 NOWHERE = Span(0, 0)
+PLACEHOLDER = "\ufffc"
+"""Stands for the description of a picture in the text of a document that waits for it."""
 _UNITS = ((1_000_000_000, "GB"), (MEGABYTE, "MB"), (1_000, "kB"))
+T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -114,6 +118,56 @@ class Content:
     pictures: tuple[DescribablePicture, ...] = ()
     links: tuple[Link, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+
+
+def keep_parts(content: Content, parts: Sequence[tuple[Span, str]]) -> Content:
+    """Return a content of these parts of its text, each with the text that it has from now on.
+
+    What has no text any more is left out: blocks, links, pages and boxes.
+    """
+    written: list[str] = []
+    starts, ends = [part.start for part, _ in parts], [part.end for part, _ in parts]
+    moves: list[tuple[int, int]] = []
+    length = 0
+    for number, (part, new) in enumerate(parts):
+        if number:
+            between = content.text[ends[number - 1] : part.start]
+            if not between.isspace():  # something is left out here
+                indent = between.rpartition("\n")[2]
+                between = ("\n\n" if "\n\n" in between else "\n") + indent
+            written.append(between)
+            length += len(between)
+        written.append(new)
+        moves.append((length - part.start, length + len(new) - part.end))
+        length += len(new)
+
+    def moved(items: Iterable[T], span_of: Callable[[T], Span]) -> Iterator[tuple[T, Span]]:
+        """Yield the items that still have text, from their first kept character to the last."""
+        for item in items:
+            span = span_of(item)
+            first, last = bisect_right(ends, span.start), bisect_left(starts, span.end) - 1
+            if first <= last:
+                start = max(span.start, starts[first]) + moves[first][0]
+                end = min(span.end, ends[last]) + moves[last][1]
+                if end > start:
+                    yield item, Span(start, end)
+
+    def own(item: Block | BoxedSpan | Link) -> Span:
+        return item.span
+
+    def to_end(item: Page | Anchor) -> Span:
+        return Span(item.start, len(content.text))
+
+    return replace(
+        content,
+        text="".join(written),
+        blocks=tuple(b._replace(span=span) for b, span in moved(content.blocks, own)),
+        link_lines=tuple(span for _, span in moved(content.link_lines, lambda span: span)),
+        links=tuple(link._replace(span=span) for link, span in moved(content.links, own)),
+        anchors=tuple(a._replace(start=s.start) for a, s in moved(content.anchors, to_end)),
+        pages=tuple(replace(page, start=s.start) for page, s in moved(content.pages, to_end)),
+        boxes=tuple(box._replace(span=span) for box, span in moved(content.boxes, own)),
+    )
 
 
 class Loader(Protocol):

@@ -1,6 +1,9 @@
 """Load a file as a Document with the loader for its format.
 
 `LOADERS` lists all loaders. The content decides the format if it has a signature, else the suffix.
+
+A loader knows no model. It leaves a place in the text for the description of each picture, which
+takes it once a model was asked.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ import re
 import stat
 import warnings
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Protocol, TypedDict, Unpack
 
@@ -24,25 +27,25 @@ from knotwork._indexing.loaders.loader import (
     MAX_CHARACTERS,
     MEGABYTE,
     MESSAGE_OF_MAILBOX,
+    NOWHERE,
     OLE_SIGNATURE,
     ZIP_SIGNATURE,
     Content,
+    DescribablePicture,
     Loader,
     Source,
     archive_names,
     check_archive,
     format_size,
+    keep_parts,
     unrecognised_error,
 )
-from knotwork._indexing.loaders.picture_descriptions import (
-    UndescribedDocument,
-    with_descriptions,
-)
 from knotwork._indexing.loaders.titles_and_captions import choose_title
+from knotwork._indexing.loaders.unread import UNREAD_PARTS, unread_parts
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
 from knotwork.errors import ConfigError, LoadError
-from knotwork.records import Document
+from knotwork.records import Block, BlockKind, Document, Span
 
 _log = logging.getLogger("knotwork.indexing")
 _SUFFIX = re.compile(r"\.[^.\sA-Z/]+")
@@ -69,7 +72,7 @@ LOADERS: Registry[Loader] = Registry(
         Entry("markup", f"{_HERE}.markup:MarkupLoader", "LaTeX, AsciiDoc and Org"),
         Entry("calendar", f"{_HERE}.calendars:CalendarLoader", "calendars and address books"),
         Entry("subtitles", f"{_HERE}.subtitles:SubtitlesLoader", "subtitles of recordings"),
-        Entry("audio", f"{_HERE}.audio:AudioLoader", "recordings and videos"),
+        Entry("audio", f"{_HERE}.speech:AudioLoader", "recordings and videos"),
         Entry("picture", f"{_HERE}.pictures:PictureLoader", "pictures and scans"),
     ),
     kind="loader",
@@ -230,6 +233,17 @@ def load_document(data: bytes, *, uri: str, **options: Unpack[ReadOptions]) -> D
     return _make_document(uri, _load_bytes(data, uri, options))
 
 
+@dataclass(frozen=True, slots=True)
+class UndescribedDocument:
+    """A document that waits for the descriptions of ``pictures``.
+
+    ``rest`` is all else, which `describe` reads, and a process passes on as it is.
+    """
+
+    pictures: tuple[DescribablePicture, ...]
+    rest: bytes = field(repr=False)
+
+
 def load_undescribed(
     path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOptions]
 ) -> Document | UndescribedDocument:
@@ -249,10 +263,44 @@ def describe(rest: bytes, descriptions: Mapping[str, str]) -> Document:
     Raises LoadError ("no_text") if it has no text beside them and there are none.
     """
     uri, content = pickle.loads(rest)  # noqa: S301  from a worker of this run
-    content = with_descriptions(content, descriptions)
+    content = _with_descriptions(content, descriptions)
     if not content.text:
         raise unrecognised_error(uri)
     return _make_document(uri, content)
+
+
+_WORDS = {
+    "en": ("Picture", "Picture, described by a model: {description}"),
+    "zh": ("图片", "图片（模型描述）：{description}"),
+}
+
+
+def _with_descriptions(content: Content, descriptions: Mapping[str, str]) -> Content:
+    """Return a content with the descriptions of its pictures, by key, which say whose words they
+    are. A picture without one leaves no trace; a figure without a label gets one.
+    """
+    parts: list[tuple[Span, str]] = []
+    labels: dict[int, str] = {}
+    end = len(content.text)
+    places = [(picture.place, picture.key) for picture in content.pictures]
+    for (before, _), (place, key) in pairwise([(NOWHERE, ""), *places, (Span(end, end), "")]):
+        between = content.text[before.end : place.start]
+        if text := between.strip():
+            start = before.end + between.index(text)
+            parts.append((Span(start, start + len(text)), text))
+        if description := descriptions.get(key):
+            label, words = _WORDS.get(detect_language(description), _WORDS["en"])
+            parts.append((place, words.format(description=description)))
+            labels[place.start] = label
+
+    def labelled(block: Block) -> Block:
+        if block.kind is not BlockKind.FIGURE or block.label:
+            return block
+        inside = (label for place, label in labels.items() if place in range(*block.span))
+        return block._replace(label=next(inside, ""))
+
+    blocks = tuple(map(labelled, content.blocks))
+    return replace(keep_parts(replace(content, blocks=blocks), parts), pictures=())
 
 
 def load_edge_keys(
@@ -361,16 +409,10 @@ def load_content(source: Source, *, only_light: bool = False) -> Content:
         ) from error
     if not content.text.strip():
         raise _empty(source.uri)
-    return _with_left_out(content, source.left_out) if source.left_out else content
-
-
-def _with_left_out(content: Content, left_out: Mapping[str, int]) -> Content:
-    """Return a content whose metadata also say what was left out on the way."""
-    from knotwork._indexing.loaders.unread import UNREAD_PARTS, unread_parts
-
-    parts = (content.metadata.get(UNREAD_PARTS), *unread_parts(left_out).values())
-    metadata = {**content.metadata, UNREAD_PARTS: ", ".join(filter(None, parts))}
-    return replace(content, metadata=metadata)
+    parts = unread_parts(source.left_out)
+    if parts and UNREAD_PARTS in content.metadata:
+        parts[UNREAD_PARTS] = f"{content.metadata[UNREAD_PARTS]}, {parts[UNREAD_PARTS]}"
+    return replace(content, metadata={**content.metadata, **parts}) if parts else content
 
 
 def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:
@@ -410,8 +452,8 @@ def _choose_loader(source: Source) -> Loader:
         if archived is None:
             raise _unsupported(source)
         return _builtin_loader(archived)
-    if source.data.startswith(OLE_SIGNATURE):
-        _refuse_old_office(source)
+    if source.data.startswith(OLE_SIGNATURE) and source.suffix not in _FOREIGN:
+        check_archive(source)
     for name, form in FORMATS.items():
         if _is_signed(source.data, form.signatures):
             # A text about HTML may begin with a tag, so that a known suffix outweighs it.
@@ -425,12 +467,6 @@ def _choose_loader(source: Source) -> Loader:
     except LoadError as error:
         raise _unsupported(source) from error
     return text_loader
-
-
-def _refuse_old_office(source: Source) -> None:
-    if source.suffix in _FOREIGN:
-        raise _unsupported(source)
-    check_archive(source)
 
 
 def _archive_format(source: Source) -> str | None:

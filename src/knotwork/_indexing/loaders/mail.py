@@ -1,13 +1,14 @@
-"""Load e-mail messages, mailboxes, and web pages that are stored as messages."""
+"""Load e-mail messages with what is attached, mailboxes, and web pages stored as messages."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
-from knotwork._indexing.loaders.attachments import DEEPEST, add_attachment
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.calendars import add_calendar
 from knotwork._indexing.loaders.decoding import decode_text
@@ -15,18 +16,75 @@ from knotwork._indexing.loaders.html import HtmlLoader, add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     MESSAGE_OF_MAILBOX,
     OLD_CHINESE,
+    ZIP_SIGNATURE,
     Content,
     FormatLoader,
     Source,
+    archive_names,
     broken_file_error,
     flat_metadata,
+    open_archive,
 )
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.text_blocks import add_text
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
+
+
+DEEPEST = 3
+"""Attachments of attachments are read to this depth, as archives are."""
+_SEALED = re.compile("pkcs7|ms-tnef")
+_FEWEST_BYTES = 4_000
+"""Smaller pictures are marks and icons."""
+
+
+def add_attachment(writer: BlockWriter, source: Source, name: str, kind: str, data: bytes) -> None:
+    """Append the text of an attached file below its name, or count it as not read.
+
+    ``kind`` is its media type. Small pictures are ignored.
+    """
+    from knotwork._indexing.loaders.loader_registry import load_content
+
+    is_picture = kind.startswith("image/")
+    if not data.strip() or (is_picture and len(data) < _FEWEST_BYTES):
+        return
+    uri, depth = f"{source.uri}/{name.replace('/', '_')}", source.depth + 1
+    inner = replace(
+        source, uri=uri, data=data, depth=depth, password="", describes=False, left_out=Counter()
+    )
+    members: dict[str, bytes] = {}
+    content = None
+    try:
+        if inner.depth <= DEEPEST and not _SEALED.search(kind):
+            members = _members(inner)
+            content = None if members else load_content(inner)
+    except Exception:  # noqa: BLE001, S110 - damaged bytes raise any; the file is counted
+        pass
+    if content is None and not members:
+        source.left_out["picture" if is_picture else "attachment"] += 1
+        return
+    writer.heading(1, name)
+    with writer.subsections():
+        for member, held in members.items():
+            add_attachment(writer, inner, member, guess_type(member)[0] or "", held)
+        if content is not None:
+            writer.include(content)
+    source.left_out.update(inner.left_out)
+
+
+def _members(source: Source) -> dict[str, bytes]:
+    """Return the files of an archive by name; none of a document, or if they are too large."""
+    from knotwork._indexing.loaders.loader_registry import is_document_archive
+
+    if not source.data.startswith(ZIP_SIGNATURE) or is_document_archive(archive_names(source)):
+        return {}
+    with open_archive(source) as archive:
+        held = [member for member in archive.infolist() if not member.is_dir()]
+        is_small = sum(member.file_size for member in held) <= source.max_bytes
+        return {member.filename: archive.read(member) for member in held} if is_small else {}
+
 
 _FIELDS = ("From", "To", "Cc", "Date")
 _LENGTH_OF_EMLX = re.compile(rb"\s*(\d{1,9})[ \t]*\r?\n")

@@ -252,14 +252,12 @@ def _inline(token: Token) -> tuple[str, str]:
         return _BREAKS["hardbreak"] if _BREAK.match(token.content) else ("", token.content)
     if token.type == "footnote_ref":
         return "", f'<a role="doc-noteref">{escape(token.meta["label"])}</a>'
-    if _is_bare_picture(token):
+    if token.type == "image" and is_empty_description(token.content):
         return "", ""
     html = escape(token.content, quote=False)
-    return token.content, _RAISED.sub(_raised, html) if token.type == "text" else html
-
-
-def _raised(match: re.Match[str]) -> str:
-    return f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"
+    if token.type == "text":
+        html = _RAISED.sub(lambda m: f"<sup>{m[1]}</sup>" if m[1] else f"<sub>{m[2]}</sub>", html)
+    return token.content, html
 
 
 def _entries(lines: Sequence[str]) -> slice:
@@ -276,11 +274,6 @@ def _entries(lines: Sequence[str]) -> slice:
                 return slice(start, number)
             start = number + 1
     return slice(0, 0)
-
-
-def _is_bare_picture(token: Token) -> bool:
-    """Return True for a picture whose text says nothing."""
-    return token.type == "image" and is_empty_description(token.content)
 
 
 def _make_parser() -> MarkdownIt:

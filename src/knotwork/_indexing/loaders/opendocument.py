@@ -31,8 +31,8 @@ from knotwork._indexing.loaders.loader import (
     parse_xml,
     whole_number,
 )
-from knotwork._indexing.loaders.path_names import readable_name
 from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids, repeat_merged
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.records import BlockKind
 
 _LEFT_OUT = re.compile(

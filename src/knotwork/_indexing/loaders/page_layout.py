@@ -11,7 +11,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.line_blocks import LineWriter
 from knotwork._indexing.loaders.lines import FlowLine, PageLine, TableRow
 from knotwork._indexing.loaders.pdf_flow import join_lines, join_words
-from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
+from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 
 CELL_GAP = " | "
 

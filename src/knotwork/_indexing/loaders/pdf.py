@@ -25,16 +25,15 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.page_layout import lines_of
 from knotwork._indexing.loaders.pdf_annotations import (
+    PageLink,
     PageNote,
     count_attachments,
     is_dynamic_form,
 )
 from knotwork._indexing.loaders.pdf_flow import join_lines
 from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
-from knotwork._indexing.loaders.pdf_links import PageLink
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
 from knotwork._indexing.loaders.pdf_pictures import (
-    UNREAD_PAGES,
     Figure,
     ReadPictures,
     add_figures,
@@ -48,9 +47,8 @@ from knotwork._indexing.loaders.pdf_pictures import (
     read_pictures,
     without_repetitions,
 )
-from knotwork._indexing.loaders.pictures import UNREAD_PICTURES
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
-from knotwork._indexing.loaders.unread import unread_parts
+from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
 from knotwork.errors import LoadError
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
@@ -84,7 +82,8 @@ class PdfLoader(FormatLoader, name="pdf"):
         for number, of_page in links.items():
             for words, target in of_page:
                 writer.link(words, target, place=starts.get(str(number + 1)))
-        unread = unread_parts({"attached file": attached})
+        source.left_out["attached file"] += attached
+        unread = {}
         if read.unread:
             unread[UNREAD_PAGES] = page_ranges(read.unread)
         if read.unread_figures:

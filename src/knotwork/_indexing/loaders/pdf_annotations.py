@@ -1,4 +1,4 @@
-"""Read what was filled into the forms of PDF pages, and the notes and comments on them.
+"""Read what was filled into the forms of PDF pages, and the notes, comments and links on them.
 
 A value is put beside the label of its field, as it is shown. What has no place in a line of the
 page is a `PageNote`.
@@ -176,7 +176,7 @@ def _region(box: Any, place: Callable[[float, float], tuple[float, float]]) -> R
     return Region(min(across), min(up), max(across), max(up))
 
 
-def _string(read: Callable[..., int], *arguments: Any) -> str:  # noqa: ANN401
+def _string(read: Callable[..., int], *arguments: Any, encoding: str = "utf-16-le") -> str:  # noqa: ANN401
     """Return a text of pdfium, which needs a buffer for it."""
     import pypdfium2.raw as pdfium
 
@@ -185,7 +185,7 @@ def _string(read: Callable[..., int], *arguments: Any) -> str:  # noqa: ANN401
         return ""
     buffer = ctypes.create_string_buffer(length)
     read(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
-    return buffer.raw.decode("utf-16-le", "replace").partition("\0")[0]
+    return buffer.raw.decode(encoding, "replace").partition("\0")[0]
 
 
 def _quoted(page: Any, annotation: Any) -> Iterator[str]:  # noqa: ANN401
@@ -459,3 +459,54 @@ class _Form:
         between = Region(left, other.top + _SLACK, right, one.bottom)
         is_like = above.is_box is value.is_box and is_same and is_near
         return is_like and not self._inside(between)
+
+
+_MOST_LINKS = 500
+"""Links of a page that are read."""
+_LONGEST_ADDRESS = 4_000
+
+
+class PageLink(NamedTuple):
+    """Words of a page that lead to ``target``: an address, a file, or "#page=3" of the document."""
+
+    words: str
+    target: str
+
+
+def read_links(document: Any, page: Any) -> list[PageLink]:  # noqa: ANN401 - a library without types
+    """Return the links of a page whose words are on it, in the order of the file."""
+    import pypdfium2.raw as pdfium
+
+    found: list[PageLink] = []
+    place, link, box = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
+    text = None
+    for _ in range(_MOST_LINKS):
+        if not pdfium.FPDFLink_Enumerate(page, place, link):
+            break
+        target = _target(document, link)
+        is_usable = 0 < len(target) < _LONGEST_ADDRESS
+        if not is_usable or not pdfium.FPDFLink_GetAnnotRect(link, box):
+            continue
+        text = text or page.get_textpage()
+        words = clean_line(text.get_text_bounded(box.left, box.bottom, box.right, box.top))
+        if any(map(str.isalnum, words)):
+            found.append(PageLink(words, target))
+    if text is not None:
+        text.close()
+    return found
+
+
+def _target(document: Any, link: Any) -> str:  # noqa: ANN401
+    import pypdfium2.raw as pdfium
+
+    action = pdfium.FPDFLink_GetAction(link)
+    kind = pdfium.FPDFAction_GetType(action) if action else 0
+    if kind == pdfium.PDFACTION_URI:
+        return _string(pdfium.FPDFAction_GetURIPath, document, action, encoding="utf-8")
+    if kind == pdfium.PDFACTION_REMOTEGOTO:
+        return _string(pdfium.FPDFAction_GetFilePath, action, encoding="utf-8")
+    destination = pdfium.FPDFLink_GetDest(document, link)
+    if not destination and kind == pdfium.PDFACTION_GOTO:
+        destination = pdfium.FPDFAction_GetDest(document, action)
+    number = pdfium.FPDFDest_GetDestPageIndex(document, destination) if destination else -1
+    return f"#page={number + 1}" if number >= 0 else ""

@@ -15,6 +15,7 @@ from math import inf
 from statistics import median
 
 from knotwork._indexing.loaders.column_types import MISSING
+from knotwork._indexing.loaders.grids import names_columns
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
@@ -25,7 +26,6 @@ from knotwork._indexing.loaders.lines import (
 )
 from knotwork._indexing.loaders.pdf_lines import WIDE
 from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN, are_aligned
-from knotwork._indexing.loaders.table_rows import names_columns
 from knotwork._text.sentences import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")

@@ -21,20 +21,26 @@ from typing import Any, NamedTuple
 
 from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
 from knotwork._indexing.loaders.pdf_annotations import (
+    PageLink,
     PageNote,
     Region,
     read_annotations,
+    read_links,
     with_values,
 )
-from knotwork._indexing.loaders.pdf_characters import OBLIQUE, Character, read_characters, turned
-from knotwork._indexing.loaders.pdf_left_out import Garbled, without_garbled, without_watermarks
-from knotwork._indexing.loaders.pdf_links import PageLink, read_links
-from knotwork._indexing.loaders.pdf_order import (
+from knotwork._indexing.loaders.pdf_characters import (
     CHINESE,
+    OBLIQUE,
     RIGHT_TO_LEFT,
+    Character,
+    Garbled,
     in_logical_order,
     is_right_to_left,
+    read_characters,
+    turned,
     turned_columns,
+    without_garbled,
+    without_watermarks,
 )
 
 PDFIUM_LOCK = threading.Lock()
@@ -149,7 +155,9 @@ def open_pdf(source: Source) -> Iterator[Any]:
     import pypdfium2
     from pypdfium2.raw import FPDF_ERR_PASSWORD
 
-    _silence()
+    logger = logging.getLogger("pypdfium2")
+    if logger.level == logging.NOTSET:  # hide warnings about sloppy files
+        logger.setLevel(logging.CRITICAL)
     with PDFIUM_LOCK:
         try:
             document = pypdfium2.PdfDocument(source.data, password=source.password or None)
@@ -164,13 +172,6 @@ def open_pdf(source: Source) -> Iterator[Any]:
     finally:
         with PDFIUM_LOCK:
             document.close()
-
-
-def _silence() -> None:
-    """Hide pypdfium2's warnings about sloppy files, unless the user configured its logger."""
-    logger = logging.getLogger("pypdfium2")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
 
 
 def read_page(document: Any, number: int) -> PageContent:  # noqa: ANN401 - a library without types

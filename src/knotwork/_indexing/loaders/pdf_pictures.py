@@ -18,10 +18,8 @@ from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.page_layout import Placement
 from knotwork._indexing.loaders.pdf_annotations import Region
 from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
-from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.pictures import (
     LEAST_PIXELS,
-    MOST_PICTURES,
     ReadPicture,
     add_read_picture,
     read_picture,
@@ -30,17 +28,16 @@ from knotwork._indexing.loaders.recognition import (
     EXTRA,
     INSTALL,
     LONGEST_SIDE,
+    RecognisedPage,
     is_available,
     recognise,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
+from knotwork._indexing.loaders.unread import MOST_PICTURES
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-UNREAD_PAGES = "pages_without_text"
-"""The key of the metadata that says which pages are pictures that were not read."""
 
 FEWEST_CHARACTERS = 40
 """A page of fewer characters may be a scan with a stamp, such as the number of the page."""
@@ -80,13 +77,6 @@ def page_ranges(numbers: Sequence[int]) -> str:
         first, *further = run
         ranges.append(f"{first + 1}-{further[-1] + 1}" if further else f"{first + 1}")
     return ", ".join(ranges)
-
-
-def unread_note(uri: str, pages: str) -> str:
-    """Return the note of a report on pages of a document that were not read."""
-    missing = f"Install text recognition with: {INSTALL}"
-    advice = "They could not be rendered." if is_available() else missing
-    return f"`{uri}` has scanned or garbled pages whose text was not read: {pages}. {advice}"
 
 
 def _render(

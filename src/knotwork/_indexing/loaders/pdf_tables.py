@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._indexing.loaders.grids import read_table
-from knotwork._indexing.loaders.pdf_annotations import CELL
-from knotwork._indexing.loaders.pdf_characters import OBLIQUE
-from knotwork._indexing.loaders.pdf_order import RIGHT_TO_LEFT
-from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
-from knotwork._indexing.loaders.raised import write_raised
-from knotwork._indexing.loaders.table_rows import (
+from knotwork._indexing.loaders.grids import (
     Interval,
     SpanningCell,
     merge_intervals,
     names_columns,
+    read_table,
 )
+from knotwork._indexing.loaders.pdf_annotations import CELL
+from knotwork._indexing.loaders.pdf_characters import OBLIQUE, RIGHT_TO_LEFT
+from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
+from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
     is_monospaced_font,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,16 +25,16 @@ from knotwork._indexing.loaders.loader import (
     unrecognised_error,
 )
 from knotwork._indexing.loaders.page_layout import Placement, add_page
-from knotwork._indexing.loaders.picture_descriptions import RecognisedPage
 from knotwork._indexing.loaders.recognition import (
-    INSTALL,
     MAX_PIXELS,
+    RecognisedPage,
     flattened,
     is_available,
     missing_extra_error,
     recognise,
     shrunk,
 )
+from knotwork._indexing.loaders.unread import MOST_PICTURES, UNREAD_PICTURES
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, BoxedSpan, Span, content_id
@@ -159,15 +159,9 @@ def _too_large(source: Source, reason: str) -> LoadError:
     )
 
 
-UNREAD_PICTURES = "pictures_without_text"
-"""The key of the metadata that says how many pictures were not read."""
-
 LEAST_BYTES = 4_000
 LEAST_PIXELS = 40_000
 """Smaller pictures are icons and logos: 200 by 200 pixels."""
-
-MOST_PICTURES = 200
-"""Pictures of a document that are read."""
 
 _FEWEST_CHARACTERS = 8
 """A picture with less text has none that a question could be about."""
@@ -255,16 +249,3 @@ class EmbeddedPictures:
     def metadata(self) -> dict[str, str]:
         """The metadata of a document with pictures that were not read."""
         return {UNREAD_PICTURES: str(self._unread)} if self._unread else {}
-
-
-def unread_pictures_note(unread: Sequence[int]) -> str:
-    """Return the note of a report on the numbers of pictures that documents have unread, or ""."""
-    pictures, documents = sum(unread), len(unread)
-    if not documents:
-        return ""
-    held = "1 picture" if pictures == 1 else f"{pictures:,} pictures"
-    where = "a document" if documents == 1 else f"{documents:,} documents"
-    verb = "was" if pictures == 1 else "were"
-    limit = f": {MOST_PICTURES} are, of each."
-    why = limit if is_available() else f". Install text recognition with: {INSTALL}"
-    return f"The text of {held} in {where} {verb} not read{why}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.equations import equation_text
-from knotwork._indexing.loaders.grids import add_grid, read_table
+from knotwork._indexing.loaders.grids import SpanningCell, add_grid, read_table
 from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
@@ -24,18 +24,19 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_graphics import A, Graphics, picture_text
 from knotwork._indexing.loaders.office_markup import (
     EQUATIONS,
+    A,
+    Graphics,
     add_item,
     choose_alternatives,
     comment_text,
     parsed,
+    picture_text,
     related,
     write_apart,
 )
 from knotwork._indexing.loaders.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.table_rows import SpanningCell
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,
@@ -67,15 +68,13 @@ class SlidesLoader(FormatLoader, name="pptx"):
             if slide.has_notes_slide:
                 _reduce(slide.notes_slide.element)
         pictures = EmbeddedPictures(writer, source)
-        graphics = Graphics(writer)
         authors = dict(_authors(presentation.part))
-        deck = _Deck(writer, slides, pictures, graphics, authors)
+        deck = _Deck(writer, source, slides, pictures, authors)
         for number, slide in enumerate(slides, start=1):
             writer.page(str(number))
             deck.add(slide)
         properties = presentation.core_properties
-        metadata = office_metadata(properties, pages=len(slides))
-        metadata |= pictures.metadata | graphics.metadata
+        metadata = office_metadata(properties, pages=len(slides)) | pictures.metadata
         return writer.content(MEDIA_TYPE, title=properties.title or "", metadata=metadata)
 
 
@@ -85,14 +84,15 @@ class _Deck:
     def __init__(
         self,
         writer: BlockWriter,
+        source: Source,
         slides: Sequence[Any],
         pictures: EmbeddedPictures,
-        graphics: Graphics,
         authors: Mapping[str, str],
     ) -> None:
         self._writer = writer
         self._pictures = pictures
-        self._graphics = graphics
+        self._left_out = source.left_out
+        self._graphics = Graphics(writer, source.left_out)
         self._authors = authors
         self._furniture = _repeated_texts(slides)
         self._has_parts = any(_opens_part(slide) for slide in slides)
@@ -138,7 +138,7 @@ class _Deck:
             if self._graphics.is_graphic(inner):
                 self._graphics.add(inner, parts)
             elif inner.tag in _MEDIA:
-                self._graphics.count(_MEDIA[inner.tag])
+                self._left_out[_MEDIA[inner.tag]] += 1
 
     def _add_paragraphs(self, paragraphs: Sequence[Any]) -> None:
         """Append the paragraphs of a text box: as code if monospaced, as a list if several."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, clean_line
-from knotwork._indexing.loaders.picture_descriptions import RecognisedLine, RecognisedPage
 from knotwork._indexing.process_limits import allow_more
 from knotwork.errors import LoadError
 
@@ -43,6 +42,52 @@ PAGE_SECONDS = 60
 """Processor time for one page, in seconds, beside that of the file; about 5 are used."""
 
 _lock = threading.Lock()
+
+
+class RecognisedLine(NamedTuple):
+    """A line of text and its corners, as pixels of the picture from the upper left.
+
+    ``slope`` is that of its upper edge: 0 for a level line, positive if it falls to the right.
+    """
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    slope: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """The width in pixels."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """The height of its characters in pixels, not of its slanted box."""
+        return max(1.0, self.bottom - self.top - abs(self.slope) * self.width)
+
+    @property
+    def middle(self) -> float:
+        """The height of its centre on the page."""
+        return (self.top + self.bottom) / 2
+
+
+class RecognisedPage(NamedTuple):
+    """The lines of a picture of ``width`` by ``height`` pixels, in no order.
+
+    To read it, the picture was turned to the left by ``turns`` right angles.
+    """
+
+    lines: tuple[RecognisedLine, ...]
+    width: int
+    height: int
+    turns: int = 0
+
+    @property
+    def characters(self) -> int:
+        """The number of characters of all lines."""
+        return sum(len(line.text) for line in self.lines)
 
 
 def is_available() -> bool:

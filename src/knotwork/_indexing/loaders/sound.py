@@ -15,6 +15,7 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, broken_file_error, flat_metadata
+from knotwork._indexing.loaders.unread import DECLARED, DURATION
 from knotwork.errors import LoadError
 from knotwork.records._documents import clock
 
@@ -45,9 +46,6 @@ _GAP_S = 0.5
 _LACKING_S = 2.0
 _LACKING_SHARE = 0.05
 """A recording that lacks more than both of its declared length was cut off."""
-
-_DURATION, _DECLARED = "duration", "declared_duration"
-"""Keys of the metadata: where the sound ends, and where it should end if that is much later."""
 
 _DEMUXERS = "wav,w64,mp3,aac,flac,ogg,mov,mp4,m4a,matroska,webm"
 """Formats that FFmpeg may detect. Others are playlists, which name further files and servers."""
@@ -92,20 +90,10 @@ class Recording:
 
     def metadata(self, end_s: float) -> dict[str, str]:
         """Return the metadata of a document about a recording whose sound ended at ``end_s``."""
-        found = {**self.tags, _DURATION: clock(end_s)}
+        found = {**self.tags, DURATION: clock(end_s)}
         if self.declared_s - end_s > max(_LACKING_S, _LACKING_SHARE * self.declared_s):
-            found[_DECLARED] = clock(self.declared_s)
+            found[DECLARED] = clock(self.declared_s)
         return found
-
-
-def cut_off_note(uri: str, metadata: Mapping[str, str]) -> str:
-    """Return the note of a report on a recording that ends too early; "" for other documents."""
-    if _DECLARED not in metadata:
-        return ""
-    return (
-        f"`{uri}` was read up to {metadata[_DURATION]}, but its length should be "
-        f"{metadata[_DECLARED]}. It was cut off or is damaged."
-    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ has the same text whenever it is read. A process loads a model once and keeps it
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -25,9 +26,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from knotwork._cancellation import checked
-from knotwork._indexing.loaders.loader import MEGABYTE, Source
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
-from knotwork._indexing.loaders.subtitles import Utterance
+from knotwork._indexing.file_progress import report_share
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import MEGABYTE, Content, FormatLoader, Source
+from knotwork._indexing.loaders.sound import (
+    SAMPLE_RATE,
+    SECONDS_FOR_A_SECOND,
+    Recording,
+    open_recording,
+)
+from knotwork._indexing.loaders.subtitles import Utterance, add_utterances
 from knotwork._indexing.process_limits import allow_more, keeping
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
@@ -377,3 +385,43 @@ def _between_pauses(words: Sequence[Word], *, least_s: float) -> Iterator[Sequen
             yield words[first:number]
             first = number
     yield words[first:]
+
+
+_CERTAIN = 0.7
+"""If the language of a piece is less certain, it is read in that of the pieces before."""
+
+
+class AudioLoader(FormatLoader, name="audio"):
+    """Recognises the speech of a recording with the Whisper model that a setting names."""
+
+    def load(self, source: Source) -> Content:
+        transcriber = open_transcriber(source)
+        ends = [0.0]
+        with open_recording(source) as recording:
+            words = list(_words(transcriber, recording, ends))
+            writer = BlockWriter(source)
+            add_utterances(writer, utterances(words))
+            if not writer.length:
+                raise LoadError(
+                    "no_text",
+                    f"No speech was recognised in `{source.uri}`.",
+                    fix="Leave it out with `exclude`.",
+                )
+            metadata = recording.metadata(ends[-1])
+            return writer.content(recording.media_type, title=recording.title, metadata=metadata)
+
+
+def _words(transcriber: Transcriber, recording: Recording, ends: list[float]) -> Iterator[Word]:
+    """Yield the words of all pieces with their times in the recording; add the ends of pieces."""
+    language = ""
+    for piece in checked(recording.pieces):
+        allow_more(math.ceil(SECONDS_FOR_A_SECOND * (piece.end_s - piece.start_s)))
+        speech = transcriber.hear(piece.samples)
+        if language and speech.language != language and speech.certainty < _CERTAIN:
+            speech = transcriber.hear(piece.samples, language)
+        if speech.certainty >= _CERTAIN:
+            language = speech.language
+        words = spoken_words(speech.parts)
+        yield from timely_words(words, speech.voiced, start_s=piece.start_s)
+        ends.append(piece.end_s)
+        report_share(piece.end_s, recording.declared_s)

@@ -11,7 +11,7 @@ import io
 import re
 import sys
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import MIN_COLUMNS, Grid, add_grid, read_grids
+from knotwork._indexing.loaders.grids import (
+    MAX_HEADER_LENGTH,
+    MIN_COLUMNS,
+    Grid,
+    add_grid,
+    read_grids,
+    row_key,
+)
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -31,9 +38,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
-from knotwork._indexing.loaders.path_names import readable_name
-from knotwork._indexing.loaders.table_rows import MAX_HEADER_LENGTH, row_key
-from knotwork._indexing.loaders.unread import unread_parts
+from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._stores.export import is_neutralized_export
 from knotwork._text.spreadsheet_cells import restore_cell
 from knotwork.records import Cell, Column, Span, Table
@@ -66,11 +71,10 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         _write_shared_strings_apart(workbook)
         writer = BlockWriter(source)
         meter = TextMeter(source)
-        unread: Counter[str] = Counter()
         try:
             for sheet in workbook.worksheets:
                 if sheet.sheet_state != "visible":
-                    unread["hidden sheet"] += 1
+                    source.left_out["hidden sheet"] += 1
                     continue
                 writer.page(sheet.title)
                 if not DEFAULT_SHEET_NAME.fullmatch(sheet.title):
@@ -82,7 +86,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
                 add_grids(writer, grids, name=str(sheet.title))
                 for note in rows.notes():
                     writer.paragraph(note)
-                unread["uncalculated formula"] += rows.uncalculated
+                source.left_out["uncalculated formula"] += rows.uncalculated
             properties = workbook.properties
         finally:
             workbook.close()
@@ -97,7 +101,7 @@ class SheetsLoader(FormatLoader, name="xlsx"):
         return writer.content(
             MEDIA_TYPE,
             title=properties.title or readable_name(source.name),
-            metadata={**metadata, **unread_parts(unread)},
+            metadata=metadata,
         )
 
 
