@@ -22,9 +22,9 @@ from benchmarks.cypher.gold import SETS, Gold, read_graphs
 
 from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._extensions.cypher.language.property_graph import PropertyGraph, Value
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
-from knotwork._graph_servers.server_address import read_address
-from knotwork._graph_servers.server_statements import run_on_server
+from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement
+from knotwork._extensions.graphs.servers.server_address import read_address
+from knotwork._extensions.graphs.servers.server_statements import run_on_server
 from knotwork.errors import GraphServerError, RetrievalError
 
 _BATCH = 1_000

@@ -7,9 +7,9 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._cli.commands.graph import AUTO_FORMAT
-from knotwork._cli.commands.graph import GRAPH_FORMATS as OFFERED
-from knotwork._indexing.graph_import.formats import FORMATS
+from knotwork._extensions.graphs.commands import AUTO_FORMAT
+from knotwork._extensions.graphs.commands import GRAPH_FORMATS as OFFERED
+from knotwork._extensions.graphs.graph_import.formats import FORMATS
 
 FILMS = (
     "Kismet\tdirected_by\tWilliam Dieterle\n"

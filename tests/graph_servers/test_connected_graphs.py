@@ -15,9 +15,9 @@ from tests.retrieval.queries.films import ACTED, DIRECTED, FILMS, PEOPLE, values
 
 import knotwork
 from knotwork import KnowledgeBase
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
-from knotwork._graph_servers.server_address import read_address
-from knotwork._graph_servers.server_statements import refuse_writing_plan
+from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement
+from knotwork._extensions.graphs.servers.server_address import read_address
+from knotwork._extensions.graphs.servers.server_statements import refuse_writing_plan
 from knotwork.errors import (
     ConfigError,
     GraphServerError,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from knotwork._graph_servers.dialects import find_dialect
-from knotwork._graph_servers.server_statements import refuse_writing_plan
+from knotwork._extensions.graphs.servers.dialects import find_dialect
+from knotwork._extensions.graphs.servers.server_statements import refuse_writing_plan
 from knotwork.errors import QueryRefused
 
 

@@ -18,10 +18,10 @@ import knotwork
 from knotwork import KnowledgeBase, demo
 from knotwork._config import load_settings
 from knotwork._extensions.cypher.store_graphs import project_store
-from knotwork._graph_servers import bolt_connection
-from knotwork._graph_servers.bolt_connection import BoltConnection, BoltStatement
-from knotwork._graph_servers.mirror_content import LABELS, SOURCES, MirrorContent, clean
-from knotwork._graph_servers.server_address import read_address
+from knotwork._extensions.graphs.servers import bolt_connection
+from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement
+from knotwork._extensions.graphs.servers.mirror_content import LABELS, SOURCES, MirrorContent, clean
+from knotwork._extensions.graphs.servers.server_address import read_address
 from knotwork.errors import (
     ConfigError,
     GraphServerError,
@@ -117,7 +117,7 @@ def test_the_content_is_that_of_cypher(sample):
 
 
 def test_pages_cover_all_ids_without_a_gap(sample, monkeypatch):
-    from knotwork._graph_servers import mirror_content
+    from knotwork._extensions.graphs.servers import mirror_content
 
     monkeypatch.setattr(mirror_content, "NODE_PAGE", 7)
     monkeypatch.setattr(mirror_content, "EDGE_PAGE", 5)

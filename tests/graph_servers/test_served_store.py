@@ -6,7 +6,7 @@ import pytest
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._config import GraphSettings
-from knotwork._graph_servers.served_graphs import ServedGraphs, ServedStore
+from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs, ServedStore
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.errors import UnknownName

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knotwork._config import SecretRef, load_settings
-from knotwork._graph_servers.server_address import (
+from knotwork._extensions.graphs.servers.server_address import (
     check_connection_name,
     password_variable,
     read_address,

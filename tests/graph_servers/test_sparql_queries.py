@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from knotwork._graph_servers.sparql_endpoint import MOST_CHARACTERS, check_sparql
+from knotwork._extensions.graphs.servers.sparql_endpoint import MOST_CHARACTERS, check_sparql
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _CROSS = "".join(f"VALUES ?v{i} {{ {' '.join(map(str, range(300)))} }} " for i in range(4))

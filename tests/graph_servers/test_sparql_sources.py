@@ -18,8 +18,8 @@ from tests.graph_servers.sparql_servers import (
 
 import knotwork
 from knotwork import KnowledgeBase
-from knotwork._graph_servers.server_address import read_address
-from knotwork._graph_servers.sparql_endpoint import SparqlEndpoint
+from knotwork._extensions.graphs.servers.server_address import read_address
+from knotwork._extensions.graphs.servers.sparql_endpoint import SparqlEndpoint
 from knotwork.errors import (
     GraphServerError,
     GraphServerUnavailable,

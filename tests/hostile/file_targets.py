@@ -18,9 +18,9 @@ from knotwork._config.loading import load_settings, render_config
 from knotwork._extensions.evaluation.answer_questions import read_answer_questions
 from knotwork._extensions.evaluation.datasets import read_cases
 from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
-from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._inference.call_cache import CallCache
 from knotwork._retrieval.entity.ontology import load_ontology
 from knotwork._retrieval.paths.path_ranking import read_trees

@@ -8,8 +8,8 @@ from importlib.resources import files
 import pytest
 
 import knotwork
-from knotwork._synthesis import wiki
-from knotwork._synthesis.wiki import MANIFEST, file_names
+from knotwork._extensions.graphs import wiki
+from knotwork._extensions.graphs.wiki import MANIFEST, file_names
 from knotwork.errors import StoreError
 from knotwork.records import Block, BlockKind, Document, Page, Span
 

@@ -68,7 +68,12 @@ def test_nothing_below_the_command_line_prints():
         if names_used(tree) & streams
         or any(ast.unparse(call.func) == "print" for call in functions_called(tree))
     }
-    commands = ("_cli/", "_extensions/server/commands.py", "_extensions/evaluation/")
+    commands = (
+        "_cli/",
+        "_extensions/server/commands.py",
+        "_extensions/evaluation/",
+        "_extensions/graphs/",
+    )
     assert {name for name in found if not name.startswith(commands)} == set()
 
 

@@ -10,10 +10,10 @@ from tests.service.serving import API, await_job, make_settings, open_client
 from tests.stores.raw_files import opened
 
 import knotwork
+from knotwork._extensions.graphs.graph_import.graph_importer import describe_graph_import
 from knotwork._extensions.server import job_runner as runner_module
 from knotwork._extensions.server import job_runner as work_module
 from knotwork._extensions.server.server import ServerConfig
-from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 
 pytestmark = pytest.mark.slow
 

@@ -146,8 +146,6 @@ watch = knotwork._cli.commands.watch:watch_command
     Index folders, and their changes within seconds.
 embed = knotwork._cli.commands.index:embed_command
     Recompute all vectors with another embedding model.
-import = knotwork._cli.commands.index:import_command
-    Import an index of GraphRAG or LightRAG.
 ask = knotwork._cli.commands.ask:ask_command
     Answer a question, with sources.
 chat = knotwork._cli.commands.chat:chat_command
@@ -164,8 +162,6 @@ cypher = knotwork._cli.commands.explore:cypher_command
     Run a read-only Cypher query on a graph.
 communities = knotwork._cli.commands.explore:communities_command
     Show communities of entities and their reports.
-graph = knotwork._cli.commands.graph:graph_command
-    Count, import or export the graph; merge or split entities.
 schema = knotwork._cli.commands.schema:schema_command
     Propose, infer or show the extraction schema.
 prompts = knotwork._cli.commands.prompts:prompts_command
@@ -186,8 +182,6 @@ repair = knotwork._cli.commands.upkeep:repair_command
     Repair a damaged index.
 copy = knotwork._cli.commands.upkeep:copy_command
     Copy an index to another store, file or server.
-export = knotwork._cli.commands.export:export_command
-    Export the index as a wiki of linked Markdown.
 doctor = knotwork._cli.commands.setup:doctor_command
     Check the installation, settings, index and models.
 models = knotwork._cli.commands.models:models_command

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -51,7 +51,7 @@ from knotwork._stores.index_tables import tables_of
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.table_file import DocumentTables, TableFile, TableShape
 from knotwork.errors import LoadError
-from knotwork.records import Chunk, Document, Entity, Table
+from knotwork.records import GRAPH_URI, Chunk, Document, Entity, Table
 
 BATCH_CHUNKS = 1_024
 """Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
@@ -515,3 +515,13 @@ def _named_tables(document: Document) -> list[tuple[str, Table]]:
     stem = Path(document.uri.rpartition("/")[2]).stem
     single = len(document.tables) == 1
     return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]
+
+
+def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:
+    """Remove the property graphs of removed documents that have no document left."""
+    roots = {entry.root for entry in entries if entry.root.startswith(GRAPH_URI)}
+    graphs = store.capabilities.property_graphs
+    if roots and graphs is not None:
+        left = {entry.root for entry in store.ledger.entries()}
+        for root in sorted(roots - left):
+            graphs.remove(root.removeprefix(GRAPH_URI))

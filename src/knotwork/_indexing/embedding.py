@@ -22,6 +22,9 @@ from knotwork._text.languages import is_read
 from knotwork.errors import SchemaMismatch
 from knotwork.records import Chunk, content_id
 
+MOST_EMBEDDED_THINGS = 2_000
+"""The entities of an imported graph whose passages are embedded without being asked for."""
+
 EMBEDDER_META = "embedder"
 DIMENSION_META = "dimension"
 LANGUAGES_META = "languages"

@@ -26,6 +26,7 @@ from knotwork._indexing.embedding import (
     FIRST_CHUNKS,
     INTO_META,
     LANGUAGES_META,
+    MOST_EMBEDDED_THINGS,
     NO_VECTORS,
     UNREAD_NOTE,
     Embedding,
@@ -36,7 +37,6 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
     stored_embedder,
 )
-from knotwork._indexing.graph_import.graph_importer import MOST_EMBEDDED_THINGS
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._run import Progress, Steps

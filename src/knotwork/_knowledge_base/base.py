@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import named_settings
-from knotwork._graph_servers.served_graphs import ServedGraphs, ServedStore
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.report import Failure, IndexReport
 from knotwork._inference.chat import ChatModel
@@ -32,6 +31,7 @@ from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
+from knotwork._registry import PARTS
 from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
@@ -49,7 +49,9 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._indexing.foreign_indexes.index_importer import ImportReport
+    from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
+    from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
+    from knotwork._extensions.graphs.wiki import WikiReport
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from knotwork._stores.copying import CopyReport
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
-    from knotwork._synthesis.wiki import WikiReport
     from knotwork._transform.extractor import Extractor
 
 
@@ -94,8 +95,8 @@ class KnowledgeBase:
         self.store = store
         self.settings = settings or Settings()
         set_query_memory(self.settings.query)
-        self._served = ServedGraphs(store, self.settings.graph)
-        served = ServedStore(store, self._served)
+        self._served: ServedGraphs = PARTS.load("graph_servers")(store, self.settings.graph)
+        served = self._served.serve()
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(
             served, self.settings, self.models, chat_model=chat_model, translator=translator
@@ -292,8 +293,7 @@ class KnowledgeBase:
         indexed folder is added again by the next `index` of that folder. Raises UnknownName, with
         the nearest uris, before anything is removed.
         """
-        from knotwork._indexing.commits import remove_sources
-        from knotwork._indexing.graph_import.graph_importer import remove_property_graphs
+        from knotwork._indexing.commits import remove_property_graphs, remove_sources
         from knotwork._indexing.sources import select_entries
         from knotwork._inference.role_models import forget_calls
 
@@ -467,12 +467,12 @@ class KnowledgeBase:
         StoreError for a folder or a page that holds anything else, unless ``overwrite``;
         StoreReadOnly if the topics are not up to date and the index was opened for reading.
         """
-        from knotwork._synthesis.wiki import write_wiki
-
         if self.store.capabilities.communities is not None:
             self.communities.update()
         store = self.filtered_store(filters)
-        return (yield from write_wiki(store, Path(folder).expanduser(), overwrite=overwrite))
+        write = PARTS.load("write_wiki")
+        report: WikiReport = yield from write(store, Path(folder).expanduser(), overwrite=overwrite)
+        return report
 
     def document(self, name: str | Path) -> Document:
         """Return a document with its text and its blocks, whose tree is ``document.tree``.
@@ -509,14 +509,12 @@ class KnowledgeBase:
         until they are deleted. Raises IndexingError if the folder has no readable index,
         UnknownName for an unknown layout, MissingExtra without the library that reads it.
         """
-        from knotwork._indexing.foreign_indexes.index_importer import import_index
-
         embedding = Embedding(self.embedder, wanted=self.settings.embedding.model != NO_EMBEDDER)
-        return (
-            yield from import_index.run(
-                self.store, Path(path), format=layout, name=name, embedding=embedding
-            )
+        load = PARTS.load("import_index")
+        report: ImportReport = yield from load.run(
+            self.store, Path(path), format=layout, name=name, embedding=embedding
         )
+        return report
 
     def _begin(self, options: IndexOptions) -> IndexingRun:
         from knotwork._indexing.runs import IndexingRun

@@ -11,6 +11,7 @@ from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._registry import PARTS
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
@@ -28,11 +29,11 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
+    from knotwork._extensions.graphs.graph_import.formats import ImportOptions
+    from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
+    from knotwork._extensions.graphs.servers.mirror import MirrorReport
+    from knotwork._extensions.graphs.servers.served_graphs import GraphConnection, ServedGraphs
     from knotwork._graph.editable_graph import Graph
-    from knotwork._graph_servers.mirror import MirrorReport
-    from knotwork._graph_servers.served_graphs import GraphConnection, ServedGraphs
-    from knotwork._indexing.graph_import.formats import ImportOptions
-    from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork._retrieval.entity_lookup import Dossier
 
 
@@ -252,11 +253,9 @@ class KnowledgeGraph:
         has vectors of another embedder, StoreBusy while another process writes, ModelError if the
         embedder fails.
         """
-        from knotwork._indexing.graph_import.formats import ImportOptions
-
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         files = [Path(path).expanduser() for path in named]
-        options = ImportOptions(tuple(columns), delimiter, vectors)
+        options = PARTS.load("graph_files")(tuple(columns), delimiter, vectors)
         return (yield from self._import(files, format=format, name=name, options=options))
 
     @Verb
@@ -270,9 +269,7 @@ class KnowledgeGraph:
         imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
         while another process writes, ModelError if the embedder fails.
         """
-        from knotwork._indexing.graph_import.formats import ImportOptions
-
-        options = ImportOptions(vectors=vectors)
+        options = PARTS.load("graph_files")(vectors=vectors)
         return (yield from self._import(graph, name=name, options=options))
 
     def _import(
@@ -283,12 +280,10 @@ class KnowledgeGraph:
         name: str,
         options: ImportOptions,
     ) -> Steps[GraphImportReport]:
-        from knotwork._indexing.graph_import.graph_importer import import_graph
-
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)
-        return (
-            yield from import_graph.run(
-                self._store, source, format=format, name=name, options=options, embedding=embedding
-            )
+        load = PARTS.load("import_graph")
+        report: GraphImportReport = yield from load.run(
+            self._store, source, format=format, name=name, options=options, embedding=embedding
         )
+        return report

@@ -19,6 +19,7 @@ _SIGNS = (
 _SKIPPED = r"'\s\x00-\x20\x7f-\x9f" + "\u00ad\u180e\u200b-\u200f\u2060\ufeff"
 _FORMULA = re.compile(rf"[{_SKIPPED}]*[{_SIGNS}\t\r\n]")
 _MARKED = re.compile(f"{_MARK}{_FORMULA.pattern}")
+_EXPORTED_HEADS = ('"id","label","name","document",', '"source","type","target","relation",')
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -32,3 +33,11 @@ def neutralize_cell(text: str) -> str:
 def restore_cell(text: str) -> str:
     """Return the text that `neutralize_cell` was given."""
     return text[1:] if _MARKED.match(text) else text
+
+
+def is_neutralized_export(head: str) -> bool:
+    """Return True if a text is the beginning of a table of an exported graph with marks.
+
+    Its header is quoted, which that of an export without them is not.
+    """
+    return head.removeprefix("\ufeff").startswith(_EXPORTED_HEADS)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
 
+from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
 from knotwork._indexing.communities.index_reports import bring_up_to_date
-from knotwork._indexing.foreign_indexes.index_importer import import_index
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import IndexingError
 

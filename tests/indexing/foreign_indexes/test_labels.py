@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._indexing.foreign_indexes.labels import (
+from knotwork._extensions.graphs.foreign_indexes.labels import (
     describe_relation,
     name_relation,
     plain_type,

@@ -9,8 +9,8 @@ import pytest
 from tests.indexing.foreign_indexes.foreign_files import ESSAY, unit_texts, write_lightrag
 from tests.indexing.foreign_indexes.reading_back import chunks_of, edges_of
 
+from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
 from knotwork._indexing.communities.index_reports import bring_up_to_date, find_topics
-from knotwork._indexing.foreign_indexes.index_importer import import_index
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.errors import IndexingError

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import NO_EMBEDDER, current_tables, write_tables
 from tests.indexing.foreign_indexes.reading_back import shape
 
+from knotwork._extensions.graphs.foreign_indexes.graphrag_export import export_graphrag
+from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-from knotwork._indexing.foreign_indexes.graphrag_export import export_graphrag
-from knotwork._indexing.foreign_indexes.index_importer import import_index
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from knotwork._indexing.graph_import.formats import (
+from knotwork._extensions.graphs.graph_import.formats import (
     FORMATS,
     EntityRow,
     ImportOptions,

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.graphs.graph_import import fact_documents, graph_importer
+from knotwork._extensions.graphs.graph_import.formats import ImportOptions
+from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.graph_import import fact_documents, graph_importer
-from knotwork._indexing.graph_import.formats import ImportOptions
-from knotwork._indexing.graph_import.graph_importer import import_graph
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.urls import open_store
 from knotwork.testing._embedders import HashingEmbedder

@@ -7,7 +7,7 @@ from tests.indexing.graph_import.graph_files import edges_of, text_of, type_of, 
 from tests.indexing.snapshots import snapshot
 
 from knotwork import Graph
-from knotwork._indexing.graph_import.graph_importer import import_graph
+from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, IndexingError

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork._cancellation import Cancellation, check_cancelled, checks_due
+from knotwork._extensions.graphs.graph_import.graph_importer import describe_graph_import
 from knotwork._extensions.server.evaluation_job import run_evaluation_job
 from knotwork._extensions.server.job_store import Job, JobProgress, JobState, JobStore
 from knotwork._extensions.server.job_turns import JobTurns
@@ -27,7 +28,6 @@ from knotwork._extensions.server.responses import describe_error
 from knotwork._extensions.server.workspaces import Workspace, Workspaces
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._indexing.stored_objects import is_url

@@ -39,8 +39,7 @@ from knotwork._indexing.loaders.loader import (
 from knotwork._indexing.loaders.number_formats import show_value
 from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.titles_and_captions import readable_name
-from knotwork._stores.export import is_neutralized_export
-from knotwork._text.spreadsheet_cells import restore_cell
+from knotwork._text.spreadsheet_cells import is_neutralized_export, restore_cell
 from knotwork.records import Cell, Column, Span, Table
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from fastapi import Path as InPath
 from pydantic import BaseModel
 
 from knotwork._durable_files import move_folder
+from knotwork._extensions.graphs.graph_import.formats import list_files
+from knotwork._extensions.graphs.graph_import.graph_importer import graph_root
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_runner import hide_folder
 from knotwork._extensions.server.private_files import make_private_folder
@@ -25,8 +27,6 @@ from knotwork._extensions.server.uploads import (
     store_files,
 )
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, Workspace
-from knotwork._indexing.graph_import.formats import list_files
-from knotwork._indexing.graph_import.graph_importer import graph_root
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import LoadError, NotFound
 from knotwork.records._documents import GRAPH_URI

@@ -1,0 +1,1 @@
+"""Graphs and indexes in and out: import, export, a wiki, mirrors and live graphs on servers."""
