@@ -31,8 +31,8 @@ from benchmarks.recognition.spoken import (
 )
 from tests.indexing.sound_files import sound_file
 
+from knotwork._extensions.media.sound import SAMPLE_RATE
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
 
 
 def measure(texts: Sequence[SpokenText], model: Path, voice: str) -> None:

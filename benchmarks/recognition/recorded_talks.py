@@ -14,7 +14,7 @@ from benchmarks.recognition.spoken import FORMATS, Speech
 from tests.indexing.sound_files import sound_file
 
 import knotwork
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
+from knotwork._extensions.media.sound import SAMPLE_RATE
 from knotwork.records import Document
 
 

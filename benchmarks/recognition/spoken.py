@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
+from knotwork._extensions.media.sound import SAMPLE_RATE
 
 TEXTS = Path(__file__).with_name("spoken_texts.json")
 HELD_OUT_TEXTS = Path(__file__).with_name("spoken_texts_held_out.json")

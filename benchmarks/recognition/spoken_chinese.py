@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from benchmarks.recognition.spoken import Samples, Speech, SpokenText, join_sentences
 
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
+from knotwork._extensions.media.sound import SAMPLE_RATE
 
 VOICES = ("jf_gongitsune", "jm_kumo")
 TEXTS = Path(__file__).with_name("spoken_texts_zh.json")

@@ -9,7 +9,6 @@ from tests.stores.raw_files import change
 import knotwork
 from knotwork._config import EmbeddingSettings, IndexSettings, StoreSettings, load_settings
 from knotwork._diagnosis import diagnose
-from knotwork._diagnosis.file_readers import check_speech_recognition, check_text_recognition
 from knotwork._diagnosis.index import IndexFindings, check_aliases, check_index
 from knotwork._diagnosis.installation import (
     check_components,
@@ -21,6 +20,7 @@ from knotwork._diagnosis.installation import (
     check_settings,
 )
 from knotwork._diagnosis.models import check_embedder
+from knotwork._extensions.media.checks import check_speech_recognition, check_text_recognition
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._indexing.loaders import recognition
 from knotwork._stores.embedded import EmbeddedStore

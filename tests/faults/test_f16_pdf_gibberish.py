@@ -4,7 +4,7 @@ import pytest
 from tests.faults.pdf_pages import make, text
 from tests.faults.small_files import read
 
-from knotwork._indexing.loaders import pdf_pictures
+from knotwork._extensions.pdf import pdf_pictures
 from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 

@@ -12,10 +12,10 @@ from tests.hostile.targets import Target
 from tests.indexing.office_files import make_docx, make_epub, make_xlsx, one_of_each
 from tests.indexing.sound_files import sound_file, tone
 
+from knotwork._extensions.media.sound import PIECE_S, SAMPLE_RATE, open_recording
+from knotwork._extensions.media.speech import is_available
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.loaders.sound import PIECE_S, SAMPLE_RATE, open_recording
-from knotwork._indexing.loaders.speech import is_available
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import LoadError

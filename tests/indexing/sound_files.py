@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from knotwork._indexing.loaders.sound import SAMPLE_RATE
-from knotwork._indexing.loaders.speech import Speech, Word
+from knotwork._extensions.media.sound import SAMPLE_RATE
+from knotwork._extensions.media.speech import Speech, Word
 
 CODECS = {
     ".wav": "pcm_s16le",

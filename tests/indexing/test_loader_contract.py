@@ -23,28 +23,28 @@ from tests.indexing.office_files import (
 )
 from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, words
 
-from knotwork._indexing.loaders import speech
-from knotwork._indexing.loaders.calendars import CalendarLoader
-from knotwork._indexing.loaders.docx import WordLoader
-from knotwork._indexing.loaders.epub import EpubLoader
+from knotwork._extensions.formats.calendars import CalendarLoader
+from knotwork._extensions.formats.docx import WordLoader
+from knotwork._extensions.formats.epub import EpubLoader
+from knotwork._extensions.formats.json_records import JsonLoader
+from knotwork._extensions.formats.mail import MailLoader
+from knotwork._extensions.formats.notebooks import NotebookLoader
+from knotwork._extensions.formats.notes import NotesLoader
+from knotwork._extensions.formats.opendocument import OpenDocumentLoader
+from knotwork._extensions.formats.pptx import SlidesLoader
+from knotwork._extensions.formats.rtf import RtfLoader
+from knotwork._extensions.formats.spreadsheets import DelimitedLoader, SheetsLoader
+from knotwork._extensions.formats.subtitles import SubtitlesLoader
+from knotwork._extensions.media import speech
+from knotwork._extensions.media.pictures import PictureLoader
+from knotwork._extensions.media.speech import AudioLoader
+from knotwork._extensions.pdf.pdf import PdfLoader
 from knotwork._indexing.loaders.html import HtmlLoader
-from knotwork._indexing.loaders.json_records import JsonLoader
 from knotwork._indexing.loaders.loader import FORMATS, Source
-from knotwork._indexing.loaders.mail import MailLoader
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.markup import MarkupLoader
-from knotwork._indexing.loaders.notebooks import NotebookLoader
-from knotwork._indexing.loaders.notes import NotesLoader
-from knotwork._indexing.loaders.opendocument import OpenDocumentLoader
-from knotwork._indexing.loaders.pdf import PdfLoader
-from knotwork._indexing.loaders.pictures import PictureLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
-from knotwork._indexing.loaders.pptx import SlidesLoader
 from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.rtf import RtfLoader
-from knotwork._indexing.loaders.speech import AudioLoader
-from knotwork._indexing.loaders.spreadsheets import DelimitedLoader, SheetsLoader
-from knotwork._indexing.loaders.subtitles import SubtitlesLoader
 from knotwork.testing import LoaderContract
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ import pytest
 from tests.indexing.loading import load, outline
 from tests.indexing.office_files import make_pdf, printed, printed_glyphs
 
+from knotwork._extensions.pdf.pdf_pages import open_pdf, read_page
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.pdf_pages import open_pdf, read_page
 from knotwork.errors import LoadError
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knotwork._config import Loaded
-from knotwork._diagnosis.file_readers import check_speech_recognition, check_text_recognition
 from knotwork._diagnosis.index import check_index
 from knotwork._diagnosis.installation import (
     Check,
@@ -25,6 +24,7 @@ from knotwork._diagnosis.models import (
 )
 from knotwork._diagnosis.permissions import check_permissions
 from knotwork._diagnosis.plugins import check_plugins
+from knotwork._registry import PARTS
 
 __all__ = ["Check", "diagnose"]
 
@@ -42,8 +42,8 @@ def diagnose(loaded: Loaded, *, full: bool = False) -> Iterator[Check]:
     yield from check_plugins()
     yield check_settings(loaded)
     yield check_components(loaded.settings)
-    yield check_text_recognition()
-    yield check_speech_recognition(loaded.settings.index)
+    yield PARTS.load("check_text_recognition")()
+    yield PARTS.load("check_speech_recognition")(loaded.settings.index)
     yield from check_secrets(loaded)
     yield check_disk(loaded.settings.store)
     yield from check_permissions(loaded.settings.store)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from knotwork._config import IndexSettings
 from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, format_size
 from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.sound import LONGEST_S, SECONDS_FOR_A_SECOND
 from knotwork.errors import LoadError
 
 MEMORY_FOR_BYTES = 10 * MEGABYTE
@@ -22,6 +21,13 @@ MEMORY_FOR_BYTES = 10 * MEGABYTE
 
 SECONDS_FOR_BYTES = 2 * MEGABYTE
 """The largest file that has the processor time of the setting; larger ones have more."""
+
+LONGEST_S = 24 * 3_600.0
+"""Seconds of a recording at most: an hour of silence may be packed into a few kilobytes."""
+
+SECONDS_FOR_A_SECOND = 20
+"""Processor time for a second of sound, beside that of the file. The largest models need about 5
+on an old processor, small ones a tenth."""
 
 _SCANNABLE = tuple(
     suffix for name in ("pdf", "picture", "docx", "pptx") for suffix in FORMATS[name].suffixes

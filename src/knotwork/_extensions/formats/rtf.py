@@ -6,9 +6,9 @@ import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, replace
 
+from knotwork._extensions.formats.office_markup import write_apart
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, flat_metadata
-from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.titles_and_captions import run_in_term
 
 _TOKEN = re.compile(

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from knotwork._extensions.formats.number_formats import show_value
+from knotwork._extensions.formats.office_markup import write_apart
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
@@ -36,8 +38,6 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     flat_metadata,
 )
-from knotwork._indexing.loaders.number_formats import show_value
-from knotwork._indexing.loaders.office_markup import write_apart
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._text.spreadsheet_cells import is_neutralized_export, restore_cell
 from knotwork.records import Cell, Column, Span, Table

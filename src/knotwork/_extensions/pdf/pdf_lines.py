@@ -10,16 +10,16 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Any
 
-from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
-from knotwork._indexing.loaders.pdf_annotations import CHECKED, FILLED, UNCHECKED
-from knotwork._indexing.loaders.pdf_pages import PageContent, Piece, RulingLine
-from knotwork._indexing.loaders.pdf_tables import (
+from knotwork._extensions.pdf.pdf_annotations import CHECKED, FILLED, UNCHECKED
+from knotwork._extensions.pdf.pdf_pages import PageContent, Piece, RulingLine
+from knotwork._extensions.pdf.pdf_tables import (
     COLUMN_GAP,
     FoundTable,
     find_rows_of,
     find_tables,
     written_parts,
 )
+from knotwork._indexing.loaders.lines import PageLine, TableRow, is_mark
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_bold_font,

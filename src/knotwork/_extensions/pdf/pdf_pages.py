@@ -19,8 +19,7 @@ from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
-from knotwork._indexing.loaders.pdf_annotations import (
+from knotwork._extensions.pdf.pdf_annotations import (
     PageLink,
     PageNote,
     Region,
@@ -28,7 +27,7 @@ from knotwork._indexing.loaders.pdf_annotations import (
     read_links,
     with_values,
 )
-from knotwork._indexing.loaders.pdf_characters import (
+from knotwork._extensions.pdf.pdf_characters import (
     CHINESE,
     OBLIQUE,
     RIGHT_TO_LEFT,
@@ -42,6 +41,7 @@ from knotwork._indexing.loaders.pdf_characters import (
     without_garbled,
     without_watermarks,
 )
+from knotwork._indexing.loaders.loader import Source, broken_file_error, encrypted_file_error
 
 PDFIUM_LOCK = threading.Lock()
 """Held while pdfium is used, which is not made for several threads."""

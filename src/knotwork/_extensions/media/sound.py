@@ -16,6 +16,7 @@ import numpy as np
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, broken_file_error, flat_metadata
 from knotwork._indexing.loaders.unread import DECLARED, DURATION
+from knotwork._indexing.reading_limits import LONGEST_S
 from knotwork.errors import LoadError
 from knotwork.records._documents import clock
 
@@ -29,13 +30,6 @@ SAMPLE_RATE = 16_000
 
 PIECE_S = 120.0
 """Seconds of a piece at most. It needs about 250 MB while its speech is recognised."""
-
-LONGEST_S = 24 * 3_600.0
-"""Seconds of a recording at most: an hour of silence may be packed into a few kilobytes."""
-
-SECONDS_FOR_A_SECOND = 20
-"""Processor time for a second of sound, beside that of the file. The largest models need about 5
-on an old processor, small ones a tenth."""
 
 _LAST_S = 30.0
 """A piece ends at the quietest moment of its last seconds."""

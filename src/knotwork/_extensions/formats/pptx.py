@@ -11,6 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from knotwork._extensions.formats.office_markup import (
+    EQUATIONS,
+    A,
+    Graphics,
+    add_item,
+    choose_alternatives,
+    comment_text,
+    parsed,
+    picture_text,
+    related,
+    write_apart,
+)
+from knotwork._extensions.media.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.equations import equation_text
 from knotwork._indexing.loaders.grids import SpanningCell, add_grid, read_table
@@ -24,19 +37,6 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_markup import (
-    EQUATIONS,
-    A,
-    Graphics,
-    add_item,
-    choose_alternatives,
-    comment_text,
-    parsed,
-    picture_text,
-    related,
-    write_apart,
-)
-from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.titles_and_captions import (
     MIN_REPEATING_PAGES,
     is_monospaced_font,

@@ -11,19 +11,19 @@ from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from knotwork._cancellation import checked
-from knotwork._indexing.file_progress import report_share
-from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.lines import FlowLine, joined
-from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.page_layout import Placement
-from knotwork._indexing.loaders.pdf_annotations import Region
-from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
-from knotwork._indexing.loaders.pictures import (
+from knotwork._extensions.media.pictures import (
     LEAST_PIXELS,
     ReadPicture,
     add_read_picture,
     read_picture,
 )
+from knotwork._extensions.pdf.page_layout import Placement
+from knotwork._extensions.pdf.pdf_annotations import Region
+from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
+from knotwork._indexing.file_progress import report_share
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.lines import FlowLine, joined
+from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.recognition import (
     EXTRA,
     INSTALL,

@@ -11,29 +11,18 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
-from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.line_blocks import LineWriter, end_of_definition
-from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined, page_item
-from knotwork._indexing.loaders.loader import (
-    Content,
-    FormatLoader,
-    Source,
-    TextMeter,
-    clean_line,
-    clean_text,
-    flat_metadata,
-)
-from knotwork._indexing.loaders.page_layout import lines_of
-from knotwork._indexing.loaders.pdf_annotations import (
+from knotwork._extensions.pdf.line_blocks import LineWriter, end_of_definition
+from knotwork._extensions.pdf.page_layout import lines_of
+from knotwork._extensions.pdf.pdf_annotations import (
     PageLink,
     PageNote,
     count_attachments,
     is_dynamic_form,
 )
-from knotwork._indexing.loaders.pdf_flow import join_lines
-from knotwork._indexing.loaders.pdf_lines import make_lines, without_contents, without_running_lines
-from knotwork._indexing.loaders.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
-from knotwork._indexing.loaders.pdf_pictures import (
+from knotwork._extensions.pdf.pdf_flow import join_lines
+from knotwork._extensions.pdf.pdf_lines import make_lines, without_contents, without_running_lines
+from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, open_pdf, read_page
+from knotwork._extensions.pdf.pdf_pictures import (
     Figure,
     ReadPictures,
     add_figures,
@@ -46,6 +35,17 @@ from knotwork._indexing.loaders.pdf_pictures import (
     place_behind,
     read_pictures,
     without_repetitions,
+)
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined, page_item
+from knotwork._indexing.loaders.loader import (
+    Content,
+    FormatLoader,
+    Source,
+    TextMeter,
+    clean_line,
+    clean_text,
+    flat_metadata,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
 from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES

@@ -13,10 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
-from knotwork._indexing.loaders.equations import equation_text, field_text
-from knotwork._indexing.loaders.list_numbers import written_number
-from knotwork._indexing.loaders.loader import whole_number
-from knotwork._indexing.loaders.office_markup import (
+from knotwork._extensions.formats.office_markup import (
     EQUATIONS,
     RELATIONS,
     choose_alternatives,
@@ -24,6 +21,9 @@ from knotwork._indexing.loaders.office_markup import (
     related,
     write_apart,
 )
+from knotwork._indexing.loaders.equations import equation_text, field_text
+from knotwork._indexing.loaders.list_numbers import written_number
+from knotwork._indexing.loaders.loader import whole_number
 from knotwork._indexing.loaders.titles_and_captions import is_monospaced_font
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -14,6 +14,8 @@ from itertools import pairwise
 from math import inf
 from statistics import median
 
+from knotwork._extensions.pdf.pdf_lines import WIDE
+from knotwork._extensions.pdf.pdf_tables import SHIFTED_COLUMN, are_aligned
 from knotwork._indexing.loaders.column_types import MISSING
 from knotwork._indexing.loaders.grids import names_columns
 from knotwork._indexing.loaders.lines import (
@@ -24,8 +26,6 @@ from knotwork._indexing.loaders.lines import (
     has_sure_mark,
     page_item,
 )
-from knotwork._indexing.loaders.pdf_lines import WIDE
-from knotwork._indexing.loaders.pdf_tables import SHIFTED_COLUMN, are_aligned
 from knotwork._text.sentences import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")

@@ -26,17 +26,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from knotwork._cancellation import checked
-from knotwork._indexing.file_progress import report_share
-from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.loader import MEGABYTE, Content, FormatLoader, Source
-from knotwork._indexing.loaders.sound import (
+from knotwork._extensions.formats.subtitles import Utterance, add_utterances
+from knotwork._extensions.media.sound import (
     SAMPLE_RATE,
-    SECONDS_FOR_A_SECOND,
     Recording,
     open_recording,
 )
-from knotwork._indexing.loaders.subtitles import Utterance, add_utterances
+from knotwork._indexing.file_progress import report_share
+from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.loader import MEGABYTE, Content, FormatLoader, Source
 from knotwork._indexing.process_limits import allow_more, keeping
+from knotwork._indexing.reading_limits import SECONDS_FOR_A_SECOND
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 

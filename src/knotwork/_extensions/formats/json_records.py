@@ -15,6 +15,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
+from knotwork._extensions.formats.spreadsheets import add_grids
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, lead_in_sentence
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.grids import read_grids
@@ -28,7 +29,6 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     text_leaves,
 )
-from knotwork._indexing.loaders.spreadsheets import add_grids
 from knotwork._indexing.loaders.text_blocks import add_text
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.errors import LoadError

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 
+from knotwork._extensions.formats.spreadsheets import DEFAULT_SHEET_NAME, add_grids, repeat_merged
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.column_types import ShownCell
 from knotwork._indexing.loaders.grids import read_grids
@@ -31,7 +32,6 @@ from knotwork._indexing.loaders.loader import (
     parse_xml,
     whole_number,
 )
-from knotwork._indexing.loaders.spreadsheets import DEFAULT_SHEET_NAME, add_grids, repeat_merged
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork.records import BlockKind
 

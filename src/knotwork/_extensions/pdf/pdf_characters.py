@@ -17,8 +17,8 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from knotwork._extensions.pdf.pdf_annotations import Region
 from knotwork._indexing.loaders.loader import clean_text
-from knotwork._indexing.loaders.pdf_annotations import Region
 
 OBLIQUE = -1
 """The turn of text that neither runs along the page nor across it."""

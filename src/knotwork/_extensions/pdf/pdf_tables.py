@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._extensions.pdf.pdf_annotations import CELL
+from knotwork._extensions.pdf.pdf_characters import OBLIQUE, RIGHT_TO_LEFT
+from knotwork._extensions.pdf.pdf_pages import Piece, RulingLine
 from knotwork._indexing.loaders.grids import (
     Interval,
     SpanningCell,
@@ -20,9 +23,6 @@ from knotwork._indexing.loaders.grids import (
     names_columns,
     read_table,
 )
-from knotwork._indexing.loaders.pdf_annotations import CELL
-from knotwork._indexing.loaders.pdf_characters import OBLIQUE, RIGHT_TO_LEFT
-from knotwork._indexing.loaders.pdf_pages import Piece, RulingLine
 from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,

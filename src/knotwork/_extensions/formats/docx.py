@@ -15,8 +15,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
-from knotwork._indexing.loaders.docx_markup import (
+from knotwork._extensions.formats.docx_markup import (
     BOX,
     COMMENT,
     LABEL,
@@ -35,6 +34,15 @@ from knotwork._indexing.loaders.docx_markup import (
     text_of,
     value_of,
 )
+from knotwork._extensions.formats.office_markup import (
+    RELATIONS,
+    Graphics,
+    add_item,
+    comment_text,
+    picture_text,
+)
+from knotwork._extensions.media.pictures import EmbeddedPictures
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.grids import (
     MAX_HEADER_LENGTH,
     MAX_SPAN,
@@ -52,14 +60,6 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
-from knotwork._indexing.loaders.office_markup import (
-    RELATIONS,
-    Graphics,
-    add_item,
-    comment_text,
-    picture_text,
-)
-from knotwork._indexing.loaders.pictures import EmbeddedPictures
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,

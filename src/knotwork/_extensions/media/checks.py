@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import IndexSettings
 from knotwork._diagnosis.installation import Check, failed_check
-from knotwork._indexing.loaders import recognition, speech
+from knotwork._extensions.media import speech
+from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader import Source
 from knotwork.errors import KnotworkError
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._extensions.pdf.page_layout import Placement, add_page
 from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
@@ -24,7 +25,6 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
     unrecognised_error,
 )
-from knotwork._indexing.loaders.page_layout import Placement, add_page
 from knotwork._indexing.loaders.recognition import (
     MAX_PIXELS,
     RecognisedPage,

@@ -1,0 +1,1 @@
+"""Loaders of office files, mail, tables, books and other formats."""

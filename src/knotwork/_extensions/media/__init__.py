@@ -1,0 +1,1 @@
+"""Loaders of pictures and recordings."""
