@@ -4,11 +4,12 @@ from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
 from knotwork._config import AnswerSettings
+from knotwork._synthesis.answer_sources import CommunityReports
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import no_match, not_clear
-from knotwork._synthesis.mode_answers import Theme, answer_from_themes, covered_share
+from knotwork._synthesis.mode_answers import Inquiry, answer_from_themes, covered_share
+from knotwork._synthesis.overviews import Theme
 from knotwork.records import Finding, Query
 
 

@@ -30,7 +30,7 @@ from knotwork._synthesis.ask_request import (
     AskRequest,
 )
 from knotwork._synthesis.engine import AnswerEngine
-from knotwork._synthesis.inquiry import AnswerSources
+from knotwork._synthesis.answer_sources import AnswerSources
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import NO_REPORTS_NOTE
 from knotwork._text.names import normal_form

@@ -395,7 +395,7 @@ class KnowledgeBase:
 
     def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Iterator[AskEvent]:
         from knotwork._synthesis.engine import AnswerEngine
-        from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
+        from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
 
         with self._lock:
             if self._engine is None:

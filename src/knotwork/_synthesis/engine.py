@@ -28,6 +28,7 @@ from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
 from knotwork._stores.base import Store, companions_of, was_read_by_model
+from knotwork._synthesis.answer_sources import AnswerSources
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskMode, AskRequest, read_mode
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
@@ -36,7 +37,6 @@ from knotwork._synthesis.extractive_answers import (
     join_evidence,
     read_hits,
 )
-from knotwork._synthesis.inquiry import AnswerSources, Inquiry
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
@@ -299,7 +299,7 @@ class AnswerEngine:
             quoted = compose_answer(evidence, store=sources.store, settings=settings)
             yield AskEvent(AskEventKind.FINISHED, answer=quoted)
             return
-        from knotwork._synthesis.mode_answers import answer_in_mode
+        from knotwork._synthesis.mode_answers import Inquiry, answer_in_mode
 
         reports = sources.reports
         if mode in _FROM_REPORTS:

@@ -30,10 +30,10 @@ from knotwork._retrieval.fusion import raise_scores
 from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
+from knotwork._synthesis.answer_sources import AnswerSources
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, show_sentence
 from knotwork._synthesis.conflicts import find_disagreement
-from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import (
     also_reached,
     also_reached_more,

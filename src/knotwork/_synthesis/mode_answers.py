@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from knotwork._config import AnswerSettings
+from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
+from knotwork._inference.chat import ChatReply, ChatRequest, complete_checked, usable_lines
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
@@ -26,10 +29,12 @@ from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis import messages
+from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
 from knotwork._synthesis.answer_writer import (
     ANSWER_OUTPUT_TOKENS,
     ANSWER_STAGE,
     NOT_ASKED,
+    AnswerWriter,
     bare_text,
 )
 from knotwork._synthesis.ask_request import (
@@ -41,11 +46,16 @@ from knotwork._synthesis.ask_request import (
     AskEventKind,
     AskMode,
 )
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry
-from knotwork._synthesis.messages import count_units
-from knotwork._synthesis.overviews import SummaryLine, SummaryText, answer_with, write_lines
+from knotwork._synthesis.overviews import (
+    SummaryText,
+    Theme,
+    answer_with,
+    cited_chunks,
+    read_themes,
+    theme_lines,
+    write_lines,
+)
 from knotwork._synthesis.prompt_context import (
     GLOBAL_SHARES,
     HYBRID_SHARES,
@@ -56,23 +66,60 @@ from knotwork._synthesis.prompt_context import (
     PromptPassage,
     clip,
     describe_report,
+    make_request,
     make_sections,
     pack_context,
     pack_reports,
     says_nothing,
     sentences_of,
 )
-from knotwork._text.prose import weigh_prose
-from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
-from knotwork.records import Answer, Chunk, CommunityReport, Entity, Evidence, Hit, Query, Span
+from knotwork.records import Answer, CommunityReport, Entity, Evidence, Hit, Query
 
 NO_REPORTS_NOTE = (
     "There are no community reports, so this answer is from passages alone. `knotwork communities` "
     "builds reports."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One question.
+
+    ``writer`` and ``model``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time.
+    """
+
+    question: str
+    mode: AskMode
+    store: Store
+    settings: AnswerSettings
+    sources: AnswerSources
+    reports: CommunityReports
+    writer: AnswerWriter | None = None
+    model: CachedChatModel | None = None
+    concurrency: int = 4
+    fallback: bool = True
+
+    def spent_tokens(self) -> int:
+        """Return the tokens that the question has cost so far."""
+        return self.model.meter.total().tokens if self.model else 0
+
+    def make_request(
+        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
+    ) -> ChatRequest:
+        """Return the request of a task about the question, in its language."""
+        prompts = prompts_of(self.model)
+        return make_request(
+            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
+        )
+
+    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
+        """Return an answer with its mode, and with notes on it and on the reports."""
+        notes = (*notes, *answer.notes, *self.reports.notes)
+        return replace(answer, mode=self.mode.value, notes=notes)
 
 
 def find_themes(
@@ -89,44 +136,17 @@ def find_themes(
         embedder=inquiry.sources.models.query_embedder,
         most=most,
     )
-    return _read_themes(
+    return read_themes(
         inquiry.store, inquiry.reports, [item.id for item in ranked], spend_tokens=spend_tokens
     )
-
-
-def _read_themes(
-    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
-) -> list[Theme]:
-    """Return the communities that have a report with findings."""
-    held = store.capabilities.communities
-    if held is None or not ids:
-        return []
-    reports = source.reports(ids, spend_tokens=spend_tokens)
-    known = held.communities(reports)
-    return [
-        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
-        for i in ids
-        if i in reports and reports[i].findings
-    ]
 
 
 MOST_THEMES = 6
 _STATEMENTS = 2
 _FEW_THEMES = 2
 """With as few themes, each has twice as many statements."""
-_CANDIDATES = 16
-_LEAST_CLEAR = 0.3
-"""The least worth of a statement if a report has better ones."""
-_FRAGMENT_WEIGHT = 0.1
 _LEAST_COVERED = 0.3
 """The least share of the question's terms, those for the whole left out, that reports contain."""
-
-
-class Theme(NamedTuple):
-    """A community in an overview: its report and its number of passages."""
-
-    report: CommunityReport
-    passages: int
 
 
 def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
@@ -178,7 +198,7 @@ def answer_from_themes(
 
 def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
     """Return the passages that reports cite, by the rank of their reports."""
-    chunks = _cited_chunks([theme.report for theme in themes], store)
+    chunks = cited_chunks([theme.report for theme in themes], store)
     hits: dict[str, Hit] = {}
     for rank, theme in enumerate(themes):
         for support in (s for finding in theme.report.findings for s in finding.supports):
@@ -189,80 +209,6 @@ def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
                 cited = tuple((span, 1.0) for span in spans)
                 hits[chunk.id] = Hit(chunk, score, {"report": score}, (title,), (), cited)
     return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id)))
-
-
-def theme_lines(
-    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
-) -> list[SummaryLine]:
-    """Return a line for each theme with statements that no line before it has.
-
-    Findings, at most ``count``, are ranked by the terms that they share with the question and with
-    the title of their report, and by how well they can be understood alone. Code, addresses and
-    fragments count only if no report has anything else.
-    """
-    chunks = _cited_chunks([theme.report for theme in themes], store)
-    asked = set(reading_of(question).terms)
-    stated: list[frozenset[str]] = []
-    lines: list[SummaryLine] = []
-    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
-    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
-    for theme, sources in found:
-        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
-        chosen: list[SelectedSentence] = []
-        for item in clear:
-            if len(chosen) < count and not repeats(item.text, stated):
-                chosen.append(item)
-                stated.append(frozenset(content_terms(item.text)))
-        if chosen:
-            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
-            if theme.passages:
-                extent = count_units(theme.passages, "passage", language)
-                note = messages.with_extent(language, title="", extent=extent)
-                line = replace(line, note=note)
-            lines.append(line)
-    return lines
-
-
-def main_themes(
-    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
-) -> list[SummaryLine]:
-    """Return the lines of the largest communities, those in the language of the question first.
-
-    Communities of one document with its title are left out if it is among ``titles``.
-    """
-    ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
-    themes = [
-        theme
-        for theme in _read_themes(store, reports, ids)
-        if not any(theme.report.title.startswith(title) for title in titles)
-    ]
-    themes.sort(key=lambda theme: theme.report.language != language)
-    return theme_lines("", themes, store=store, language=language, count=1)
-
-
-def _rank_sources(
-    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
-) -> list[SelectedSentence]:
-    """Return the findings of a report that have a source, the clearest and most relevant first."""
-    titled = set(content_terms(report.title))
-    found = []
-    for finding in report.findings:
-        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
-        if support is None or not finding.text.strip():
-            continue
-        chunk, span = chunks[support.chunk_id], support.span
-        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
-        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
-        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
-        terms = set(content_terms(finding.text))
-        worth *= 1 + len(titled & terms) / max(len(titled), 1)
-        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
-        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
-    return sorted(found, key=lambda item: -item.worth)
-
-
-def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
-    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})
 
 
 MAP_OUTPUT_TOKENS = 300

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -22,11 +22,12 @@ from typing import NamedTuple
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
-from knotwork._retrieval.community_search import find_topic
+from knotwork._retrieval.community_search import find_communities, find_topic
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
+from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.citations import (
     cite_sentences,
@@ -40,7 +41,6 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
 )
-from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
 from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
 from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork._text.chinese import HAN
@@ -52,6 +52,7 @@ from knotwork._text.statements import (
     SelectedSentence,
     choose_lead,
     choose_statements,
+    is_plain,
     is_statement,
     read_statements,
     repeats,
@@ -63,6 +64,7 @@ from knotwork.records import (
     AnswerPiece,
     BlockKind,
     Chunk,
+    CommunityReport,
     EdgeType,
     Evidence,
     Hit,
@@ -740,6 +742,109 @@ def answer_with(
         retriever=evidence.retriever,
         pieces=written.pieces if answered else (),
     )
+
+
+_MOST_COMMUNITIES = 16
+_LEAST_CLEAR = 0.3
+"""The least worth of a statement if a report has better ones."""
+_FRAGMENT_WEIGHT = 0.1
+
+
+class Theme(NamedTuple):
+    """A community in an overview: its report and its number of passages."""
+
+    report: CommunityReport
+    passages: int
+
+
+def read_themes(
+    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities that have a report with findings."""
+    held = store.capabilities.communities
+    if held is None or not ids:
+        return []
+    reports = source.reports(ids, spend_tokens=spend_tokens)
+    known = held.communities(reports)
+    return [
+        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
+        for i in ids
+        if i in reports and reports[i].findings
+    ]
+
+
+def theme_lines(
+    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
+) -> list[SummaryLine]:
+    """Return a line for each theme with statements that no line before it has.
+
+    Findings, at most ``count``, are ranked by the terms that they share with the question and with
+    the title of their report, and by how well they can be understood alone. Code, addresses and
+    fragments count only if no report has anything else.
+    """
+    chunks = cited_chunks([theme.report for theme in themes], store)
+    asked = set(reading_of(question).terms)
+    stated: list[frozenset[str]] = []
+    lines: list[SummaryLine] = []
+    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
+    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
+    for theme, sources in found:
+        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
+        chosen: list[SelectedSentence] = []
+        for item in clear:
+            if len(chosen) < count and not repeats(item.text, stated):
+                chosen.append(item)
+                stated.append(frozenset(content_terms(item.text)))
+        if chosen:
+            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
+            if theme.passages:
+                extent = count_units(theme.passages, "passage", language)
+                note = messages.with_extent(language, title="", extent=extent)
+                line = replace(line, note=note)
+            lines.append(line)
+    return lines
+
+
+def main_themes(
+    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
+) -> list[SummaryLine]:
+    """Return the lines of the largest communities, those in the language of the question first.
+
+    Communities of one document with its title are left out if it is among ``titles``.
+    """
+    ids = [item.id for item in find_communities("", store=store, most=_MOST_COMMUNITIES)]
+    themes = [
+        theme
+        for theme in read_themes(store, reports, ids)
+        if not any(theme.report.title.startswith(title) for title in titles)
+    ]
+    themes.sort(key=lambda theme: theme.report.language != language)
+    return theme_lines("", themes, store=store, language=language, count=1)
+
+
+def _rank_sources(
+    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
+) -> list[SelectedSentence]:
+    """Return the findings of a report that have a source, the clearest and most relevant first."""
+    titled = set(content_terms(report.title))
+    found = []
+    for finding in report.findings:
+        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
+        if support is None or not finding.text.strip():
+            continue
+        chunk, span = chunks[support.chunk_id], support.span
+        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
+        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
+        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
+        terms = set(content_terms(finding.text))
+        worth *= 1 + len(titled & terms) / max(len(titled), 1)
+        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
+        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
+    return sorted(found, key=lambda item: -item.worth)
+
+
+def cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
+    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})
 
 
 USUAL_LIMIT = 5
@@ -1426,8 +1531,6 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
         return summarize_parts(store, outline, overview.parts, language)
     if overview.parts:
         return summarize_part(store, outline, overview.parts[0], language)
-    from knotwork._synthesis.mode_answers import main_themes
-
     titles = {part.title for part in outline.documents if part.title}
     themes = main_themes(store, reports, language, titles)
     return summarize_whole(store, outline, themes, language)

@@ -1,4 +1,4 @@
-"""One question with its sources, settings and models, as the answer modes read it."""
+"""What answers are made of: the index, its searcher, its models, and its community reports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from knotwork._config import AnswerSettings, Settings
-from knotwork._inference.chat import ChatRequest
+from knotwork._config import Settings
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskMode
 from knotwork.errors import IndexDamaged, ModelError, StoreError
-from knotwork.records import Answer, CommunityReport, Evidence
+from knotwork.records import CommunityReport, Evidence
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
-    from knotwork._synthesis.answer_writer import AnswerWriter
 
 
 OLD_NOTE = "The communities are out of date with the documents: {reason}"
@@ -121,43 +117,3 @@ class AnswerSources:
     searcher: Searcher
     models: QueryModels
     reports: CommunityReports
-
-
-@dataclass(frozen=True, slots=True)
-class Inquiry:
-    """One question.
-
-    ``writer`` and ``model``, which share their meter, are None where no model takes part.
-    ``concurrency`` is how many calls may be made at a time.
-    """
-
-    question: str
-    mode: AskMode
-    store: Store
-    settings: AnswerSettings
-    sources: AnswerSources
-    reports: CommunityReports
-    writer: AnswerWriter | None = None
-    model: CachedChatModel | None = None
-    concurrency: int = 4
-    fallback: bool = True
-
-    def spent_tokens(self) -> int:
-        """Return the tokens that the question has cost so far."""
-        return self.model.meter.total().tokens if self.model else 0
-
-    def make_request(
-        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
-    ) -> ChatRequest:
-        """Return the request of a task about the question, in its language."""
-        from knotwork._synthesis.prompt_context import make_request
-
-        prompts = prompts_of(self.model)
-        return make_request(
-            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
-        )
-
-    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
-        """Return an answer with its mode, and with notes on it and on the reports."""
-        notes = (*notes, *answer.notes, *self.reports.notes)
-        return replace(answer, mode=self.mode.value, notes=notes)
