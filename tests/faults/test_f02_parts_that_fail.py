@@ -6,7 +6,7 @@ from knotwork._retrieval.paths import path_retriever
 from knotwork._retrieval.queries import table_rows
 from knotwork._retrieval.steps.postprocessing import Rerank
 from knotwork._synthesis import engine, extractive_answers, overviews
-from knotwork._synthesis.answer_sources import CommunityReports
+from knotwork._synthesis.inquiry import CommunityReports
 from knotwork.errors import BudgetExceeded, QueryRefused, StoreError, UnknownName
 
 from .small_files import index_of
@@ -100,7 +100,7 @@ def test_broken_modes_fall_back_to_sentences(base, monkeypatch):
 
 def test_broken_follow_ups_and_memory_are_left_out(base, monkeypatch):
     monkeypatch.setattr(engine, "_rewrite_follow_up", broken)
-    answer = base.ask(BERTH, turns=(), recall=broken)
+    answer = base.ask(BERTH, turns=[("Where is it?", "In Kelp.")], recall=broken)
     assert "30 crowns" in answer.text
     assert sorted(note.split(" failed")[0] for note in answer.notes) == [
         "Rewriting the follow-up",

@@ -28,7 +28,7 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
-from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
+from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
@@ -38,13 +38,11 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
 from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
 from knotwork.records import (
-    RETRIEVAL_QUERY,
     Answer,
     Document,
     Evidence,
     GraphSchema,
     PropertyValue,
-    QueryResult,
 )
 
 if TYPE_CHECKING:
@@ -389,38 +387,17 @@ class KnowledgeBase:
         UnknownName for an unknown mode, ConfigError if the model is set wrongly, and ModelError if
         it fails and ``fallback`` is off.
         """
+        from knotwork._synthesis.engine import AnswerEngine
+        from knotwork._synthesis.inquiry import CommunityReports
+
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)
-        return self._answer(request, searcher)
-
-    def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Iterator[AskEvent]:
-        from knotwork._synthesis.engine import AnswerEngine
-        from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
-
+        part = searcher.store if searcher.filter else None
+        reports = CommunityReports(self.store, self.models, self.settings, part)
         with self._lock:
             if self._engine is None:
                 self._engine = AnswerEngine(self.store, self.settings, model=self._chat_model)
-        scope = searcher.scope
-        part = scope.part.store if scope.filter else None
-        store = scope.part.store
-        plan = self._engine.plan(replace(request, question=scope.question), store)
-        if plan.models is not None:
-            searcher = searcher.for_prompt(self.settings.answer.context_tokens)
-        evidence = searcher.search(plan.question.text)
-        reports = CommunityReports(self.store, self.models, self.settings, part)
-        sources = AnswerSources(store, searcher, self.models, reports)
-        rows: tuple[QueryResult, ...] = ()
-        for event in self._engine.answer(plan, evidence, sources):
-            if event.evidence is not None:
-                found = event.evidence.results
-                rows = tuple(r for r in found if r.source == RETRIEVAL_QUERY) or rows
-            if event.answer is None:
-                yield event
-                continue
-            notes = tuple(dict.fromkeys((*scope.notes, *event.answer.notes)))
-            results = (*event.answer.results, *rows)
-            answer = replace(event.answer, question=request.question, notes=notes, results=results)
-            yield replace(event, answer=answer)
+        return self._engine.answer(request, searcher, reports)
 
     def backup(self, target: str | Path, *, overwrite: bool = False) -> BackupReport:
         """Copy the index and the files beside it into the folder ``target``; return the report.

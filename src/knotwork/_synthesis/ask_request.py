@@ -1,18 +1,20 @@
-"""A question with its options (`AskRequest`), modes of answering, and events of an answer."""
+"""A question with its options (`AskRequest`), its searcher, and the events of its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from knotwork._text.visible import visible_text
 from knotwork.errors import UnknownName
 from knotwork.records import Answer, Evidence, MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
+    from knotwork._inference.model_registry import QueryModels
     from knotwork._retrieval.filters import FilterSpec
+    from knotwork._stores.base import Store
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -170,3 +172,26 @@ class AskEvent:
     answer: Answer | None = None
     done: int = 0
     total: int = 0
+
+
+class Searcher(Protocol):
+    """Searches the part of an index that a request is about, with the options of that request.
+
+    ``store`` is the index, or what a filter leaves of it. ``question`` is that of the request
+    without the words that became the filter, and ``notes`` say which these were.
+    """
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def models(self) -> QueryModels: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
+
+    def fill_prompt(self, tokens: int) -> None:
+        """From now on also find further hits, to fill a prompt of ``tokens``."""

@@ -16,12 +16,9 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from knotwork._config import AnswerSettings
-from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import count_request
 from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.chat import ChatReply, ChatRequest, complete_checked, usable_lines
-from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.local_context import GraphFact, read_local_context
@@ -29,12 +26,10 @@ from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._synthesis import messages
-from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
 from knotwork._synthesis.answer_writer import (
     ANSWER_OUTPUT_TOKENS,
     ANSWER_STAGE,
     NOT_ASKED,
-    AnswerWriter,
     bare_text,
 )
 from knotwork._synthesis.ask_request import (
@@ -47,6 +42,7 @@ from knotwork._synthesis.ask_request import (
     AskMode,
 )
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
+from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.overviews import (
     SummaryText,
     Theme,
@@ -66,7 +62,6 @@ from knotwork._synthesis.prompt_context import (
     PromptPassage,
     clip,
     describe_report,
-    make_request,
     make_sections,
     pack_context,
     pack_reports,
@@ -84,44 +79,6 @@ NO_REPORTS_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
-    """One question.
-
-    ``writer`` and ``model``, which share their meter, are None where no model takes part.
-    ``concurrency`` is how many calls may be made at a time.
-    """
-
-    question: str
-    mode: AskMode
-    store: Store
-    settings: AnswerSettings
-    sources: AnswerSources
-    reports: CommunityReports
-    writer: AnswerWriter | None = None
-    model: CachedChatModel | None = None
-    concurrency: int = 4
-    fallback: bool = True
-
-    def spent_tokens(self) -> int:
-        """Return the tokens that the question has cost so far."""
-        return self.model.meter.total().tokens if self.model else 0
-
-    def make_request(
-        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
-    ) -> ChatRequest:
-        """Return the request of a task about the question, in its language."""
-        prompts = prompts_of(self.model)
-        return make_request(
-            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
-        )
-
-    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
-        """Return an answer with its mode, and with notes on it and on the reports."""
-        notes = (*notes, *answer.notes, *self.reports.notes)
-        return replace(answer, mode=self.mode.value, notes=notes)
-
-
 def find_themes(
     inquiry: Inquiry, evidence: Evidence, *, most: int, spend_tokens: int = 0
 ) -> list[Theme]:
@@ -131,13 +88,16 @@ def find_themes(
     """
     ranked = find_communities(
         inquiry.question,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         evidence=evidence,
-        embedder=inquiry.sources.models.query_embedder,
+        embedder=inquiry.searcher.models.query_embedder,
         most=most,
     )
     return read_themes(
-        inquiry.store, inquiry.reports, [item.id for item in ranked], spend_tokens=spend_tokens
+        inquiry.searcher.store,
+        inquiry.reports,
+        [item.id for item in ranked],
+        spend_tokens=spend_tokens,
     )
 
 
@@ -168,7 +128,7 @@ def answer_from_themes(
     are from passages about something else. An answer about the whole corpus has none: it states
     what the reports say. The evidence are the passages that the reports cite, by the rank of these.
     """
-    question, store = inquiry.question, inquiry.store
+    question, store = inquiry.question, inquiry.searcher.store
     language = reading_of(question).language
     hits = _cited_hits(themes, store)
     covered = covered_share(question, [theme.report for theme in themes])
@@ -267,7 +227,7 @@ class PointCollector:
         self._inquiry = inquiry
         self._label = label
         self._noun = noun
-        self._numbering = PassageNumbering(inquiry.store)
+        self._numbering = PassageNumbering(inquiry.searcher.store)
         self._errors: list[KnotworkError] = []
         self._parts = 0
         self._dropped = 0
@@ -463,7 +423,7 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[AskEvent]:
     policy = POLICIES[inquiry.mode]
     spent = inquiry.spent_tokens()
     may_write = policy.writes_reports and inquiry.model is not None
-    is_first = may_write and not holds_written_reports(inquiry.store)
+    is_first = may_write and not holds_written_reports(inquiry.searcher.store)
     allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS if may_write else 0
     themes = find_themes(inquiry, evidence, most=policy.reports, spend_tokens=allowed)
     if not is_first:  # the first question also pays for the reports that it has written
@@ -484,7 +444,7 @@ def _quote(
     retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
     if policy.leads_with_themes and themes:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+    quoted = compose_answer(evidence, store=inquiry.searcher.store, settings=inquiry.settings)
     if themes and not quoted.answered:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
     notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
@@ -504,7 +464,9 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
     reports = [theme.report for theme in material.themes]
     facts: Sequence[GraphFact] = ()
     if policy.shares.facts:
-        around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
+        around = read_local_context(
+            inquiry.question, material.evidence, store=inquiry.searcher.store
+        )
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
     empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
@@ -515,7 +477,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[AskEv
         material.evidence,
         facts=facts,
         reports=reports,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
@@ -537,7 +499,7 @@ _LEADING_ENTITIES = 4
 
 def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
     """Return the reports of the lowest communities that hold most of the leading entities."""
-    held, leading = inquiry.store.capabilities.communities, entities[:_LEADING_ENTITIES]
+    held, leading = inquiry.searcher.store.capabilities.communities, entities[:_LEADING_ENTITIES]
     if held is None or not leading:
         return []
     worths: defaultdict[str, float] = defaultdict(float)
@@ -581,7 +543,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[AskEven
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
     parts = []
     for start in range(0, min(len(reports), read), _REPORTS_IN_PART):
-        own = PassageNumbering(inquiry.store)
+        own = PassageNumbering(inquiry.searcher.store)
         lines = pack_reports(
             reports[start : start + _REPORTS_IN_PART],
             own,
@@ -600,7 +562,7 @@ def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[AskEvent, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
-    held = inquiry.store.capabilities.communities
+    held = inquiry.searcher.store.capabilities.communities
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []
@@ -679,7 +641,7 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Ask
     """
     lines = pack_reports(
         [theme.report for theme in material.themes],
-        PassageNumbering(inquiry.store),
+        PassageNumbering(inquiry.searcher.store),
         inquiry.question,
         budget_tokens=_PRIMER_TOKENS,
     )
@@ -740,12 +702,12 @@ def _search_locally(
     inquiry: Inquiry, question: str, evidence: Evidence | None = None
 ) -> MaterialPart:
     """Return what is found for a question; ``evidence`` is used instead of a search."""
-    found = evidence or inquiry.sources.searcher.search(question)
-    around = read_local_context(question, found, store=inquiry.store)
+    found = evidence or inquiry.searcher.search(question)
+    around = read_local_context(question, found, store=inquiry.searcher.store)
     context = pack_context(
         found,
         facts=around.facts,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         budget_tokens=_QUESTION_PART_TOKENS,
         shares=LOCAL_SHARES,
     )

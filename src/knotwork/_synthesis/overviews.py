@@ -27,8 +27,7 @@ from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.answer_sources import AnswerSources, CommunityReports
-from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.ask_request import AskMode, Searcher
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -41,6 +40,7 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
 )
+from knotwork._synthesis.inquiry import CommunityReports
 from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
 from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork._text.chinese import HAN
@@ -1419,14 +1419,14 @@ class OverviewPlan:
 
 
 def plan_overview(
-    question: str, found: Evidence, *, sources: AnswerSources, is_general: bool = False
+    question: str, found: Evidence, *, searcher: Searcher, is_general: bool = False
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
     ``found`` is the evidence of the question itself. A question that ``is_general`` and matches no
     pattern of a scope, as "Which risks come up again and again?", is about a topic, or about the
     whole if it has no terms beside those for the whole. If the scope depends on a named document or
-    section that the index does not have, the result is None. Raises as ``sources.searcher.search``.
+    section that the index does not have, the result is None. Raises as ``searcher.search``.
     """
     scope = reading_of(question).scope
     is_stated = scope is not None
@@ -1438,7 +1438,7 @@ def plan_overview(
     if scope is None:
         return None
     is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
-    outline = read_outline(sources.store) if is_read else None
+    outline = read_outline(searcher.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
     parts = parts or find_numbered(found, scope.named)
     if outline is not None and scope.kind is ScopeKind.LISTING:
@@ -1452,24 +1452,24 @@ def plan_overview(
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, parts)
     query = scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
-    overview = OverviewPlan(question, scope, sources.searcher.search(query), parts)
-    return _read_section(overview, sources, outline) if is_stated else overview
+    overview = OverviewPlan(question, scope, searcher.search(query), parts)
+    return _read_section(overview, searcher, outline) if is_stated else overview
 
 
 def _read_section(
-    overview: OverviewPlan, sources: AnswerSources, outline: DocumentOutline
+    overview: OverviewPlan, searcher: Searcher, outline: DocumentOutline
 ) -> OverviewPlan:
     """Return an overview with the summary of the section about its subject.
 
     It gets none if sections of other documents are about the subject nearly as well.
     """
-    scope, store = overview.scope, sources.store
+    scope, store = overview.scope, searcher.store
     located = locate_sections(
         scope.subject,
         overview.found,
         store=store,
         outline=outline,
-        embedder=sources.models.query_embedder,
+        embedder=searcher.models.query_embedder,
         within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )

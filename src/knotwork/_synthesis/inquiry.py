@@ -1,21 +1,26 @@
-"""What answers are made of: the index, its searcher, its models, and its community reports."""
+"""A question on its way to an answer: its mode, its searcher, its models, the reports."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from knotwork._config import Settings
+from knotwork._config import AnswerSettings, Settings
+from knotwork._inference.chat import ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import AskMode, Searcher
+from knotwork._synthesis.prompt_context import make_request
 from knotwork.errors import IndexDamaged, ModelError, StoreError
-from knotwork.records import CommunityReport, Evidence
+from knotwork.records import Answer, CommunityReport, MemoryCitation
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
+    from knotwork._synthesis.answer_writer import AnswerWriter
 
 
 OLD_NOTE = "The communities are out of date with the documents: {reason}"
@@ -24,13 +29,6 @@ _REPORT_TOKENS = 850
 _LEAST_TOKENS = 1_000
 """The maximum cost of a report that is written alone."""
 _log = logging.getLogger("knotwork.synthesis")
-
-
-class Searcher(Protocol):
-    """Searches the same part of the index again, for answers that need more than the first hits."""
-
-    def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
 
 
 @dataclass(slots=True)
@@ -109,11 +107,54 @@ class CommunityReports:
         return replace(self, model=model if self.part is None else None)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSources:
-    """The material of an answer: ``store`` is the index, or what a filter leaves of it."""
+class QuestionModels(NamedTuple):
+    """The models of one question, which share a meter and a budget."""
 
-    store: Store
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
+
+
+@dataclass(slots=True)
+class Inquiry:
+    """A question that stands alone, and what its answer is made from.
+
+    ``models`` and ``writer``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time. ``memory`` are remembered
+    facts, ``notes`` messages for the user on what became of the question.
+    """
+
+    question: str
+    mode: AskMode
+    settings: AnswerSettings
     searcher: Searcher
-    models: QueryModels
     reports: CommunityReports
+    models: QuestionModels | None = None
+    writer: AnswerWriter | None = None
+    concurrency: int = 4
+    fallback: bool = True
+    memory: tuple[MemoryCitation, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> CachedChatModel | None:
+        """The model that answers."""
+        return self.models.answer if self.models else None
+
+    def spent_tokens(self) -> int:
+        """Return the tokens that the question has cost so far."""
+        return self.model.meter.total().tokens if self.model else 0
+
+    def make_request(
+        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
+    ) -> ChatRequest:
+        """Return the request of a task about the question, in its language."""
+        prompts = prompts_of(self.model)
+        return make_request(
+            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
+        )
+
+    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
+        """Return an answer with its mode, and with notes on it and on the reports."""
+        notes = (*notes, *answer.notes, *self.reports.notes)
+        return replace(answer, mode=self.mode.value, notes=notes)
