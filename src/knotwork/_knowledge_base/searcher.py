@@ -165,6 +165,7 @@ class Retrievers:
         """
         from knotwork._retrieval.retriever_builder import build_retriever
         from knotwork._retrieval.retriever_registry import (
+            AUTO,
             RETRIEVERS,
             STEPS,
             may_ask_model,
@@ -193,12 +194,13 @@ class Retrievers:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
+                is_named = name != AUTO
                 kept[key] = build_retriever(
-                    name,
+                    name if is_named else auto,
                     store=part.store,
                     embedder=embedder,
-                    model=self._keyword_model() if may_ask_model(name) else None,
-                    reranker=self.models.reranker if may_rerank(name) else None,
+                    model=self._keyword_model() if is_named and may_ask_model(name) else None,
+                    reranker=self.models.reranker if is_named and may_rerank(name) else None,
                     translator=self._translator,
                 )
             return kept[key], notes

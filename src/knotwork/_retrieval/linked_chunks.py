@@ -43,6 +43,8 @@ def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, l
     given = [
         replace(sources[key], links=tuple(links)) for key, links in by_document.items() if links
     ]
+    if not given:
+        return {}
     targets = target_documents(store, given)
     parts = {document.id: DocumentParts(document) for document in targets.values()}
     led: list[tuple[str, int, str, Place]] = []

@@ -380,15 +380,21 @@ def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: 
 
     They may be about another person, or thing, of the name that the question has.
     """
+    document_id = first.source.document.id
+    others = [
+        piece
+        for piece in others
+        if (piece.odds or 0.0) >= LEAST_OF_RIVALS and piece.source.document.id != document_id
+    ]
+    if not others:
+        return []
     said, own = _values(short), content_terms(first.text)
     shared = [term for term in reading_of(question).terms if len(term) > 1 and term in own]
     names = set(shared[:1]) if is_in_han(question) else asked_fact(question).about & set(own)
     return [
         piece
         for piece in others
-        if (piece.odds or 0.0) >= LEAST_OF_RIVALS
-        and piece.source.document.id != first.source.document.id
-        and names <= {*content_terms(piece.text), *content_terms(piece.names)}
+        if names <= {*content_terms(piece.text), *content_terms(piece.names)}
         and (words := choose_short_answer(piece, question, confidence=1.0))
         and said.isdisjoint(_values(words))
         and not misses_fact(piece, question)
