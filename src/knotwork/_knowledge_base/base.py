@@ -7,7 +7,7 @@ communities and the tables of an index are parts with a module of their own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,6 +76,8 @@ class KnowledgeBase:
     """Communities with their reports."""
     tables: Tables
     """SQL over the tables of spreadsheets."""
+    open_to_write: Callable[[], Store] | None = None
+    """Opens the index for writing if it is open for reading, and a question needs new reports."""
 
     def __init__(
         self,
@@ -393,7 +395,9 @@ class KnowledgeBase:
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)
         part = searcher.store if searcher.filter else None
-        reports = CommunityReports(self.store, self.models, self.settings, part)
+        reports = CommunityReports(
+            self.store, self.models, self.settings, part, open_to_write=self.open_to_write
+        )
         with self._lock:
             if self._engine is None:
                 self._engine = AnswerEngine(self.store, self.settings, model=self._chat_model)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from knotwork._config import Settings
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
+    INTO_META,
     UNFINISHED_NOTE,
     check_embedder,
     holds_vectors,
-    unfinished_embedder,
 )
 from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
@@ -217,7 +217,7 @@ class Retrievers:
             generation, meta = self.store.generation(), self.store.meta()
             state = IndexState(
                 stored=meta.get(EMBEDDER_META, ""),
-                into=unfinished_embedder(self.store),
+                into=meta.get(INTO_META, ""),
                 holds_vectors=holds_vectors(self.store),
                 auto=resolve_auto(AUTO, part.store),
             )

@@ -43,13 +43,6 @@ class AskMode(StrEnum):
 ASK_MODES: tuple[str, ...] = tuple(mode.value for mode in AskMode)
 
 
-def read_mode(name: str) -> AskMode:
-    """Return the mode of this name. Raises UnknownName."""
-    if name not in ASK_MODES:
-        raise UnknownName("mode", name, ASK_MODES)
-    return AskMode(name)
-
-
 LOCAL_TOKENS = 7_400
 GLOBAL_TOKENS = 3_700
 FIRST_GLOBAL_TOKENS = 6_000
@@ -126,7 +119,9 @@ class AskRequest:
     """A ceiling of tokens or money, as `parse_ceiling` reads it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", read_mode(self.mode))
+        if self.mode not in ASK_MODES:
+            raise UnknownName("mode", self.mode, ASK_MODES)
+        object.__setattr__(self, "mode", AskMode(self.mode))
         object.__setattr__(self, "question", visible_text(self.question))
 
     @classmethod

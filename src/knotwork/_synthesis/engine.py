@@ -34,7 +34,6 @@ from knotwork._synthesis.ask_request import (
     AskMode,
     AskRequest,
     Searcher,
-    read_mode,
 )
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
@@ -401,17 +400,6 @@ _MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAG
 def choose_mode(question: str) -> AskMode:
     """Choose mode global, local or basic by the words of a question."""
     return _MODES[reading_of(question).extent]
-
-
-def needs_reports(question: str, mode: str) -> bool:
-    """Return whether a question is answered from reports, as far as rules choose its mode.
-
-    Raises UnknownName for an unknown mode.
-    """
-    wanted, scope = read_mode(mode), reading_of(question).scope
-    if wanted is AskMode.AUTO and scope is not None and scope.needs_communities:
-        return True
-    return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
 
 
 def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> str:

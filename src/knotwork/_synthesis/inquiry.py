@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +37,7 @@ class CommunityReports:
 
     A ``model`` writes missing ones when they are asked for; one that is up to date is never written
     again. ``notes`` are messages for the user, for example that some reports could not be written.
+    ``open_to_write`` opens an index for writing that is open for reading.
     """
 
     index: Store
@@ -45,6 +46,7 @@ class CommunityReports:
     part: Store | None = None
     model: CachedChatModel | None = None
     notes: tuple[str, ...] = ()
+    open_to_write: Callable[[], Store] | None = None
 
     def reports(
         self, community_ids: Sequence[str], *, spend_tokens: int = 0
@@ -92,11 +94,15 @@ class CommunityReports:
         from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 
         options = CommunityOptions.of(self.settings.communities)
+        writer = model if self.part is None else None
+        if writer is None and is_current(self.index, options=options):
+            return replace(self, model=None)
         try:
+            index = self.open_to_write() if self.open_to_write else self.index
             # Fails at once if the index is read-only, before a model is called.
-            with self.index.transaction():
-                if not is_current(self.index, options=options):
-                    bring_up_to_date(self.index, options=options)
+            with index.transaction():
+                if not is_current(index, options=options):
+                    bring_up_to_date(index, options=options)
         except IndexDamaged:
             raise
         except StoreError as error:
@@ -104,7 +110,7 @@ class CommunityReports:
             is_old = held is not None and not is_current(self.index)
             notes = (OLD_NOTE.format(reason=error.message),) if is_old else ()
             return replace(self, notes=notes)
-        return replace(self, model=model if self.part is None else None)
+        return replace(self, index=index, model=writer)
 
 
 class QuestionModels(NamedTuple):

@@ -68,9 +68,7 @@ def ask_command(
 
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
-    knowledge_base = session.open_to_ask(
-        [question], mode=options["mode"], use_llm=options["use_llm"]
-    )
+    knowledge_base = session.open_to_ask()
     answer: Answer | None = None
     evidence: Evidence | None = None
     with AnswerView(session.terminal, hidden=session.common.no_progress) as view:
