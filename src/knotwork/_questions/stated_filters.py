@@ -106,7 +106,8 @@ def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
 
 
 def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
-    for match in _matches(question, _OF_DOCUMENTS, _OF_DOCUMENTS_ZH):
+    of_documents, of_versions = (_OF_DOCUMENTS, _OF_DOCUMENTS_ZH), (_OF_VERSION, _OF_VERSION_ZH)
+    for match in chain.from_iterable(form.finditer(question) for form in of_documents):
         stated = match.groupdict()
         dates = [resolve_relative(stated[name], today) for name in _TIMES if stated.get(name)]
         if all(map(read_day_range, dates)):
@@ -115,13 +116,9 @@ def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
             parts = [Condition(DATE, *pair) for pair in zip(signs, zip(dates), strict=True)]
             whole = AllOf(tuple(parts)) if is_range else parts[0]
             yield StatedFilter(whole, match[0], _without(match))
-    for match in _matches(question, _OF_VERSION, _OF_VERSION_ZH):
+    for match in chain.from_iterable(form.finditer(question) for form in of_versions):
         condition = Condition(VERSION, _sign(match), (match["number"],))
         yield StatedFilter(condition, match[0], question)
-
-
-def _matches(question: str, *forms: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    return chain.from_iterable(form.finditer(question) for form in forms)
 
 
 def _sign(match: re.Match[str]) -> Comparison:
