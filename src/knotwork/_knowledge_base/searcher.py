@@ -109,6 +109,7 @@ class Retrievers:
         self._translator = translator
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(store)
+        self._tables = tables_of(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
@@ -132,7 +133,7 @@ class Retrievers:
         if with_tables and self.settings.answer.tables:
             # No retriever and no filter may exclude the rows of tables.
             is_free = request.retriever in (None, "", AUTO) and not request.filters
-            tables = tables_of(self.store) if is_free else None
+            tables = self._tables if is_free else None
             searcher.with_tables = tables is not None and tables.exists()
         return searcher
 

@@ -152,7 +152,8 @@ class AnswerEngine:
         """
         started_s = time.perf_counter()
         inquiry = self._begin(request, searcher, reports)
-        evidence, steps = self._search(request, inquiry)
+        evidence = searcher.search(inquiry.question)
+        evidence, steps = self._choose_steps(request, inquiry, evidence)
         yield AskEvent(AskEventKind.FOUND, evidence=evidence)
         answer, is_shown, rows = None, False, _read_rows(evidence)
         try:
@@ -206,7 +207,6 @@ class AnswerEngine:
             searcher,
             reports,
             models,
-            concurrency=calls_at_once(settings.llm, "answer"),
             fallback=request.fallback,
             notes=[*searcher.notes],
         )
@@ -224,10 +224,13 @@ class AnswerEngine:
             )
         return inquiry
 
-    def _search(self, request: AskRequest, inquiry: Inquiry) -> tuple[Evidence, Iterator[AskEvent]]:
-        """Return what is found for a question, and the steps from it to an answer."""
+    def _choose_steps(
+        self, request: AskRequest, inquiry: Inquiry, evidence: Evidence
+    ) -> tuple[Evidence, Iterator[AskEvent]]:
+        """Return the steps from evidence to an answer, and before them the evidence with what is
+        found by keywords of a model, and for the parts of a question that a model answers.
+        """
         searcher, models = inquiry.searcher, inquiry.models
-        evidence = searcher.search(inquiry.question)
         if request.expand and models is not None:
             expanding = partial(_expand_evidence, inquiry, evidence, models.keyword)
             raised = (*FOR_THE_USER, ModelError)
@@ -263,6 +266,7 @@ class AnswerEngine:
 
         assert inquiry.models is not None
         memory = inquiry.memory
+        inquiry.concurrency = calls_at_once(self._settings.llm, "answer")
         inquiry.writer = AnswerWriter(
             inquiry.models.answer,
             store=inquiry.searcher.store,
