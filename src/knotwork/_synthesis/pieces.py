@@ -797,7 +797,7 @@ def _opening(sentence: str) -> re.Match[str] | None:
 def with_subject(sentence: str, subject: str) -> str:
     """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
     match = _opening(sentence)
-    if match is None or not subject:
+    if match is None:
         return sentence
     shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"
     return shown + sentence[match.end() :]
@@ -864,7 +864,7 @@ def _write_paragraph(piece: Piece) -> str:
         text = show_sentence(source.text(span))
         if not text:
             continue
-        written = text if before else with_subject(text, piece.subject)
+        written = with_subject(text, piece.subject) if piece.subject and not before else text
         if span != whole and span == best.span:
             written = _BOLD.sub(r"**\g<0>**", written, count=1)
         shown += (gap_between(before, text) if before else "") + written
