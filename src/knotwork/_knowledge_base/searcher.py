@@ -327,41 +327,18 @@ class ScopedSearcher:
             self.further = max(wanted - usual.k, 0)
 
     def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
-        request, usual = self.request, self.retrievers.settings.retrieval
+        """Return the passages that are relevant to a text, found by words and graph if the embedder
+        fails. Raises as `KnowledgeBase.search`.
+        """
+        request, retrievers, models = self.request, self.retrievers, self.models
+        usual = retrievers.settings.retrieval
         k = usual.k if request.k is None else request.k
         query = Query(text, k, self.filter, request.min_score)
-        found, notes = self._retrieve(replace(query, k=k + self.further))
-        hits = found.hits
-        if request.min_score is not None:
-            hits = tuple(hit for hit in hits if hit.score >= request.min_score)
-        notes = (*self.notes, *found.notes, *notes)
-        shown = max(k, len(hits) - self.further)
-        found = replace(found, query=query, hits=hits[:shown], further=hits[shown:], notes=notes)
-        if self.hit_query is not None:
-            from knotwork._retrieval.queries.hit_queries import run_over_hits
-
-            embedder = self.models.query_embedder if found.embedder else None
-            found = run_over_hits(found, self.hit_query, store=self.store, embedder=embedder)
-        is_question = text == self.question
-        if not self.with_tables or (self.filter and not is_question):
-            return found
-        from knotwork._retrieval.optional_parts import attempt
-        from knotwork._retrieval.queries.table_rows import TableRows
-
-        # Words that became a filter are missing in the text, but rows have to match them as well.
-        asked, failed = request.question if is_question else text, list[str]()
-        rows = TableRows(self.retrievers.store)
-        found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
-        return replace(found, notes=(*found.notes, *failed))
-
-    def _retrieve(self, query: Query) -> tuple[Evidence, tuple[str, ...]]:
-        """Return what the retriever finds with notes, by text and graph if the embedder fails."""
-        models, retrievers = self.models, self.retrievers
-        name = self.request.retriever or retrievers.settings.retrieval.retriever
+        wider = replace(query, k=k + self.further)
+        name = request.retriever or usual.retriever
         try:
             retriever, notes = retrievers.get(name, self.part)
-            return retriever.retrieve(query), notes
+            found = retriever.retrieve(wider)
         except RetrievalError as error:
             raise models.embedder_failure or error from None
         except ModelError as error:
@@ -370,10 +347,36 @@ class ScopedSearcher:
             models.rest_embedder(error)
             try:
                 retriever, notes = retrievers.get(name, self.part)
-                return retriever.retrieve(query), notes
+                found = retriever.retrieve(wider)
             except KnotworkError:
                 models.rest_embedder(None)  # it was not at fault, or is needed
                 raise error from None
+        return self._complete(replace(found, query=query, notes=(*found.notes, *notes)))
+
+    def _complete(self, found: Evidence) -> Evidence:
+        """Leave out weak hits and those that only fill a prompt, and add rows."""
+        request, query, hits = self.request, found.query, found.hits
+        if request.min_score is not None:
+            hits = tuple(hit for hit in hits if hit.score >= request.min_score)
+        notes = (*self.notes, *found.notes)
+        shown = max(query.k, len(hits) - self.further)
+        found = replace(found, hits=hits[:shown], further=hits[shown:], notes=notes)
+        if self.hit_query is not None:
+            from knotwork._retrieval.queries.hit_queries import run_over_hits
+
+            embedder = self.models.query_embedder if found.embedder else None
+            found = run_over_hits(found, self.hit_query, store=self.store, embedder=embedder)
+        is_question = query.text == self.question
+        if not self.with_tables or (self.filter and not is_question):
+            return found
+        from knotwork._retrieval.optional_parts import attempt
+        from knotwork._retrieval.queries.table_rows import TableRows
+
+        # Words that became a filter are missing in the text, but rows have to match them as well.
+        asked, failed = request.question if is_question else query.text, list[str]()
+        rows = TableRows(self.retrievers.store)
+        found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
+        return replace(found, notes=(*found.notes, *failed))
 
 
 def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:
