@@ -100,7 +100,7 @@ def test_broken_modes_fall_back_to_sentences(base, monkeypatch):
 
 def test_broken_follow_ups_and_memory_are_left_out(base, monkeypatch):
     monkeypatch.setattr(engine, "_rewrite_follow_up", broken)
-    answer = base.ask(BERTH, turns=(), recall=broken)
+    answer = base.ask(BERTH, turns=[("Where is it?", "In Kelp.")], recall=broken)
     assert "30 crowns" in answer.text
     assert sorted(note.split(" failed")[0] for note in answer.notes) == [
         "Rewriting the follow-up",

@@ -1,5 +1,7 @@
 """An overview without a model: themes with cited statements, or a message that nothing matches."""
 
+from types import SimpleNamespace
+
 from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
@@ -8,7 +10,8 @@ from knotwork._synthesis.ask_request import AskMode
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
 from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import no_match, not_clear
-from knotwork._synthesis.mode_answers import Theme, answer_from_themes, covered_share
+from knotwork._synthesis.mode_answers import answer_from_themes, covered_share
+from knotwork._synthesis.overviews import Theme
 from knotwork.records import Finding, Query
 
 
@@ -18,7 +21,8 @@ def overview(question, reports, *, confidence=0.0):
     found = replace(EVIDENCE, query=Query(question), hits=(), confidence=confidence)
     themes = [Theme(report, passages) for passages, report in enumerate(reports, start=1)]
     reports = CommunityReports(STORE, None, None)
-    inquiry = Inquiry(question, AskMode.GLOBAL, STORE, AnswerSettings(), None, reports)
+    searcher = SimpleNamespace(store=STORE)
+    inquiry = Inquiry(question, AskMode.GLOBAL, AnswerSettings(), searcher, reports)
     return answer_from_themes(inquiry, found, themes, retriever="global")
 
 

@@ -30,7 +30,6 @@ from knotwork._synthesis.ask_request import (
     AskRequest,
 )
 from knotwork._synthesis.engine import AnswerEngine
-from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import NO_REPORTS_NOTE
 from knotwork._text.names import normal_form
@@ -400,10 +399,8 @@ def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, qu
     model = ScriptedChatModel(with_replies())
     request = AskRequest(question, mode=mode)
     searcher = base.retrievers.searcher(request)
-    sources = AnswerSources(base.store, searcher, base.models, source)
     engine = AnswerEngine(base.store, base.settings, model=model)
-    plan = engine.plan(request, base.store)
-    *_, last = engine.answer(plan, searcher.search(plan.question.text), sources)
+    *_, last = engine.answer(request, searcher, source)
     engine.close()
     assert last.value.answered
     assert bool(source.asked) == bool(most)

@@ -4,7 +4,7 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
-from knotwork._synthesis.engine import needs_reports
+from knotwork._synthesis.inquiry import CommunityReports
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
@@ -319,11 +319,24 @@ def test_other_modes_and_questions_stay_as_they_are(station):
     assert ask(station, "Tell me about Oriane Keld", mode="basic").mode == "basic"
 
 
-def test_communities_are_needed_for_the_whole_alone():
-    assert needs_reports("What are these documents about?", "auto")
-    assert needs_reports("Who are the main characters?", "auto")
-    assert not needs_reports("How many documents mention storms?", "auto")
-    assert not needs_reports("What are these documents about?", "basic")
+def test_communities_are_needed_for_the_whole_alone(station, monkeypatch):
+    updated = []
+    update = CommunityReports.updated
+
+    def record(reports, model):
+        updated.append(reports)
+        return update(reports, model)
+
+    monkeypatch.setattr(CommunityReports, "updated", record)
+    for question, mode, is_needed in (
+        ("What are these documents about?", "auto", True),
+        ("Who are the main characters?", "auto", True),
+        ("How many documents mention storms?", "auto", False),
+        ("What are these documents about?", "basic", False),
+    ):
+        updated.clear()
+        ask(station, question, mode=mode)
+        assert bool(updated) == is_needed, question
 
 
 def test_a_topic_of_short_sentences_is_answered_as_other_questions_are():

@@ -7,7 +7,8 @@ from tests.synthesis.routing_questions import PASSAGES, WHOLE
 
 from knotwork._inference.chat import ChatReply
 from knotwork._retrieval.community_search import find_topic
-from knotwork._synthesis.engine import choose_mode, needs_reports, parse_mode
+from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.engine import choose_mode, parse_mode
 from knotwork.errors import Unparsable
 
 
@@ -101,12 +102,12 @@ def test_the_focus_is_what_is_asked_beside_the_whole(question, focus):
 
 @pytest.mark.parametrize("question", WHOLE)
 def test_development_questions_about_the_whole_use_reports(question):
-    assert needs_reports(question, "auto")
+    assert choose_mode(question) is AskMode.GLOBAL
 
 
 @pytest.mark.parametrize("question", PASSAGES)
 def test_development_questions_for_a_fact_search_passages(question):
-    assert not needs_reports(question, "auto")
+    assert choose_mode(question) is not AskMode.GLOBAL
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
 from knotwork._synthesis.ask_request import AskMode
-from knotwork._synthesis.engine import choose_mode, needs_reports
+from knotwork._synthesis.engine import choose_mode
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ from knotwork._synthesis.engine import choose_mode, needs_reports
 )
 def test_questions_about_everything(question):
     assert reading_of(question).scope == QuestionScope(ScopeKind.WHOLE)
-    assert needs_reports(question, "auto")
+    assert choose_mode(question) is AskMode.GLOBAL
 
 
 @pytest.mark.parametrize(

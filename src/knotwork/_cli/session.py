@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -159,35 +159,17 @@ class Session:
         self.open()  # opening it for writing would create it
         return self.open(read_only=False)
 
-    def open_to_ask(
-        self,
-        questions: Iterable[str],
-        *,
-        mode: str = "auto",
-        use_llm: bool = True,
-        settings: Settings | None = None,
-    ) -> KnowledgeBase:
-        """Open the index, for writing if a question needs reports that may have to be written.
+    def open_to_ask(self, settings: Settings | None = None) -> KnowledgeBase:
+        """Open the index read-only. Only a question that needs new reports opens it for writing.
 
-        ``settings`` replace those in force. If the index cannot be opened for writing, it is opened
-        read-only.
+        ``settings`` replace those in force.
         """
-        from knotwork._inference.model_registry import NO_CHAT_MODEL
-        from knotwork._synthesis.engine import needs_reports
-        from knotwork.errors import StoreError
-
         used = settings or self.settings
-        path = used.store.path
-        opened = self.open_at(path, read_only=True, settings=used)
-        if not any(needs_reports(question, mode) for question in questions):
-            return opened
-        has_model = used.llm.model != NO_CHAT_MODEL and use_llm
-        if opened.communities.is_current() and not has_model:
-            return opened
-        try:
-            return self.open_at(path, read_only=False, settings=used)
-        except StoreError:
-            return opened
+        opened = self.open_at(used.store.path, read_only=True, settings=used)
+        opened.open_to_write = cache(
+            lambda: self.open_at(used.store.path, read_only=False, settings=used).store
+        )
+        return opened
 
     def open_at(
         self, path: str | Path, *, read_only: bool, settings: Settings | None = None

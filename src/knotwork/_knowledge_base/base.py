@@ -7,7 +7,7 @@ communities and the tables of an index are parts with a module of their own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
-from knotwork._knowledge_base.searcher import Retrievers, ScopedSearcher
+from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
@@ -39,13 +39,11 @@ from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
 from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
 from knotwork.records import (
-    RETRIEVAL_QUERY,
     Answer,
     Document,
     Evidence,
     GraphSchema,
     PropertyValue,
-    QueryResult,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +77,8 @@ class KnowledgeBase:
     """Communities with their reports."""
     tables: Tables
     """SQL over the tables of spreadsheets."""
+    open_to_write: Callable[[], Store] | None = None
+    """Opens the index for writing if it is open for reading, and a question needs new reports."""
 
     def __init__(
         self,
@@ -375,44 +375,19 @@ class KnowledgeBase:
         filter is given (`answer.tables`). Raises as `search`, UnknownName for an unknown mode,
         ConfigError if the model is set wrongly, and ModelError if it fails and ``fallback`` is off.
         """
+        from knotwork._synthesis.engine import AnswerEngine
+        from knotwork._synthesis.inquiry import CommunityReports
+
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)
-        return (yield from self._answer(request, searcher))
-
-    def _answer(self, request: AskRequest, searcher: ScopedSearcher) -> Steps[Answer]:
-        from knotwork._synthesis.engine import AnswerEngine
-        from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
-
+        part = searcher.store if searcher.filter else None
+        reports = CommunityReports(
+            self.store, self.models, self.settings, part, open_to_write=self.open_to_write
+        )
         with self._lock:
             if self._engine is None:
                 self._engine = AnswerEngine(self.store, self.settings, model=self._chat_model)
-        scope = searcher.scope
-        part = scope.part.store if scope.filter else None
-        store = scope.part.store
-        plan = self._engine.plan(replace(request, question=scope.question), store)
-        if plan.models is not None:
-            searcher = searcher.for_prompt(self.settings.answer.context_tokens)
-        evidence = searcher.search(plan.question.text)
-        reports = CommunityReports(self.store, self.models, self.settings, part)
-        sources = AnswerSources(store, searcher, self.models, reports)
-        rows: tuple[QueryResult, ...] = ()
-        answer: Answer | None = None
-        for step in self._engine.answer(plan, evidence, sources):
-            if step.stage == Stage.FOUND:
-                rows = tuple(r for r in step.value.results if r.source == RETRIEVAL_QUERY) or rows
-            if step.stage != Stage.FINISHED:
-                yield step
-                continue
-            answer = step.value
-            answer = replace(
-                answer,
-                question=request.question,
-                notes=tuple(dict.fromkeys((*scope.notes, *answer.notes))),
-                results=(*answer.results, *rows),
-            )
-            yield replace(step, value=answer)
-        assert answer is not None, "the engine answers in its last step"
-        return answer
+        return (yield from self._engine.answer(request, searcher, reports))
 
     @Verb
     def backup(self, target: str | Path, *, overwrite: bool = False) -> Steps[BackupReport]:

@@ -56,8 +56,11 @@ class LocalModels:
         "auto" follows the index, which another process may have embedded again.
         """
         with self._lock:
-            if not self._has_embedder or self._is_outdated():
-                embedding = self._settings.embedding
+            embedding = self._settings.embedding
+            follows_index = embedding.model == AUTO_EMBEDDER and self.given_embedder is None
+            known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
+            is_known = not follows_index or stored_embedder(self._store) in known
+            if not self._has_embedder or not is_known:
                 stored = self._embedder_of = stored_embedder(self._store)
                 try:
                     self._embedder = open_embedder(embedding.model, embedding, stored=stored)
@@ -103,10 +106,3 @@ class LocalModels:
         with self._lock:
             self._embedder, self._has_embedder = embedder, True
             self._embedder_of = embedder.name
-
-    def _is_outdated(self) -> bool:
-        """Return True if "auto" was resolved for another embedder than that of the index now."""
-        if self._settings.embedding.model != AUTO_EMBEDDER or self.given_embedder is not None:
-            return False
-        known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
-        return stored_embedder(self._store) not in known

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from knotwork._config import Settings
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
+    INTO_META,
     UNFINISHED_NOTE,
     check_embedder,
     holds_vectors,
-    unfinished_embedder,
 )
 from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
@@ -27,7 +27,6 @@ from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
     from knotwork._inference.role_models import RoleModels
-    from knotwork._retrieval.filters import FilterSpec
     from knotwork._retrieval.queries.hit_queries import HitQuery
     from knotwork._retrieval.queries.query_plans import Translator
 
@@ -87,18 +86,6 @@ class FilteredIndex:
     """The state of the index in its last generation, by that generation."""
 
 
-class SearchScope(NamedTuple):
-    """The part of an index that a question is asked of, and the filter that selects it.
-
-    ``question`` is the question without the words that became the filter.
-    """
-
-    part: FilteredIndex
-    question: str
-    filter: Filter | None = None
-    notes: tuple[str, ...] = ()
-
-
 class Retrievers:
     """The retrievers of one index and of its filtered parts, kept between questions.
 
@@ -122,6 +109,7 @@ class Retrievers:
         self._translator = translator
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(store)
+        self._tables = tables_of(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
@@ -140,18 +128,19 @@ class Retrievers:
             from knotwork._retrieval.queries.hit_queries import read_hit_query
 
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
-        scope = self._find_scope(request.question, request.filters)
-        # No retriever and no filter may exclude the rows of tables.
-        is_free = request.retriever in (None, "", AUTO) and not request.filters
-        wanted = with_tables and is_free and self.settings.answer.tables
-        tables = tables_of(self.store) if wanted else None
-        has_tables = tables is not None and tables.exists()
-        return ScopedSearcher(self, request, scope, hit_query, with_tables=has_tables)
+        searcher = self._find_part(request)
+        searcher.hit_query = hit_query
+        if with_tables and self.settings.answer.tables:
+            # No retriever and no filter may exclude the rows of tables.
+            is_free = request.retriever in (None, "", AUTO) and not request.filters
+            tables = self._tables if is_free else None
+            searcher.with_tables = tables is not None and tables.exists()
+        return searcher
 
     def search(self, request: AskRequest) -> Evidence:
         """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
         searcher = self.searcher(request)
-        found = searcher.search(searcher.scope.question)
+        found = searcher.search(searcher.question)
         return replace(found, query=replace(found.query, text=request.question))
 
     def filtered(self, wanted: Filter) -> FilteredIndex:
@@ -177,6 +166,7 @@ class Retrievers:
         """
         from knotwork._retrieval.retriever_builder import build_retriever
         from knotwork._retrieval.retriever_registry import (
+            AUTO,
             RETRIEVERS,
             STEPS,
             may_ask_model,
@@ -205,12 +195,13 @@ class Retrievers:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
+                is_named = name != AUTO
                 kept[key] = build_retriever(
-                    name,
+                    name if is_named else auto,
                     store=part.store,
                     embedder=embedder,
-                    model=self._keyword_model() if may_ask_model(name) else None,
-                    reranker=self.models.reranker if may_rerank(name) else None,
+                    model=self._keyword_model() if is_named and may_ask_model(name) else None,
+                    reranker=self.models.reranker if is_named and may_rerank(name) else None,
                     translator=self._translator,
                 )
             return kept[key], notes
@@ -227,7 +218,7 @@ class Retrievers:
             generation, meta = self.store.generation(), self.store.meta()
             state = IndexState(
                 stored=meta.get(EMBEDDER_META, ""),
-                into=unfinished_embedder(self.store),
+                into=meta.get(INTO_META, ""),
                 holds_vectors=holds_vectors(self.store),
                 auto=resolve_auto(AUTO, part.store),
             )
@@ -258,71 +249,96 @@ class Retrievers:
             self._search_models = RoleModels.of(self.settings, companions, model=self._chat_model)
         return self._search_models.open("keyword")
 
-    def _find_scope(self, question: str, filters: FilterSpec | None) -> SearchScope:
+    def _find_part(self, request: AskRequest) -> ScopedSearcher:
+        """Return the searcher of the part of the index that a request or its question asks for.
+
+        What a question states, as "in 2023" does, restricts the search only if most documents have
+        the field that it compares, and some match.
+        """
+        question = request.question
         wanted = None
-        if filters:
+        if request.filters:
             from knotwork._retrieval.filters import read_filter
 
-            wanted = read_filter(filters)
-        if wanted is None:
-            return self._find_stated_scope(question) or SearchScope(self._whole, question)
-        part = self.filtered(wanted)
-        return SearchScope(part, question, wanted, note_nothing_left(part.store, wanted))
-
-    def _find_stated_scope(self, question: str) -> SearchScope | None:
-        """Return the part of the index that a question itself asks for, as "in 2023" does.
-
-        None unless most documents have the field that it compares, and some match.
-        """
-        from knotwork._questions.stated_filters import find_stated_filter
-
+            wanted = read_filter(request.filters)
+        if wanted is not None:
+            part = self.filtered(wanted)
+            notes = note_nothing_left(part.store, wanted)
+            return ScopedSearcher(self, request, part, question, wanted, notes)
+        whole = ScopedSearcher(self, request, self._whole, question)
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:
-            return None
+            return whole
+        from knotwork._questions.stated_filters import find_stated_filter
+
         stated = find_stated_filter(question, today=datetime.now().astimezone().date())
         if stated is None:
-            return None
+            return whole
         counts = {item.name: item.documents for item in fields.fields()}
         least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
         if counts.get(stated.field, 0) < least:
-            return None
+            return whole
         part = self.filtered(stated.filter)
         if part.store.documents.document_count() == 0:
-            return None
+            return whole
         note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
-        return SearchScope(part, stated.rest, stated.filter, (note,))
+        return ScopedSearcher(self, request, part, stated.rest, stated.filter, (note,))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScopedSearcher:
-    """Searches one part of an index with the options of one request."""
+    """Searches one part of an index with the options of one request.
+
+    ``question`` is that of the request without the words that became the ``filter``, and ``notes``
+    say which these were. ``further`` is the number of hits to find beside those asked for.
+    """
 
     retrievers: Retrievers
     request: AskRequest
-    scope: SearchScope
-    hit_query: HitQuery | None
+    part: FilteredIndex
+    question: str
+    filter: Filter | None = None
+    notes: tuple[str, ...] = ()
+    hit_query: HitQuery | None = None
     with_tables: bool = False
     further: int = 0
 
-    def for_prompt(self, tokens: int) -> ScopedSearcher:
-        """Return a searcher that also finds further hits, to fill a prompt of ``tokens``.
+    @property
+    def store(self) -> Store:
+        """The index, or what the filter leaves of it."""
+        return self.part.store
 
-        It finds none where the request sets the number of hits, a retriever or a retrieval query.
+    @property
+    def models(self) -> LocalModels:
+        """The models of the index."""
+        return self.retrievers.models
+
+    def fill_prompt(self, tokens: int) -> None:
+        """From now on also find further hits, to fill a prompt of ``tokens``.
+
+        None are found where the request sets the number of hits, a retriever or a retrieval query.
         """
         from knotwork._retrieval.retriever_registry import AUTO
 
         request, usual = self.request, self.retrievers.settings.retrieval
         is_usual = (request.retriever or usual.retriever) == AUTO and self.hit_query is None
-        if not is_usual or request.k is not None:
-            return self
-        wanted = min(tokens // LEAST_PASSAGE_TOKENS, MOST_PROMPT_HITS)
-        return replace(self, further=max(wanted - usual.k, 0))
+        if is_usual and request.k is None:
+            wanted = min(tokens // LEAST_PASSAGE_TOKENS, MOST_PROMPT_HITS)
+            self.further = max(wanted - usual.k, 0)
 
-    def _retrieve(self, query: Query) -> tuple[Evidence, tuple[str, ...]]:
-        """Return what the retriever finds, by full text and graph if the embedder fails."""
-        models = self.retrievers.models
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text, found by words and graph if the embedder
+        fails. Raises as `KnowledgeBase.search`.
+        """
+        request, retrievers, models = self.request, self.retrievers, self.models
+        usual = retrievers.settings.retrieval
+        k = usual.k if request.k is None else request.k
+        query = Query(text, k, self.filter, request.min_score)
+        wider = replace(query, k=k + self.further)
+        name = request.retriever or usual.retriever
         try:
-            return self._ask_retriever(query)
+            retriever, notes = retrievers.get(name, self.part)
+            found = retriever.retrieve(wider)
         except RetrievalError as error:
             raise models.embedder_failure or error from None
         except ModelError as error:
@@ -330,41 +346,34 @@ class ScopedSearcher:
                 raise
             models.rest_embedder(error)
             try:
-                return self._ask_retriever(query)
+                retriever, notes = retrievers.get(name, self.part)
+                found = retriever.retrieve(wider)
             except KnotworkError:
                 models.rest_embedder(None)  # it was not at fault, or is needed
                 raise error from None
+        return self._complete(replace(found, query=query, notes=(*found.notes, *notes)))
 
-    def _ask_retriever(self, query: Query) -> tuple[Evidence, tuple[str, ...]]:
-        name = self.request.retriever or self.retrievers.settings.retrieval.retriever
-        retriever, notes = self.retrievers.get(name, self.scope.part)
-        return retriever.retrieve(query), notes
-
-    def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
-        request, scope, usual = self.request, self.scope, self.retrievers.settings.retrieval
-        k = usual.k if request.k is None else request.k
-        query = Query(text, k, scope.filter, request.min_score)
-        found, notes = self._retrieve(replace(query, k=k + self.further))
-        hits = found.hits
+    def _complete(self, found: Evidence) -> Evidence:
+        """Leave out weak hits and those that only fill a prompt, and add rows."""
+        request, query, hits = self.request, found.query, found.hits
         if request.min_score is not None:
             hits = tuple(hit for hit in hits if hit.score >= request.min_score)
-        notes = (*scope.notes, *found.notes, *notes)
-        shown = max(k, len(hits) - self.further)
-        found = replace(found, query=query, hits=hits[:shown], further=hits[shown:], notes=notes)
+        notes = (*self.notes, *found.notes)
+        shown = max(query.k, len(hits) - self.further)
+        found = replace(found, hits=hits[:shown], further=hits[shown:], notes=notes)
         if self.hit_query is not None:
             from knotwork._retrieval.queries.hit_queries import run_over_hits
 
-            embedder = self.retrievers.models.query_embedder if found.embedder else None
-            found = run_over_hits(found, self.hit_query, store=scope.part.store, embedder=embedder)
-        is_question = text == scope.question
-        if not self.with_tables or (scope.filter and not is_question):
+            embedder = self.models.query_embedder if found.embedder else None
+            found = run_over_hits(found, self.hit_query, store=self.store, embedder=embedder)
+        is_question = query.text == self.question
+        if not self.with_tables or (self.filter and not is_question):
             return found
         from knotwork._retrieval.optional_parts import attempt
         from knotwork._retrieval.queries.table_rows import TableRows
 
         # Words that became a filter are missing in the text, but rows have to match them as well.
-        asked, failed = request.question if is_question else text, list[str]()
+        asked, failed = request.question if is_question else query.text, list[str]()
         rows = TableRows(self.retrievers.store)
         found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
         return replace(found, notes=(*found.notes, *failed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date
 from itertools import chain
 from typing import NamedTuple
@@ -99,14 +98,9 @@ def find_stated_filter(question: str, *, today: date) -> StatedFilter | None:
 
     A question with a second time may compare documents of two times, so it states no filter.
     """
-    found = list(_find_all(question, today))
-    if len(found) != 1 or _YEAR.search(question.replace(found[0].words, " ", 1)):
-        return None
-    return found[0]
-
-
-def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
-    for match in _matches(question, _OF_DOCUMENTS, _OF_DOCUMENTS_ZH):
+    found: list[StatedFilter] = []
+    of_documents, of_versions = (_OF_DOCUMENTS, _OF_DOCUMENTS_ZH), (_OF_VERSION, _OF_VERSION_ZH)
+    for match in chain.from_iterable(form.finditer(question) for form in of_documents):
         stated = match.groupdict()
         dates = [resolve_relative(stated[name], today) for name in _TIMES if stated.get(name)]
         if all(map(read_day_range, dates)):
@@ -114,14 +108,13 @@ def _find_all(question: str, today: date) -> Iterator[StatedFilter]:
             signs = (Comparison.AT_LEAST, Comparison.AT_MOST) if is_range else (_sign(match),)
             parts = [Condition(DATE, *pair) for pair in zip(signs, zip(dates), strict=True)]
             whole = AllOf(tuple(parts)) if is_range else parts[0]
-            yield StatedFilter(whole, match[0], _without(match))
-    for match in _matches(question, _OF_VERSION, _OF_VERSION_ZH):
+            found.append(StatedFilter(whole, match[0], _without(match)))
+    for match in chain.from_iterable(form.finditer(question) for form in of_versions):
         condition = Condition(VERSION, _sign(match), (match["number"],))
-        yield StatedFilter(condition, match[0], question)
-
-
-def _matches(question: str, *forms: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    return chain.from_iterable(form.finditer(question) for form in forms)
+        found.append(StatedFilter(condition, match[0], question))
+    if len(found) != 1 or _YEAR.search(question.replace(found[0].words, " ", 1)):
+        return None
+    return found[0]
 
 
 def _sign(match: re.Match[str]) -> Comparison:

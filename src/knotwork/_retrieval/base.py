@@ -113,7 +113,7 @@ class RetrieverStep(Retriever, Protocol):
     searches: ClassVar[int]
 
 
-@bounded
+@dataclass(frozen=True, slots=True)
 class NoOptions:
     """The options of a retriever that has none."""
 

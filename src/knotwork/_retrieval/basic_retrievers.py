@@ -18,9 +18,9 @@ from knotwork._retrieval.base import (
     Weight,
     bounded,
 )
-from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, text_candidates
+from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.evidence_builder import make_evidence, parts_of_base, rank
-from knotwork._retrieval.question import Question, can_embed, question_vectors, read_question
+from knotwork._retrieval.question import Question, can_embed, read_question, require_vectors
 from knotwork._stores.base import Store
 from knotwork.records import Evidence, Query
 
@@ -37,7 +37,7 @@ class Bm25Retriever(QuestionRetriever):
     uses_vectors = uses_links = False
 
     def _rank(self, query: Query, question: Question) -> Evidence:
-        ranked = text_candidates(question, self._store, k=query.k)
+        ranked = self._store.texts("chunk").search(question.text, k=query.k)
         features = ChunkFeatures(question, self._store, ranked)
         parts = {item.id: {"bm25": item.score} for item in ranked}
         return make_evidence(query, self.name, ranked, parts, features)
@@ -55,7 +55,7 @@ class DenseRetriever:
     def retrieve(self, query: Query) -> Evidence:
         """Return the chunks nearest to the question."""
         question = read_question(query.text, store=self._store, link=False)
-        vector = question_vectors(self._embedder, [question.text])[0]
+        vector = require_vectors(self._embedder.embed([question.text]), self._embedder)[0]
         with self._store.reading():
             ranked = self._store.vectors("chunk").search(vector, k=query.k)
             features = ChunkFeatures(question, self._store)

@@ -184,6 +184,9 @@ def read_merged_entities_of(store: Store, entity_ids: Collection[str]) -> Merged
 def chunks_about(store: Store, entity_ids: Sequence[str], *, fan: int) -> dict[str, list[Scored]]:
     """Return the ``fan`` chunks most about each entity or one merged with it, best first."""
     merged = read_merged_entities_of(store, entity_ids)
+    if merged is _NOTHING_MERGED:
+        about = store.graph.about(list(dict.fromkeys(entity_ids)), fan=fan)
+        return {key: list(found) for key, found in about.items()}
     members = {key: merged.members(key) for key in entity_ids}
     every = dict.fromkeys(entity for entities in members.values() for entity in entities)
     about = store.graph.about(list(every), fan=fan)

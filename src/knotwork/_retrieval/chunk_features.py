@@ -216,11 +216,6 @@ def _growth(term_count: int, weights: Weights) -> float:
     return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
 
 
-def text_candidates(question: Question, store: Store, *, k: int) -> list[Scored]:
-    """Return the chunks with the best BM25 scores."""
-    return store.texts("chunk").search(question.text, k=k)
-
-
 def first_stage(
     question: Question,
     store: Store,
@@ -229,7 +224,7 @@ def first_stage(
     also: Iterable[str] = (),
 ) -> tuple[list[str], ChunkFeatures]:
     """Return the ids of the candidate pool, with those of ``also``, and the features of all."""
-    text = text_candidates(question, store, k=weights.text.text_candidates)
+    text = store.texts("chunk").search(question.text, k=weights.text.text_candidates)
     found = text[: weights.text.text_pool]
     if question.vector is not None and (k := weights.text.dense_candidates) > 0:
         found = store.vectors("chunk").search(question.vector, k=k) + found

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.evidence_builder import rank
-from knotwork._retrieval.question import can_embed, question_vectors
+from knotwork._retrieval.question import can_embed, require_vectors
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.terms import content_terms
@@ -162,7 +162,7 @@ def _read_lists(
     texts, vectors = store.texts(REPORT_INDEX), store.vectors(REPORT_INDEX)
     lists = [texts.search(topic, k=_CANDIDATES, where=within)]
     if embedder is not None and can_embed(embedder, question) and has_report_vectors(store):
-        vector = question_vectors(embedder, [question])[0]
+        vector = require_vectors(embedder.embed([question]), embedder)[0]
         lists.append(vectors.search(vector, k=_CANDIDATES, where=within))
     if evidence is not None:
         hits = [hit for hit in evidence.hits[:_VOTING_HITS] if hit.score > 0]

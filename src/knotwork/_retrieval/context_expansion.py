@@ -30,7 +30,7 @@ from knotwork._retrieval.passage_reader import (
     lift_hit,
     merge_hits,
 )
-from knotwork._retrieval.question import can_embed, question_vectors
+from knotwork._retrieval.question import can_embed, require_vectors
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import Chunk, Evidence, Hit, Query, Section, Span
@@ -453,7 +453,7 @@ class SummariesRetriever(ExpandingRetriever):
         embedder, text = self._embedder, evidence.query.text
         if not evidence.hits or embedder is None or not can_embed(embedder, text):
             return []
-        question = question_vectors(embedder, [text])[0]
+        question = require_vectors(embedder.embed([text]), embedder)[0]
         first_hits: dict[str, Chunk] = {}
         for hit in evidence.hits:
             first_hits.setdefault(hit.chunk.section_id, hit.chunk)

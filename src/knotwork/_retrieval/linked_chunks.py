@@ -27,9 +27,10 @@ class LinkedChunk(NamedTuple):
 
 def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, list[LinkedChunk]]:
     """Return what the links in each of these chunks lead to, but for the chunk itself."""
-    if store.capabilities.links is None:
+    ids = {chunk.document_id for chunk in chunks.values()}
+    sources = store.documents.documents(ids) if store.capabilities.links is not None else {}
+    if not any(source.links for source in sources.values()):
         return {}
-    sources = store.documents.documents({chunk.document_id for chunk in chunks.values()})
     marked: dict[str, list[tuple[int, Link]]] = {}
     for key, chunk in chunks.items():
         ends = [sentence.end for sentence in chunk.sentences]

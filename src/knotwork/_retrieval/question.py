@@ -115,7 +115,8 @@ def read_question(
     if can_embed(embedder, text):
         assert embedder is not None
         remainder = _without_names(text, links, weights)
-        both = question_vectors(embedder, [text, remainder] if remainder != text else [text])
+        texts = [text, remainder] if remainder != text else [text]
+        both = require_vectors(embedder.embed(texts), embedder)
         vector, rest = both[0], both[-1]
     return Question(
         text=text,
@@ -132,9 +133,8 @@ def read_question(
     )
 
 
-def question_vectors(embedder: Embedder, texts: Sequence[str]) -> FloatMatrix:
-    """Return a unit row for each text. Raises ModelError if it has no vector for one."""
-    rows = embedder.embed(texts)
+def require_vectors(rows: FloatMatrix, embedder: Embedder) -> FloatMatrix:
+    """Return the rows of questions. Raises ModelError if the embedder has no vector for one."""
     if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
         raise ModelError(f"`{embedder.name}` has no vector for the question.")
     return rows

@@ -87,7 +87,7 @@ def build_retriever(
         "translator": translator,
     }
     if name == AUTO or name in RETRIEVERS:
-        return _build_named(name, inputs, options or {})
+        return _construct(resolve_auto(name, store), RETRIEVERS, inputs, options or {})
     if options or not (is_expression(name) or name in STEPS):
         raise UnknownName("retriever", name, retriever_names())
     tree = parse_specification(name)
@@ -166,7 +166,8 @@ class _SpecificationBuilder:
         if call.name != AUTO:
             self._require(call)
         if not call.options and call.inner is None:
-            return _build_named(call.name, self._inputs, {})
+            name = resolve_auto(call.name, self._inputs["store"])
+            return _construct(name, RETRIEVERS, self._inputs, {})
         if call.name == AUTO:
             raise specification_error(self._text, call.position, f"`{AUTO}` has no options")
         base = None
@@ -175,7 +176,7 @@ class _SpecificationBuilder:
                 reason = f"`{call.name}` does not take a retriever as argument"
                 raise specification_error(self._text, call.inner.position, reason)
             base = self.build(call.inner)
-        retriever = _build_named(call.name, self._inputs, call.options, base)
+        retriever = _construct(call.name, RETRIEVERS, self._inputs, call.options, base)
         return ComposedRetriever(show_specification(call), retriever)
 
     def _require(self, call: RetrieverCall) -> None:
@@ -220,13 +221,6 @@ def _count_searches(node: SpecificationNode) -> int:
     return total
 
 
-def _build_named(
-    name: str, inputs: _Inputs, options: Mapping[str, object], base: Retriever | None = None
-) -> Retriever:
-    """Build a retriever of the registry. Raises MissingCapability if the store cannot serve it."""
-    return _construct(resolve_auto(name, inputs["store"]), RETRIEVERS, inputs, options, base)
-
-
 _NEEDED = {
     "embedder": (
         "an embedder",
@@ -243,9 +237,12 @@ def _construct(
     parts: Registry[Retriever] | Registry[RetrieverStep],
     inputs: _Inputs,
     options: Mapping[str, object],
-    base: Retriever | None,
+    base: Retriever | None = None,
 ) -> Retriever:
-    """Create a retriever or step from what its constructor declares to take."""
+    """Create a retriever or step from what its constructor declares to take.
+
+    Raises MissingCapability if the store cannot serve it.
+    """
     target = parts.load(name)
     offered = dict(inputs)
     for required in sorted(required_parameters(target)):

@@ -1,18 +1,20 @@
-"""A question with its options (`AskRequest`), and modes of answering."""
+"""A question with its options (`AskRequest`), its searcher, and modes of answering."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from knotwork._text.visible import visible_text
 from knotwork.errors import UnknownName
-from knotwork.records import MemoryCitation, PropertyValue
+from knotwork.records import Evidence, MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
+    from knotwork._inference.model_registry import QueryModels
     from knotwork._retrieval.filters import FilterSpec
+    from knotwork._stores.base import Store
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -39,13 +41,6 @@ class AskMode(StrEnum):
 
 
 ASK_MODES: tuple[str, ...] = tuple(mode.value for mode in AskMode)
-
-
-def read_mode(name: str) -> AskMode:
-    """Return the mode of this name. Raises UnknownName."""
-    if name not in ASK_MODES:
-        raise UnknownName("mode", name, ASK_MODES)
-    return AskMode(name)
 
 
 LOCAL_TOKENS = 7_400
@@ -124,7 +119,9 @@ class AskRequest:
     """A ceiling of tokens or money, as `parse_ceiling` reads it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", read_mode(self.mode))
+        if self.mode not in ASK_MODES:
+            raise UnknownName("mode", self.mode, ASK_MODES)
+        object.__setattr__(self, "mode", AskMode(self.mode))
         object.__setattr__(self, "question", visible_text(self.question))
 
     @classmethod
@@ -141,3 +138,26 @@ class AskRequest:
                 "Use dataclasses.replace to change the request."
             )
         return question
+
+
+class Searcher(Protocol):
+    """Searches the part of an index that a request is about, with the options of that request.
+
+    ``store`` is the index, or what a filter leaves of it. ``question`` is that of the request
+    without the words that became the filter, and ``notes`` say which these were.
+    """
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def models(self) -> QueryModels: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
+
+    def fill_prompt(self, tokens: int) -> None:
+        """From now on also find further hits, to fill a prompt of ``tokens``."""

@@ -402,6 +402,7 @@ _DATED_LINE = re.compile(
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _DAY = re.compile(rf"(?:\w+day,? )?(?:{DAY}|{NUMERIC_DAY}|{DAY_OF_YEAR})", re.IGNORECASE)
+_BEFORE_DAY = "-*•([ "
 _JOINED = re.compile(r"_|(?<=[^\W\d])-|-(?=[^\W\d])")
 _RELATIVE = re.compile(RELATIVE, re.IGNORECASE)
 _AFTER = re.compile(r"(?:\b(?:since|after)\s+(?:the\s+)?|[自从])$", re.IGNORECASE)
@@ -447,7 +448,7 @@ class PlacedClaim:
     def is_of_section(self) -> bool:
         """True if a section of its document, or its line, begins with a date."""
         is_dated = self.dated is not None and self.dated.is_of_section
-        return is_dated or _DAY.match(self.claim.text.lstrip("-*•([ ")) is not None
+        return is_dated or _DAY.match(self.claim.text.lstrip(_BEFORE_DAY)) is not None
 
     @property
     def days(self) -> DayRange:
@@ -644,6 +645,9 @@ def find_disagreement(
     store: Store,
 ) -> Disagreement | None:
     """Return what other documents of the evidence say otherwise than the first piece, if any."""
+    near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
+    if len({key for key, _ in near}) == 1 and not any(map(_may_be_of_section, near.values())):
+        return None  # a document contradicts itself only in sections of two days
     words, today = own_words(question.text), datetime.now().astimezone().date()
     day = asked_day(question, today)
     asks_more = day != today.toordinal() or any(
@@ -651,7 +655,6 @@ def find_disagreement(
     )
     leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
     first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
-    near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
     known = store.documents.documents({key for key, _ in near})
     dates = date_documents(store, known.values())
 
@@ -701,6 +704,12 @@ def find_disagreement(
             has_winner = told[0].days != told[1].days
             return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
     return None
+
+
+def _may_be_of_section(item: SelectedSentence) -> bool:
+    """Return True if a heading around a sentence, or the sentence itself, begins with a date."""
+    headings = [*item.chunk.headings, *_HEADING.findall(item.chunk.text)]
+    return bool(first_time(headings) or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
 
 
 def _piece_of(

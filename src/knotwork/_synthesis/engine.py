@@ -1,7 +1,7 @@
-"""Answer a request in two steps around its search: plan it, then answer from the evidence.
+"""Answer a request: begin an inquiry, search, and answer from the evidence.
 
-The plan rewrites a follow-up and settles the mode. Without a model the answer consists of sentences
-of the documents; with one, the model writes it and cites them.
+An inquiry has a question that stands alone, and a mode. Without a model the answer consists of
+sentences of the documents; with one, the model writes it and cites them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,13 @@ from knotwork._inference.model_registry import (
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
-from knotwork._run import Progress, Stage
+from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of, was_read_by_model
-from knotwork._synthesis.ask_request import AskMode, AskRequest, read_mode
+from knotwork._synthesis.ask_request import (
+    AskMode,
+    AskRequest,
+    Searcher,
+)
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
     compose_answer,
@@ -37,11 +41,11 @@ from knotwork._synthesis.extractive_answers import (
     join_evidence,
     read_hits,
 )
-from knotwork._synthesis.inquiry import AnswerSources, Inquiry
+from knotwork._synthesis.inquiry import CommunityReports, Inquiry, QuestionModels
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
-from knotwork.records import Answer, Evidence, Hit, MemoryCitation
+from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, Hit, MemoryCitation, QueryResult
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
@@ -124,34 +128,8 @@ _OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
 """Modes in which a question about the whole, a document or a topic is answered without a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """The models of one question, which share a meter and a budget."""
-
-    answer: CachedChatModel
-    keyword: CachedChatModel
-    summarize: CachedChatModel
-
-
-@dataclass(frozen=True, slots=True)
-class AskPlan:
-    """How a request is answered: what is settled before the search.
-
-    ``question`` stands alone; ``models`` is None if no language model takes part; ``notes`` say
-    what became of the question and of the choice of the mode; ``memory`` are remembered facts.
-    """
-
-    request: AskRequest
-    question: QuestionReading
-    mode: AskMode
-    models: _Models | None
-    notes: tuple[str, ...]
-    started_s: float
-    memory: tuple[MemoryCitation, ...] = ()
-
-
 class AnswerEngine:
-    """Answers requests from what was found for them; safe for many threads.
+    """Answers requests from what is found for them; safe for many threads.
 
     ``model`` replaces the one in the settings.
     """
@@ -163,106 +141,53 @@ class AnswerEngine:
         self._models: RoleModels | None = None
         self._lock = threading.Lock()
 
-    def plan(self, request: AskRequest, store: Store) -> AskPlan:
-        """Rewrite a follow-up so that it stands alone, choose the mode, and open the models.
+    def answer(
+        self, request: AskRequest, searcher: Searcher, reports: CommunityReports
+    ) -> Steps[Answer]:
+        """Answer a request, and yield the steps to it, the last one with the answer.
 
-        ``store`` is the index, or what a filter leaves of it. Raises ConfigError if the model is
-        set wrongly, StoreError if its calls cannot be cached, ModelError if it fails and the
-        request has no ``fallback``.
+        Raises ConfigError if the model is set wrongly, StoreError if its calls cannot be cached,
+        ModelError if it fails and the request has no ``fallback``, and as ``searcher.search``.
         """
         started_s = time.perf_counter()
-        models = self._open(request) if request.use_llm else None
-        notes: list[str] = []
-        text = attempt(
-            "Rewriting the follow-up",
-            lambda: _rewrite_follow_up(request, store, models, notes),
-            request.question,
-            notes,
-        )
-        question = reading_of(text)
-        mode = _choose_mode(request, question, store, models, notes)
-        recall, memory = request.recall, tuple[MemoryCitation, ...]()
-        if recall is not None:
-            memory = attempt("The memory", lambda: tuple(recall(text)), memory, notes)
-        return AskPlan(request, question, mode, models, tuple(notes), started_s, memory)
-
-    def answer(
-        self, plan: AskPlan, evidence: Evidence, sources: AnswerSources
-    ) -> Iterator[Progress]:
-        """Yield the steps from evidence to an answer, the last one with it.
-
-        Raises as `Searcher.search` and `AnswerWriter.write`.
-        """
-        request, models, mode = plan.request, plan.models, plan.mode
-        notes: list[str] = []
-        if request.mode is AskMode.AUTO and find_leading_result(evidence, least=0.0) is not None:
-            mode = AskMode.BASIC
-        if request.expand and models is not None:
-            evidence = attempt(
-                "Expanding the search",
-                partial(_expand_evidence, plan, evidence, sources, models.keyword, notes),
-                evidence,
-                notes,
-                raises=(*FOR_THE_USER, ModelError),
-            )
-        wants_overview = _wants_overview(request, plan.question, mode)
-        if models is None and request.mode is AskMode.AUTO and not wants_overview:
-            mode = AskMode.BASIC
-        is_divisible = mode is AskMode.BASIC and not wants_overview
-        division = plan.question.division if is_divisible else None
-        if division and models is not None:
-            found = [sources.searcher.search(part.text) for part in division.parts]
-            evidence = join_evidence(evidence, found)
+        inquiry = self._begin(request, searcher, reports)
+        evidence = searcher.search(inquiry.question)
+        evidence, steps = self._choose_steps(request, inquiry, evidence)
         yield Progress(Stage.FOUND, value=evidence)
-        if models is not None:
-            steps = self._answer_from(plan, mode, evidence, sources, notes)
-        elif division:
-            steps = answer_divided(
-                division, evidence, sources=sources, settings=self._settings.answer
-            )
-        else:
-            steps = self._quote(plan, mode, evidence, sources, notes, wants_overview=wants_overview)
-        for event in self._steps_or_sentences(steps, evidence, sources, notes):
-            if event.stage != Stage.FINISHED:
-                yield event
-                continue
-            quoted: Answer = event.value
-            usage = replace(quoted.usage, seconds=time.perf_counter() - plan.started_s)
-            answer = attempt(
-                "The memory", partial(_answer_with_memory, quoted, plan), quoted, notes
-            )
-            all_notes = tuple(dict.fromkeys((*plan.notes, *notes, *quoted.notes)))
-            if answer.model and (added := answer.text[len(quoted.text) :]):
-                yield Progress(Stage.TEXT, note=added)
-            answer = replace(answer, question=request.question, usage=usage, notes=all_notes)
-            yield replace(event, value=answer)
-
-    def _steps_or_sentences(
-        self,
-        steps: Iterator[Progress],
-        evidence: Evidence,
-        sources: AnswerSources,
-        notes: list[str],
-    ) -> Iterator[Progress]:
-        """Yield the steps of an answer, or if they fail, sentences of the evidence.
-
-        Failures of a model are handled by the steps themselves, as ``fallback`` asks.
-        """
-        is_shown = False
+        answer: Answer | None = None
+        is_shown, rows = False, _read_rows(evidence)
         try:
             for event in steps:
+                if event.stage == Stage.FINISHED:
+                    answer = event.value
+                    continue
                 yield event
                 is_shown |= event.stage == Stage.TEXT
+                if event.stage == Stage.FOUND:
+                    rows = _read_rows(event.value) or rows
         except (*FOR_THE_USER, ModelError):
             raise
         except Exception as error:  # noqa: BLE001 - as `attempt`
-            note = note_failure("The answer in this mode", error)
-            notes.append(note)
+            inquiry.notes.append(note_failure("The answer in this mode", error))
             if is_shown:
-                yield Progress(Stage.WITHDRAWN, note=note)
-            settings = self._settings.answer
-            quoted = compose_answer(evidence, store=sources.store, settings=settings)
-            yield Progress(Stage.FINISHED, value=quoted)
+                yield Progress(Stage.WITHDRAWN, note=inquiry.notes[-1])
+            answer = compose_answer(evidence, store=searcher.store, settings=inquiry.settings)
+        assert answer is not None, "the last step has the answer"
+        told: Answer = answer
+        if inquiry.memory:
+            adding = partial(_add_memory, answer, inquiry)
+            told = attempt("The memory", adding, answer, inquiry.notes)
+            if told.model and (added := told.text[len(answer.text) :]):
+                yield Progress(Stage.TEXT, note=added)
+        told = replace(
+            told,
+            question=request.question,
+            usage=replace(told.usage, seconds=time.perf_counter() - started_s),
+            notes=tuple(dict.fromkeys((*inquiry.notes, *answer.notes))),
+            results=(*told.results, *rows),
+        )
+        yield Progress(Stage.FINISHED, value=told)
+        return told
 
     def close(self) -> None:
         """Close the file of calls."""
@@ -270,94 +195,94 @@ class AnswerEngine:
             if self._models is not None:
                 self._models.close()
 
-    def _answer_from(
-        self,
-        plan: AskPlan,
-        mode: AskMode,
-        evidence: Evidence,
-        sources: AnswerSources,
-        notes: list[str],
-    ) -> Iterator[Progress]:
-        settings, models, fallback = self._settings.answer, plan.models, plan.request.fallback
-        writer = None
+    def _begin(self, request: AskRequest, searcher: Searcher, reports: CommunityReports) -> Inquiry:
+        """Rewrite a follow-up so that it stands alone, choose the mode, and open the models."""
+        settings = self._settings
+        models = self._open(request) if request.use_llm else None
         if models is not None:
-            from knotwork._synthesis.answer_writer import AnswerWriter
-            from knotwork._synthesis.memory_evidence import choose_facts
-
-            writer = AnswerWriter(
-                models.answer,
-                store=sources.store,
-                settings=settings,
-                prices=price_table(self._settings.llm),
-                notes=self._models.notes if self._models else (),
-                fallback=fallback,
-                memory=choose_facts(plan.question.text, plan.memory) if plan.memory else (),
-            )
-        if mode is AskMode.BASIC:
-            if writer is not None:
-                yield from writer.write(evidence)
-                return
-            quoted = compose_answer(evidence, store=sources.store, settings=settings)
-            yield Progress(Stage.FINISHED, value=quoted)
-            return
-        from knotwork._synthesis.mode_answers import answer_in_mode
-
-        reports = sources.reports
-        if mode in _FROM_REPORTS:
-            yield Progress(Stage.STEP, note="reports", total=1)
-            model = models.summarize if models else None
-            reports = attempt("The reports", partial(reports.updated, model), reports, notes)
+            searcher.fill_prompt(settings.answer.context_tokens)
         inquiry = Inquiry(
-            question=evidence.query.text,
-            mode=mode,
-            store=sources.store,
-            settings=settings,
-            sources=sources,
-            reports=reports,
-            writer=writer,
-            model=models.answer if models else None,
-            concurrency=calls_at_once(self._settings.llm, "answer"),
-            fallback=fallback,
+            searcher.question,
+            AskMode(request.mode),
+            settings.answer,
+            searcher,
+            reports,
+            models,
+            fallback=request.fallback,
+            notes=[*searcher.notes],
         )
-        yield from answer_in_mode(inquiry, evidence)
+        if request.turns:
+            rewriting = partial(_rewrite_follow_up, inquiry, request.turns)
+            what = "Rewriting the follow-up"
+            inquiry.question = attempt(what, rewriting, inquiry.question, inquiry.notes)
+        if inquiry.mode is AskMode.AUTO:
+            inquiry.mode = _choose_mode(inquiry, by_model=request.classify)
+        if (recall := request.recall) is not None:
+            recalling = partial(recall, inquiry.question)
+            nothing = tuple[MemoryCitation, ...]()
+            inquiry.memory = attempt(
+                "The memory", lambda: tuple(recalling()), nothing, inquiry.notes
+            )
+        return inquiry
 
-    def _quote(
-        self,
-        plan: AskPlan,
-        mode: AskMode,
-        evidence: Evidence,
-        sources: AnswerSources,
-        notes: list[str],
-        *,
-        wants_overview: bool,
-    ) -> Iterator[Progress]:
-        """Yield the steps to an answer without a model: an overview, or pieces of documents."""
-        settings = self._settings.answer
-        evidence = read_hits(evidence, sources.models.reader, most=settings.max_sentences)
-        is_general = plan.request.mode is AskMode.AUTO and mode is AskMode.GLOBAL
-        overview = given = None
-        reports = sources.reports
-        if wants_overview and (is_general or plan.question.scope is not None):
-            from knotwork._synthesis.overviews import answer_overview, plan_overview
+    def _choose_steps(
+        self, request: AskRequest, inquiry: Inquiry, evidence: Evidence
+    ) -> tuple[Evidence, Iterator[Progress]]:
+        """Return the steps from evidence to an answer, and before them the evidence with what is
+        found by keywords of a model, and for the parts of a question that a model answers.
+        """
+        searcher, models = inquiry.searcher, inquiry.models
+        if request.expand and models is not None:
+            expanding = partial(_expand_evidence, inquiry, evidence, models.keyword)
+            raised = (*FOR_THE_USER, ModelError)
+            what = "Expanding the search"
+            evidence = attempt(what, expanding, evidence, inquiry.notes, raises=raised)
+        is_auto = request.mode is AskMode.AUTO
+        if is_auto and find_leading_result(evidence, least=0.0) is not None:
+            inquiry.mode = AskMode.BASIC
+        question = reading_of(inquiry.question)
+        wants_overview = _wants_overview(request, question, inquiry.mode)
+        is_general = is_auto and inquiry.mode is AskMode.GLOBAL
+        if models is None and is_auto and not wants_overview:
+            inquiry.mode = AskMode.BASIC
+        is_divisible = inquiry.mode is AskMode.BASIC and not wants_overview
+        division = question.division if is_divisible else None
+        if models is not None:
+            if division:
+                found = [searcher.search(part.text) for part in division.parts]
+                evidence = join_evidence(evidence, found)
+            return evidence, self._write(inquiry, evidence)
+        if division:
+            settings = inquiry.settings
+            steps = answer_divided(division, evidence, searcher=searcher, settings=settings)
+            return evidence, steps
+        return evidence, _quote(
+            inquiry, evidence, wants_overview=wants_overview, is_general=is_general
+        )
 
-            planning = partial(plan_overview, evidence.query.text, evidence, is_general=is_general)
-            overview = attempt("The overview", partial(planning, sources=sources), None, notes)
-        if overview is not None:
-            if overview.needs_communities:
-                yield Progress(Stage.STEP, note="reports", total=1)
-                reports = attempt("The reports", partial(reports.updated, None), reports, notes)
-            answering = partial(answer_overview, overview, store=sources.store, settings=settings)
-            given = attempt("The overview", partial(answering, reports=reports), None, notes)
-        if given is None:
-            basic = mode if overview is None else AskMode.BASIC
-            yield from self._answer_from(plan, basic, evidence, sources, notes)
-            return
-        answer, found = given
-        yield Progress(Stage.FOUND, value=found)
-        answer = replace(answer, notes=(*answer.notes, *reports.notes))
-        yield Progress(Stage.FINISHED, value=answer)
+    def _write(self, inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
+        """Yield the steps to an answer by a model."""
+        from knotwork._synthesis.answer_writer import AnswerWriter
+        from knotwork._synthesis.memory_evidence import choose_facts
 
-    def _open(self, request: AskRequest) -> _Models | None:
+        assert inquiry.models is not None
+        memory = inquiry.memory
+        inquiry.concurrency = calls_at_once(self._settings.llm, "answer")
+        inquiry.writer = AnswerWriter(
+            inquiry.models.answer,
+            store=inquiry.searcher.store,
+            settings=inquiry.settings,
+            prices=price_table(self._settings.llm),
+            notes=self._models.notes if self._models else (),
+            fallback=inquiry.fallback,
+            memory=choose_facts(inquiry.question, memory) if memory else (),
+        )
+        if inquiry.mode is AskMode.BASIC:
+            yield from inquiry.writer.write(evidence)
+        else:
+            yield from _answer_in_mode(inquiry, evidence)
+
+    def _open(self, request: AskRequest) -> QuestionModels | None:
         """Return the models of a request, with a meter of their own; None without a chat model."""
         llm = self._settings.llm
         is_set = self._model is not None or chat_model_spec(llm, "answer") != NO_CHAT_MODEL
@@ -382,7 +307,72 @@ class AnswerEngine:
         answer = open_role("answer")
         if answer is None:
             return None
-        return _Models(answer, open_role("keyword") or answer, open_role("summarize") or answer)
+        return QuestionModels(
+            answer, open_role("keyword") or answer, open_role("summarize") or answer
+        )
+
+
+def _read_rows(evidence: Evidence) -> tuple[QueryResult, ...]:
+    return tuple(found for found in evidence.results if found.source == RETRIEVAL_QUERY)
+
+
+def _quote(
+    inquiry: Inquiry, evidence: Evidence, *, wants_overview: bool, is_general: bool
+) -> Iterator[Progress]:
+    """Yield the steps to an answer without a model: an overview, or pieces of documents."""
+    searcher, settings = inquiry.searcher, inquiry.settings
+    evidence = read_hits(evidence, searcher.models.reader, most=settings.max_sentences)
+    if wants_overview and (yield from _summarize(inquiry, evidence, is_general=is_general)):
+        return
+    if inquiry.mode is not AskMode.BASIC:
+        yield from _answer_in_mode(inquiry, evidence)
+        return
+    quoted = compose_answer(evidence, store=searcher.store, settings=settings)
+    yield Progress(Stage.FINISHED, value=quoted)
+
+
+def _summarize(
+    inquiry: Inquiry, evidence: Evidence, *, is_general: bool
+) -> Generator[Progress, None, bool]:
+    """Yield the steps to an overview, and return whether there is one."""
+    from knotwork._synthesis.overviews import answer_overview, plan_overview
+
+    searcher, notes = inquiry.searcher, inquiry.notes
+    if not is_general and reading_of(inquiry.question).scope is None:
+        return False
+    question = evidence.query.text
+    planning = partial(plan_overview, question, evidence, searcher=searcher, is_general=is_general)
+    overview = attempt("The overview", planning, None, notes)
+    if overview is None:
+        return False
+    inquiry.mode = AskMode.BASIC  # of the answer, if there is no overview
+    if overview.needs_communities:
+        yield from _update_reports(inquiry)
+    reports = inquiry.reports
+    answering = partial(answer_overview, overview, store=searcher.store, settings=inquiry.settings)
+    given = attempt("The overview", partial(answering, reports=reports), None, notes)
+    if given is None:
+        return False
+    answer, found = given
+    yield Progress(Stage.FOUND, value=found)
+    answer = replace(answer, notes=(*answer.notes, *reports.notes))
+    yield Progress(Stage.FINISHED, value=answer)
+    return True
+
+
+def _update_reports(inquiry: Inquiry) -> Iterator[Progress]:
+    yield Progress(Stage.STEP, note="reports", total=1)
+    model = inquiry.models.summarize if inquiry.models else None
+    updating = partial(inquiry.reports.updated, model)
+    inquiry.reports = attempt("The reports", updating, inquiry.reports, inquiry.notes)
+
+
+def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
+    from knotwork._synthesis.mode_answers import answer_in_mode
+
+    if inquiry.mode in _FROM_REPORTS:
+        yield from _update_reports(inquiry)
+    yield from answer_in_mode(inquiry, evidence)
 
 
 _LEAST_OVERVIEW = 0.35
@@ -400,15 +390,13 @@ def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMod
     return names_part or question.summarizing >= _LEAST_OVERVIEW
 
 
-def _answer_with_memory(answer: Answer, plan: AskPlan) -> Answer:
+def _add_memory(answer: Answer, inquiry: Inquiry) -> Answer:
     """Put remembered facts before quoted sentences, and behind what a model wrote without them."""
-    if not plan.memory:
-        return answer
     from knotwork._synthesis.memory_evidence import end_with_memory, lead_with_memory
 
     is_written = bool(answer.model) and answer.answered
     add = end_with_memory if is_written else lead_with_memory
-    return add(answer, plan.memory, question=plan.question.text)
+    return add(answer, inquiry.memory, question=inquiry.question)
 
 
 _MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAGE: AskMode.BASIC}
@@ -419,24 +407,8 @@ def choose_mode(question: str) -> AskMode:
     return _MODES[reading_of(question).extent]
 
 
-def needs_reports(question: str, mode: str) -> bool:
-    """Return whether a question is answered from reports, as far as rules choose its mode.
-
-    Raises UnknownName for an unknown mode.
-    """
-    wanted, scope = read_mode(mode), reading_of(question).scope
-    if wanted is AskMode.AUTO and scope is not None and scope.needs_communities:
-        return True
-    return (choose_mode(question) if wanted is AskMode.AUTO else wanted) in _FROM_REPORTS
-
-
-def _rewrite_follow_up(
-    request: AskRequest, store: Store, models: _Models | None, notes: list[str]
-) -> str:
+def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> str:
     """Return a question that stands alone; a note says how it was rewritten."""
-    question = request.question
-    if not request.turns:
-        return question
     from knotwork._synthesis.follow_ups import (
         index_names,
         is_follow_up,
@@ -444,57 +416,45 @@ def _rewrite_follow_up(
         rewrite_follow_up,
     )
 
-    names = index_names(store)
+    question, names = inquiry.question, index_names(inquiry.searcher.store)
     if not is_follow_up(question, names):
         return question
-    turns = read_turns(request.turns, names)
-    text, note = rewrite_follow_up(question, turns, names, model=models.keyword if models else None)
-    notes += [note] if note else []
-    notes += [f"Understood as: {text}"] if text != question else []
+    model = inquiry.models.keyword if inquiry.models else None
+    text, note = rewrite_follow_up(question, read_turns(turns, names), names, model=model)
+    inquiry.notes += [note] if note else []
+    inquiry.notes += [f"Understood as: {text}"] if text != question else []
     return text
 
 
-def _choose_mode(
-    request: AskRequest,
-    question: QuestionReading,
-    store: Store,
-    models: _Models | None,
-    notes: list[str],
-) -> AskMode:
-    """Return the mode to answer in, chosen by rules or by the model if it is "auto".
+def _choose_mode(inquiry: Inquiry, *, by_model: bool) -> AskMode:
+    """Return the mode to answer in, chosen by the model if it shall, else by rules.
 
     Rules choose local only if descriptions by a model add to what the passages say.
     """
-    if request.mode is not AskMode.AUTO:
-        return AskMode(request.mode)
-    if request.classify and models is not None:
+    models = inquiry.models
+    if by_model and models is not None:
         try:
-            return choose_mode_with_model(question.text, models.keyword)
+            return choose_mode_with_model(inquiry.question, models.keyword)
         except (ModelError, StoreError) as error:
-            if not request.fallback:
+            if not inquiry.fallback:
                 raise
-            notes.append(f"The mode was chosen by rules: {error}")
-    mode = _MODES[question.extent]
-    is_richer = models is not None and mode is AskMode.LOCAL and was_read_by_model(store)
-    return AskMode.BASIC if mode is AskMode.LOCAL and not is_richer else mode
+            inquiry.notes.append(f"The mode was chosen by rules: {error}")
+    mode = choose_mode(inquiry.question)
+    if mode is AskMode.LOCAL and (models is None or not was_read_by_model(inquiry.searcher.store)):
+        return AskMode.BASIC
+    return mode
 
 
-def _expand_evidence(
-    plan: AskPlan,
-    evidence: Evidence,
-    sources: AnswerSources,
-    model: CachedChatModel,
-    notes: list[str],
-) -> Evidence:
+def _expand_evidence(inquiry: Inquiry, evidence: Evidence, model: CachedChatModel) -> Evidence:
     """Add what a search by the model's keywords finds; a failure becomes a note."""
     try:
-        keywords = find_keywords(plan.question.text, model)
+        keywords = find_keywords(inquiry.question, model)
     except (ModelError, StoreError) as error:
-        if not plan.request.fallback:
+        if not inquiry.fallback:
             raise
-        notes.append(f"The search was not expanded: {error}")
+        inquiry.notes.append(f"The search was not expanded: {error}")
         return evidence
-    forms = known_forms(keywords, sources.store)
+    forms = known_forms(keywords, inquiry.searcher.store)
     if not forms:
         return evidence
-    return add_found(evidence, sources.searcher.search(" ".join(forms)), keywords=forms)
+    return add_found(evidence, inquiry.searcher.search(" ".join(forms)), keywords=forms)

@@ -31,9 +31,9 @@ from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import Searcher
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, show_sentence
 from knotwork._synthesis.conflicts import find_disagreement
-from knotwork._synthesis.inquiry import AnswerSources
 from knotwork._synthesis.messages import (
     also_reached,
     also_reached_more,
@@ -381,15 +381,21 @@ def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: 
 
     They may be about another person, or thing, of the name that the question has.
     """
+    document_id = first.source.document.id
+    others = [
+        piece
+        for piece in others
+        if (piece.odds or 0.0) >= LEAST_OF_RIVALS and piece.source.document.id != document_id
+    ]
+    if not others:
+        return []
     said, own = _values(short), content_terms(first.text)
     shared = [term for term in reading_of(question).terms if len(term) > 1 and term in own]
     names = set(shared[:1]) if is_in_han(question) else asked_fact(question).about & set(own)
     return [
         piece
         for piece in others
-        if (piece.odds or 0.0) >= LEAST_OF_RIVALS
-        and piece.source.document.id != first.source.document.id
-        and names <= {*content_terms(piece.text), *content_terms(piece.names)}
+        if names <= {*content_terms(piece.text), *content_terms(piece.names)}
         and (words := choose_short_answer(piece, question, confidence=1.0))
         and said.isdisjoint(_values(words))
         and not misses_fact(piece, question)
@@ -802,51 +808,49 @@ def answer_divided(
     division: DividedQuestion,
     evidence: Evidence,
     *,
-    sources: AnswerSources,
+    searcher: Searcher,
     settings: AnswerSettings,
 ) -> Iterator[Progress]:
     """Yield the evidence for a divided question, then its answer.
 
     The question is answered as a whole if query rows or a graph path answer it, if one sentence
     names both compared things, if only one of the compared things is found, or if no part is
-    answered. No language model is called. Raises as ``sources.searcher.search``.
+    answered. No language model is called. Raises as ``searcher.search``.
     """
     least = settings.abstain_below
     is_led = find_leading_result(evidence, least=least) or find_leading_path(evidence, least=least)
     parts: list[AnsweredPart] = []
     found, answer, names_both = evidence, None, False
     if is_led or division.compared:
-        found, answer = _answer_whole(evidence, sources, settings)
+        found, answer = _answer_whole(evidence, searcher, settings)
         wanted = {term for name in division.compared for term in content_terms(name)}
         names_both = answer.answered and any(
             wanted <= set(content_terms(citation.quote)) for citation in answer.citations
         )
     if not is_led and not names_both:
-        parts = [_answer_part(part, sources, settings) for part in division.parts]
+        parts = [_answer_part(part, searcher, settings) for part in division.parts]
     answered = sum(item.answer.answered for item in parts)
     if answered and (answer is None or answered == len(parts)):
         found = join_evidence(evidence, [item.evidence for item in parts])
         answer = join_answers(evidence.query.text, parts)
     elif answer is None:
-        found, answer = _answer_whole(evidence, sources, settings)
+        found, answer = _answer_whole(evidence, searcher, settings)
     yield Progress(Stage.FOUND, value=found)
     yield Progress(Stage.FINISHED, value=answer)
 
 
-def _answer_part(
-    part: SubQuestion, sources: AnswerSources, settings: AnswerSettings
-) -> AnsweredPart:
+def _answer_part(part: SubQuestion, searcher: Searcher, settings: AnswerSettings) -> AnsweredPart:
     """Search with the context that parts share, and select sentences by the part's own words."""
-    found = sources.searcher.search(part.text)
+    found = searcher.search(part.text)
     found = replace(found, query=replace(found.query, text=part.asked))
-    return AnsweredPart(part, *_answer_whole(found, sources, replace(settings, max_sentences=1)))
+    return AnsweredPart(part, *_answer_whole(found, searcher, replace(settings, max_sentences=1)))
 
 
 def _answer_whole(
-    found: Evidence, sources: AnswerSources, settings: AnswerSettings
+    found: Evidence, searcher: Searcher, settings: AnswerSettings
 ) -> tuple[Evidence, Answer]:
-    evidence = read_hits(found, sources.models.reader, most=settings.max_sentences)
-    return evidence, compose_answer(evidence, store=sources.store, settings=settings)
+    evidence = read_hits(found, searcher.models.reader, most=settings.max_sentences)
+    return evidence, compose_answer(evidence, store=searcher.store, settings=settings)
 
 
 def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:

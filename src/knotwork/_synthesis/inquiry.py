@@ -1,11 +1,11 @@
-"""One question with its sources, settings and models, as the answer modes read it."""
+"""A question on its way to an answer: its mode, its searcher, its models, the reports."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._config import AnswerSettings, Settings
 from knotwork._inference.chat import ChatRequest
@@ -13,9 +13,10 @@ from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.ask_request import AskMode, Searcher
+from knotwork._synthesis.prompt_context import make_request
 from knotwork.errors import IndexDamaged, ModelError, StoreError
-from knotwork.records import Answer, CommunityReport, Evidence
+from knotwork.records import Answer, CommunityReport, MemoryCitation
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
@@ -30,19 +31,13 @@ _LEAST_TOKENS = 1_000
 _log = logging.getLogger("knotwork.synthesis")
 
 
-class Searcher(Protocol):
-    """Searches the same part of the index again, for answers that need more than the first hits."""
-
-    def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
-
-
 @dataclass(slots=True)
 class CommunityReports:
     """The community reports of an index, or of the ``part`` of it that a filter leaves.
 
     A ``model`` writes missing ones when they are asked for; one that is up to date is never written
     again. ``notes`` are messages for the user, for example that some reports could not be written.
+    ``open_to_write`` opens an index for writing that is open for reading.
     """
 
     index: Store
@@ -51,6 +46,7 @@ class CommunityReports:
     part: Store | None = None
     model: CachedChatModel | None = None
     notes: tuple[str, ...] = ()
+    open_to_write: Callable[[], Store] | None = None
 
     def reports(
         self, community_ids: Sequence[str], *, spend_tokens: int = 0
@@ -98,11 +94,15 @@ class CommunityReports:
         from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 
         options = CommunityOptions.of(self.settings.communities)
+        writer = model if self.part is None else None
+        if writer is None and is_current(self.index, options=options):
+            return replace(self, model=None)
         try:
+            index = self.open_to_write() if self.open_to_write else self.index
             # Fails at once if the index is read-only, before a model is called.
-            with self.index.transaction():
-                if not is_current(self.index, options=options):
-                    bring_up_to_date(self.index, options=options)
+            with index.transaction():
+                if not is_current(index, options=options):
+                    bring_up_to_date(index, options=options)
         except IndexDamaged:
             raise
         except StoreError as error:
@@ -110,37 +110,42 @@ class CommunityReports:
             is_old = held is not None and not is_current(self.index)
             notes = (OLD_NOTE.format(reason=error.message),) if is_old else ()
             return replace(self, notes=notes)
-        return replace(self, model=model if self.part is None else None)
+        return replace(self, index=index, model=writer)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSources:
-    """The material of an answer: ``store`` is the index, or what a filter leaves of it."""
+class QuestionModels(NamedTuple):
+    """The models of one question, which share a meter and a budget."""
 
-    store: Store
-    searcher: Searcher
-    models: QueryModels
-    reports: CommunityReports
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Inquiry:
-    """One question.
+    """A question that stands alone, and what its answer is made from.
 
-    ``writer`` and ``model``, which share their meter, are None where no model takes part.
-    ``concurrency`` is how many calls may be made at a time.
+    ``models`` and ``writer``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time. ``memory`` are remembered
+    facts, ``notes`` messages for the user on what became of the question.
     """
 
     question: str
     mode: AskMode
-    store: Store
     settings: AnswerSettings
-    sources: AnswerSources
+    searcher: Searcher
     reports: CommunityReports
+    models: QuestionModels | None = None
     writer: AnswerWriter | None = None
-    model: CachedChatModel | None = None
     concurrency: int = 4
     fallback: bool = True
+    memory: tuple[MemoryCitation, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> CachedChatModel | None:
+        """The model that answers."""
+        return self.models.answer if self.models else None
 
     def spent_tokens(self) -> int:
         """Return the tokens that the question has cost so far."""
@@ -150,8 +155,6 @@ class Inquiry:
         self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
     ) -> ChatRequest:
         """Return the request of a task about the question, in its language."""
-        from knotwork._synthesis.prompt_context import make_request
-
         prompts = prompts_of(self.model)
         return make_request(
             task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks

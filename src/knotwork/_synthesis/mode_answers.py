@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -40,11 +40,17 @@ from knotwork._synthesis.ask_request import (
     LOCAL_TOKENS,
     AskMode,
 )
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry
-from knotwork._synthesis.messages import count_units
-from knotwork._synthesis.overviews import SummaryLine, SummaryText, answer_with, write_lines
+from knotwork._synthesis.inquiry import Inquiry
+from knotwork._synthesis.overviews import (
+    SummaryText,
+    Theme,
+    answer_with,
+    cited_chunks,
+    read_themes,
+    theme_lines,
+    write_lines,
+)
 from knotwork._synthesis.prompt_context import (
     GLOBAL_SHARES,
     HYBRID_SHARES,
@@ -61,12 +67,10 @@ from knotwork._synthesis.prompt_context import (
     says_nothing,
     sentences_of,
 )
-from knotwork._text.prose import weigh_prose
-from knotwork._text.statements import SelectedSentence, is_plain, repeats, weigh_alone
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import KnotworkError, ModelError, StoreError, Unparsable
-from knotwork.records import Answer, Chunk, CommunityReport, Entity, Evidence, Hit, Query, Span
+from knotwork.records import Answer, CommunityReport, Entity, Evidence, Hit, Query
 
 NO_REPORTS_NOTE = (
     "There are no community reports, so this answer is from passages alone. `knotwork communities` "
@@ -83,49 +87,25 @@ def find_themes(
     """
     ranked = find_communities(
         inquiry.question,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         evidence=evidence,
-        embedder=inquiry.sources.models.query_embedder,
+        embedder=inquiry.searcher.models.query_embedder,
         most=most,
     )
-    return _read_themes(
-        inquiry.store, inquiry.reports, [item.id for item in ranked], spend_tokens=spend_tokens
+    return read_themes(
+        inquiry.searcher.store,
+        inquiry.reports,
+        [item.id for item in ranked],
+        spend_tokens=spend_tokens,
     )
-
-
-def _read_themes(
-    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
-) -> list[Theme]:
-    """Return the communities that have a report with findings."""
-    held = store.capabilities.communities
-    if held is None or not ids:
-        return []
-    reports = source.reports(ids, spend_tokens=spend_tokens)
-    known = held.communities(reports)
-    return [
-        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
-        for i in ids
-        if i in reports and reports[i].findings
-    ]
 
 
 MOST_THEMES = 6
 _STATEMENTS = 2
 _FEW_THEMES = 2
 """With as few themes, each has twice as many statements."""
-_CANDIDATES = 16
-_LEAST_CLEAR = 0.3
-"""The least worth of a statement if a report has better ones."""
-_FRAGMENT_WEIGHT = 0.1
 _LEAST_COVERED = 0.3
 """The least share of the question's terms, those for the whole left out, that reports contain."""
-
-
-class Theme(NamedTuple):
-    """A community in an overview: its report and its number of passages."""
-
-    report: CommunityReport
-    passages: int
 
 
 def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
@@ -147,7 +127,7 @@ def answer_from_themes(
     are from passages about something else. An answer about the whole corpus has none: it states
     what the reports say. The evidence are the passages that the reports cite, by the rank of these.
     """
-    question, store = inquiry.question, inquiry.store
+    question, store = inquiry.question, inquiry.searcher.store
     language = reading_of(question).language
     hits = _cited_hits(themes, store)
     covered = covered_share(question, [theme.report for theme in themes])
@@ -177,7 +157,7 @@ def answer_from_themes(
 
 def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
     """Return the passages that reports cite, by the rank of their reports."""
-    chunks = _cited_chunks([theme.report for theme in themes], store)
+    chunks = cited_chunks([theme.report for theme in themes], store)
     hits: dict[str, Hit] = {}
     for rank, theme in enumerate(themes):
         for support in (s for finding in theme.report.findings for s in finding.supports):
@@ -188,80 +168,6 @@ def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
                 cited = tuple((span, 1.0) for span in spans)
                 hits[chunk.id] = Hit(chunk, score, {"report": score}, (title,), (), cited)
     return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk.id)))
-
-
-def theme_lines(
-    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
-) -> list[SummaryLine]:
-    """Return a line for each theme with statements that no line before it has.
-
-    Findings, at most ``count``, are ranked by the terms that they share with the question and with
-    the title of their report, and by how well they can be understood alone. Code, addresses and
-    fragments count only if no report has anything else.
-    """
-    chunks = _cited_chunks([theme.report for theme in themes], store)
-    asked = set(reading_of(question).terms)
-    stated: list[frozenset[str]] = []
-    lines: list[SummaryLine] = []
-    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
-    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
-    for theme, sources in found:
-        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
-        chosen: list[SelectedSentence] = []
-        for item in clear:
-            if len(chosen) < count and not repeats(item.text, stated):
-                chosen.append(item)
-                stated.append(frozenset(content_terms(item.text)))
-        if chosen:
-            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
-            if theme.passages:
-                extent = count_units(theme.passages, "passage", language)
-                note = messages.with_extent(language, title="", extent=extent)
-                line = replace(line, note=note)
-            lines.append(line)
-    return lines
-
-
-def main_themes(
-    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
-) -> list[SummaryLine]:
-    """Return the lines of the largest communities, those in the language of the question first.
-
-    Communities of one document with its title are left out if it is among ``titles``.
-    """
-    ids = [item.id for item in find_communities("", store=store, most=_CANDIDATES)]
-    themes = [
-        theme
-        for theme in _read_themes(store, reports, ids)
-        if not any(theme.report.title.startswith(title) for title in titles)
-    ]
-    themes.sort(key=lambda theme: theme.report.language != language)
-    return theme_lines("", themes, store=store, language=language, count=1)
-
-
-def _rank_sources(
-    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
-) -> list[SelectedSentence]:
-    """Return the findings of a report that have a source, the clearest and most relevant first."""
-    titled = set(content_terms(report.title))
-    found = []
-    for finding in report.findings:
-        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
-        if support is None or not finding.text.strip():
-            continue
-        chunk, span = chunks[support.chunk_id], support.span
-        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
-        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
-        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
-        terms = set(content_terms(finding.text))
-        worth *= 1 + len(titled & terms) / max(len(titled), 1)
-        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
-        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
-    return sorted(found, key=lambda item: -item.worth)
-
-
-def _cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
-    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})
 
 
 MAP_OUTPUT_TOKENS = 300
@@ -320,7 +226,7 @@ class PointCollector:
         self._inquiry = inquiry
         self._label = label
         self._noun = noun
-        self._numbering = PassageNumbering(inquiry.store)
+        self._numbering = PassageNumbering(inquiry.searcher.store)
         self._errors: list[KnotworkError] = []
         self._parts = 0
         self._dropped = 0
@@ -516,7 +422,7 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
     policy = POLICIES[inquiry.mode]
     spent = inquiry.spent_tokens()
     may_write = policy.writes_reports and inquiry.model is not None
-    is_first = may_write and not holds_written_reports(inquiry.store)
+    is_first = may_write and not holds_written_reports(inquiry.searcher.store)
     allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS if may_write else 0
     themes = find_themes(inquiry, evidence, most=policy.reports, spend_tokens=allowed)
     if not is_first:  # the first question also pays for the reports that it has written
@@ -537,7 +443,7 @@ def _quote(
     retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
     if policy.leads_with_themes and themes:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+    quoted = compose_answer(evidence, store=inquiry.searcher.store, settings=inquiry.settings)
     if themes and not quoted.answered:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
     notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
@@ -558,7 +464,9 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
     reports = [theme.report for theme in material.themes]
     facts: Sequence[GraphFact] = ()
     if policy.shares.facts:
-        around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
+        around = read_local_context(
+            inquiry.question, material.evidence, store=inquiry.searcher.store
+        )
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
     empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
@@ -569,7 +477,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
         material.evidence,
         facts=facts,
         reports=reports,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
@@ -591,7 +499,7 @@ _LEADING_ENTITIES = 4
 
 def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
     """Return the reports of the lowest communities that hold most of the leading entities."""
-    held, leading = inquiry.store.capabilities.communities, entities[:_LEADING_ENTITIES]
+    held, leading = inquiry.searcher.store.capabilities.communities, entities[:_LEADING_ENTITIES]
     if held is None or not leading:
         return []
     worths: defaultdict[str, float] = defaultdict(float)
@@ -635,7 +543,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[Progres
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
     parts = []
     for start in range(0, min(len(reports), read), _REPORTS_IN_PART):
-        own = PassageNumbering(inquiry.store)
+        own = PassageNumbering(inquiry.searcher.store)
         lines = pack_reports(
             reports[start : start + _REPORTS_IN_PART],
             own,
@@ -654,7 +562,7 @@ def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[Progress, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
-    held = inquiry.store.capabilities.communities
+    held = inquiry.searcher.store.capabilities.communities
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []
@@ -733,7 +641,7 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Pro
     """
     lines = pack_reports(
         [theme.report for theme in material.themes],
-        PassageNumbering(inquiry.store),
+        PassageNumbering(inquiry.searcher.store),
         inquiry.question,
         budget_tokens=_PRIMER_TOKENS,
     )
@@ -794,12 +702,12 @@ def _search_locally(
     inquiry: Inquiry, question: str, evidence: Evidence | None = None
 ) -> MaterialPart:
     """Return what is found for a question; ``evidence`` is used instead of a search."""
-    found = evidence or inquiry.sources.searcher.search(question)
-    around = read_local_context(question, found, store=inquiry.store)
+    found = evidence or inquiry.searcher.search(question)
+    around = read_local_context(question, found, store=inquiry.searcher.store)
     context = pack_context(
         found,
         facts=around.facts,
-        store=inquiry.store,
+        store=inquiry.searcher.store,
         budget_tokens=_QUESTION_PART_TOKENS,
         shares=LOCAL_SHARES,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -22,12 +22,12 @@ from typing import NamedTuple
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
-from knotwork._retrieval.community_search import find_topic
+from knotwork._retrieval.community_search import find_communities, find_topic
 from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.ask_request import AskMode, Searcher
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -40,7 +40,7 @@ from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
 )
-from knotwork._synthesis.inquiry import AnswerSources, CommunityReports
+from knotwork._synthesis.inquiry import CommunityReports
 from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
 from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork._text.chinese import HAN
@@ -52,6 +52,7 @@ from knotwork._text.statements import (
     SelectedSentence,
     choose_lead,
     choose_statements,
+    is_plain,
     is_statement,
     read_statements,
     repeats,
@@ -63,6 +64,7 @@ from knotwork.records import (
     AnswerPiece,
     BlockKind,
     Chunk,
+    CommunityReport,
     EdgeType,
     Evidence,
     Hit,
@@ -742,6 +744,109 @@ def answer_with(
     )
 
 
+_MOST_COMMUNITIES = 16
+_LEAST_CLEAR = 0.3
+"""The least worth of a statement if a report has better ones."""
+_FRAGMENT_WEIGHT = 0.1
+
+
+class Theme(NamedTuple):
+    """A community in an overview: its report and its number of passages."""
+
+    report: CommunityReport
+    passages: int
+
+
+def read_themes(
+    store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
+) -> list[Theme]:
+    """Return the communities that have a report with findings."""
+    held = store.capabilities.communities
+    if held is None or not ids:
+        return []
+    reports = source.reports(ids, spend_tokens=spend_tokens)
+    known = held.communities(reports)
+    return [
+        Theme(reports[i], len(known[i].chunk_ids) if i in known else 0)
+        for i in ids
+        if i in reports and reports[i].findings
+    ]
+
+
+def theme_lines(
+    question: str, themes: Sequence[Theme], *, store: Store, language: str, count: int
+) -> list[SummaryLine]:
+    """Return a line for each theme with statements that no line before it has.
+
+    Findings, at most ``count``, are ranked by the terms that they share with the question and with
+    the title of their report, and by how well they can be understood alone. Code, addresses and
+    fragments count only if no report has anything else.
+    """
+    chunks = cited_chunks([theme.report for theme in themes], store)
+    asked = set(reading_of(question).terms)
+    stated: list[frozenset[str]] = []
+    lines: list[SummaryLine] = []
+    found = [(theme, _rank_sources(theme.report, chunks, asked)) for theme in themes]
+    has_clear = any(item.worth >= _LEAST_CLEAR for _, sources in found for item in sources)
+    for theme, sources in found:
+        clear = [item for item in sources if item.worth >= _LEAST_CLEAR or not has_clear]
+        chosen: list[SelectedSentence] = []
+        for item in clear:
+            if len(chosen) < count and not repeats(item.text, stated):
+                chosen.append(item)
+                stated.append(frozenset(content_terms(item.text)))
+        if chosen:
+            line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
+            if theme.passages:
+                extent = count_units(theme.passages, "passage", language)
+                note = messages.with_extent(language, title="", extent=extent)
+                line = replace(line, note=note)
+            lines.append(line)
+    return lines
+
+
+def main_themes(
+    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
+) -> list[SummaryLine]:
+    """Return the lines of the largest communities, those in the language of the question first.
+
+    Communities of one document with its title are left out if it is among ``titles``.
+    """
+    ids = [item.id for item in find_communities("", store=store, most=_MOST_COMMUNITIES)]
+    themes = [
+        theme
+        for theme in read_themes(store, reports, ids)
+        if not any(theme.report.title.startswith(title) for title in titles)
+    ]
+    themes.sort(key=lambda theme: theme.report.language != language)
+    return theme_lines("", themes, store=store, language=language, count=1)
+
+
+def _rank_sources(
+    report: CommunityReport, chunks: Mapping[str, Chunk], asked: set[str]
+) -> list[SelectedSentence]:
+    """Return the findings of a report that have a source, the clearest and most relevant first."""
+    titled = set(content_terms(report.title))
+    found = []
+    for finding in report.findings:
+        support = next((s for s in finding.supports if s.chunk_id in chunks), None)
+        if support is None or not finding.text.strip():
+            continue
+        chunk, span = chunks[support.chunk_id], support.span
+        inside = Span(max(span.start, chunk.span.start), min(span.end, chunk.span.end))
+        worth = weigh_alone(chunk.text_at(inside)) * weigh_prose(show_sentence(finding.text))
+        worth *= 1.0 if is_plain(chunk, span, finding.text) else _FRAGMENT_WEIGHT
+        terms = set(content_terms(finding.text))
+        worth *= 1 + len(titled & terms) / max(len(titled), 1)
+        worth *= 1 + 2 * len(asked & terms) / max(len(asked), 1)
+        found.append(SelectedSentence(chunk, span, finding.text, round(worth, 2), 0))
+    return sorted(found, key=lambda item: -item.worth)
+
+
+def cited_chunks(reports: Sequence[CommunityReport], store: Store) -> dict[str, Chunk]:
+    return store.documents.chunks({chunk for report in reports for chunk in report.chunk_ids})
+
+
 USUAL_LIMIT = 5
 MOST_LISTED = 20
 _MOST_ENTITIES = 1_000_000
@@ -1314,14 +1419,14 @@ class OverviewPlan:
 
 
 def plan_overview(
-    question: str, found: Evidence, *, sources: AnswerSources, is_general: bool = False
+    question: str, found: Evidence, *, searcher: Searcher, is_general: bool = False
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
     ``found`` is the evidence of the question itself. A question that ``is_general`` and matches no
     pattern of a scope, as "Which risks come up again and again?", is about a topic, or about the
     whole if it has no terms beside those for the whole. If the scope depends on a named document or
-    section that the index does not have, the result is None. Raises as ``sources.searcher.search``.
+    section that the index does not have, the result is None. Raises as ``searcher.search``.
     """
     scope = reading_of(question).scope
     is_stated = scope is not None
@@ -1333,7 +1438,7 @@ def plan_overview(
     if scope is None:
         return None
     is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
-    outline = read_outline(sources.store) if is_read else None
+    outline = read_outline(searcher.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
     parts = parts or find_numbered(found, scope.named)
     if outline is not None and scope.kind is ScopeKind.LISTING:
@@ -1347,24 +1452,24 @@ def plan_overview(
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, parts)
     query = scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
-    overview = OverviewPlan(question, scope, sources.searcher.search(query), parts)
-    return _read_section(overview, sources, outline) if is_stated else overview
+    overview = OverviewPlan(question, scope, searcher.search(query), parts)
+    return _read_section(overview, searcher, outline) if is_stated else overview
 
 
 def _read_section(
-    overview: OverviewPlan, sources: AnswerSources, outline: DocumentOutline
+    overview: OverviewPlan, searcher: Searcher, outline: DocumentOutline
 ) -> OverviewPlan:
     """Return an overview with the summary of the section about its subject.
 
     It gets none if sections of other documents are about the subject nearly as well.
     """
-    scope, store = overview.scope, sources.store
+    scope, store = overview.scope, searcher.store
     located = locate_sections(
         scope.subject,
         overview.found,
         store=store,
         outline=outline,
-        embedder=sources.models.query_embedder,
+        embedder=searcher.models.query_embedder,
         within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )
@@ -1426,8 +1531,6 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
         return summarize_parts(store, outline, overview.parts, language)
     if overview.parts:
         return summarize_part(store, outline, overview.parts[0], language)
-    from knotwork._synthesis.mode_answers import main_themes
-
     titles = {part.title for part in outline.documents if part.title}
     themes = main_themes(store, reports, language, titles)
     return summarize_whole(store, outline, themes, language)

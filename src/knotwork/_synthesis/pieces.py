@@ -19,6 +19,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +93,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
     expected = reading_of(evidence.query.text).expected
     fact = asked_fact(evidence.query.text)
     gain = PREDICTION_GAIN * trust_in_reader(evidence)
-    quotable = [
-        _Quotable(rank, hit, span, relevance, headings)
-        for rank, hit in enumerate(evidence.hits)
-        for headings in (_find_headings(hit.chunk),)
-        for span, relevance in hit.sentences
-    ]
+    quotable = list(_read_quotable(evidence))
     entries: dict[object, float] = {}
     own_bests: dict[int, float] = {}
     for item in quotable:
@@ -122,12 +118,12 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
             value *= weigh_prose(item.read) * (CODE_WEIGHT if item.is_code else 1.0)
         value *= fact.weigh(item.read)
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
-        odds, answer = item.predicted
-        value *= 1 + gain * logistic((UNREAD_ODDS if odds is None else odds) / PREDICTION_SCALE)
+        odds = UNREAD_ODDS if item.odds is None else item.odds
+        value *= 1 + gain * logistic(odds / PREDICTION_SCALE)
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
             found[key] = SelectedSentence(
-                hit.chunk, item.span, item.text, value, item.rank, odds, answer
+                hit.chunk, item.span, item.text, value, item.rank, item.odds, item.answer
             )
     return sorted(found.values(), key=lambda item: -item.worth)
 
@@ -155,93 +151,74 @@ def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
     return [(end, text.strip(_HEADING_MARKS)) for end, text in found]
 
 
-@dataclass(frozen=True)
-class _Quotable:
-    """A sentence of a hit; ``headings`` are those of its chunk, each with its end offset."""
+class _Quotable(NamedTuple):
+    """A sentence of a hit, as it is and as it is read: with the names of columns if it is a row.
+
+    ``entry`` is shared by the sentences about one term, of one row or in one paragraph, ``section``
+    by those below one heading. A field is a line with a property and its value, as "Default: 2"; a
+    line of code may look like one, but is not about the heading above it. ``odds`` are the
+    reader's log-odds that the sentence answers, and ``answer`` are the words that do.
+    """
 
     rank: int
     hit: Hit
     span: Span
     relevance: float
-    headings: Sequence[tuple[int, str]]
+    text: str
+    read: str
+    entry: object
+    section: object
+    is_title: bool
+    is_field: bool
+    is_code: bool
+    odds: float | None
+    answer: AnswerSpan | None
 
-    @cached_property
-    def text(self) -> str:
-        return self.hit.chunk.text_at(self.span)
 
-    @cached_property
-    def read(self) -> str:
-        """The text, with the names of columns if it is a table row."""
-        labels = (b.label for b in self.blocks if b.kind is BlockKind.TABLE)
-        return name_cells(self.text, next(labels, ""))
-
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        return self.hit.chunk.blocks_around(self.span)
-
-    @cached_property
-    def predicted(self) -> tuple[float | None, AnswerSpan | None]:
-        """The reader's log-odds that the sentence answers, and the words that do.
-
-        Both are None if it was not read, the words also if the reader found none.
-        """
-        prediction, sentences = self.hit.prediction, self.hit.chunk.sentences
-        if prediction is None or self.span not in sentences:
-            return None, None
-        number = sentences.index(self.span)
-        answer = prediction.answers[number] if prediction.answers else None
-        return prediction.sentences[number], answer
-
-    @property
-    def is_title(self) -> bool:
-        """True if the sentence only repeats a title or label above it."""
-        text = " ".join(self.text.strip("| \t\n").split())
-        labels = (b.label for b in self.hit.chunk.blocks if b.kind in _NAMING)
-        return any(text in label for label in labels) or is_title(text, self.hit.chunk)
-
-    @cached_property
-    def term(self) -> str:
-        """The terms and row keys around the sentence, outermost first.
-
-        For a field ("Default: 2") without any, the heading above it.
-        """
-        around = " > ".join(b.label for b in self.blocks if b.kind in _ABOUT and b.label)
-        return around or (split_number(self._heading)[1] if self.is_field else "")
-
-    @cached_property
-    def is_field(self) -> bool:
-        """True for a line with a property and its value, as "Default: 2".
-
-        A line of code may look like one, but is not about the heading above it.
-        """
-        return not self.is_code and _FIELD.fullmatch(self.text.strip()) is not None
-
-    @cached_property
-    def is_code(self) -> bool:
-        return any(block.kind is BlockKind.CODE for block in self.blocks)
-
-    @property
-    def _heading(self) -> str:
-        """The heading right above the sentence."""
-        passed = bisect_right(self.headings, self.span.start, key=itemgetter(0))
-        return self.headings[passed - 1][1]
-
-    @property
-    def entry(self) -> object:
-        """A key shared by the sentences about one term, of one row or in one paragraph."""
-        for block in reversed(self.blocks):
-            if block.kind in _ABOUT and block.label:
-                return self.hit.chunk.document_id, block.span
-        if self.term:
-            return self.section
-        start = self.hit.chunk.span.start
-        gap = self.hit.chunk.text.rfind("\n\n", 0, self.span.start - start)
-        return self.hit.chunk.document_id, start + gap
-
-    @property
-    def section(self) -> object:
-        """A key shared by the sentences below one heading."""
-        return self.hit.chunk.section_id, self._heading
+def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
+    """Yield every sentence of the hits, those that only repeat a title or label included."""
+    for rank, hit in enumerate(evidence.hits):
+        chunk, prediction = hit.chunk, hit.prediction
+        headings = _find_headings(chunk)
+        labels = [block.label for block in chunk.blocks if block.kind in _NAMING]
+        for span, relevance in hit.sentences:
+            text, blocks = chunk.text_at(span), chunk.blocks_around(span)
+            bare = " ".join(text.strip("| \t\n").split())
+            is_title_alone = any(bare in label for label in labels) or is_title(bare, chunk)
+            columns = (block.label for block in blocks if block.kind is BlockKind.TABLE)
+            is_code = any(block.kind is BlockKind.CODE for block in blocks)
+            is_field = not is_code and _FIELD.fullmatch(text.strip()) is not None
+            above = bisect_right(headings, span.start, key=itemgetter(0)) - 1
+            heading = headings[above][1]
+            section: object = (chunk.section_id, heading)
+            entry = section
+            about = [block.span for block in blocks if block.kind in _ABOUT and block.label]
+            if about:
+                entry = chunk.document_id, about[-1]
+            elif not (is_field and split_number(heading)[1]):
+                start = chunk.span.start
+                gap = chunk.text.rfind("\n\n", 0, span.start - start)
+                entry = chunk.document_id, start + gap
+            odds = answer = None
+            if prediction is not None and span in chunk.sentences:
+                number = chunk.sentences.index(span)
+                odds = prediction.sentences[number]
+                answer = prediction.answers[number] if prediction.answers else None
+            yield _Quotable(
+                rank,
+                hit,
+                span,
+                relevance,
+                text,
+                name_cells(text, next(columns, "")),
+                entry,
+                section,
+                is_title_alone,
+                is_field,
+                is_code,
+                odds,
+                answer,
+            )
 
 
 def name_cells(row: str, columns: str) -> str:
@@ -820,7 +797,7 @@ def _opening(sentence: str) -> re.Match[str] | None:
 def with_subject(sentence: str, subject: str) -> str:
     """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
     match = _opening(sentence)
-    if match is None or not subject:
+    if match is None:
         return sentence
     shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"
     return shown + sentence[match.end() :]
@@ -887,7 +864,7 @@ def _write_paragraph(piece: Piece) -> str:
         text = show_sentence(source.text(span))
         if not text:
             continue
-        written = text if before else with_subject(text, piece.subject)
+        written = with_subject(text, piece.subject) if piece.subject and not before else text
         if span != whole and span == best.span:
             written = _BOLD.sub(r"**\g<0>**", written, count=1)
         shown += (gap_between(before, text) if before else "") + written

@@ -69,9 +69,7 @@ def ask_command(
 
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
-    knowledge_base = session.open_to_ask(
-        [question], mode=options["mode"], use_llm=options["use_llm"]
-    )
+    knowledge_base = session.open_to_ask()
     evidence: Evidence | None = None
     run = knowledge_base.ask.run(question, **options)
     with AnswerView(session.terminal, hidden=session.common.no_progress) as view:

@@ -110,7 +110,7 @@ def evaluate_file(
     if shown == "changed" and not compared:
         raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
-    opened = _open_all(session, [question.text for question in questions], sides, after)
+    opened = _open_all(session, sides, after)
     for _, base in opened:
         base.filtered_store(filters)  # raises for an invalid filter before the first question
     runs: list[AnswerRun] = []
@@ -137,7 +137,6 @@ def evaluate_file(
 
 def _open_all(
     session: Session,
-    questions: Sequence[str],
     sides: Sequence[tuple[str, Settings]],
     after: AfterAsking,
 ) -> list[tuple[str, KnowledgeBase]]:
@@ -147,7 +146,7 @@ def _open_all(
         read_retrievers(settings.retrieval.retriever)
         if after.judging is not None and after.judging.with_judge:
             require_judge(settings)
-        opened.append((name, session.open_to_ask(questions, settings=settings)))
+        opened.append((name, session.open_to_ask(settings)))
     return opened
 
 

@@ -30,7 +30,6 @@ from knotwork._retrieval.chunk_features import (
     ChunkFeatures,
     first_stage,
     sentence_coverage,
-    text_candidates,
 )
 from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
@@ -370,7 +369,7 @@ class WalkRetriever(QuestionRetriever):
         features = start.features
         if features is None:
             k = DEFAULT_WEIGHTS.text.text_candidates
-            text = text_candidates(question, self._store, k=k)
+            text = self._store.texts("chunk").search(question.text, k=k)
             features = ChunkFeatures(question, self._store, text)
         weighed = _weigh_edges(walk, features)
         reasons = self._find_reasons(weighed, features, start.origins)
