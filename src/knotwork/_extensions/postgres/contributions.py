@@ -162,7 +162,6 @@ class PostgresContributions:
         database.abandon = self._abandon
 
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        """Add contributions, or replace those with the same key, in the open transaction."""
         changes = self._thread.changes
         new_mentions = keyed_mentions(mentions, changes.normal_forms)
         new_relations = keyed_relations(relations, changes.relations)
@@ -180,7 +179,6 @@ class PostgresContributions:
             self._database.copy("contribution", _CONTRIBUTION_COLUMNS, rows)
 
     def remove(self, chunks: Sequence[int]) -> None:
-        """Remove the contributions of these chunks in the open transaction."""
         keys = (list(chunks),)
         self._subtract_mentions(self._database.changed(_DROP_MENTIONS_OF, keys))
         self._subtract_relations(self._database.changed(_DROP_CONTRIBUTIONS_OF, keys))

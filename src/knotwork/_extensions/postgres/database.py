@@ -52,15 +52,12 @@ class PostgresDialect:
     """The `Dialect` of PostgreSQL. Rows of integers are bound as one flat array."""
 
     def keys(self, parameter: str) -> str:
-        """Return the item of FROM that lists the keys bound by `bind_keys`."""
         return _listed(f"{parameter}::bigint[]")
 
     def texts(self, parameter: str) -> str:
-        """Return the item of FROM that lists the texts bound by `bind_texts`."""
         return _listed(f"{parameter}::text[]")
 
     def rows(self, parameter: str, *columns: str) -> str:
-        """Return the item of FROM that lists the rows of integers bound by `bind_rows`."""
         width = len(columns)
         found = ", ".join(
             f"({parameter}::bigint[])[{width} * place + {place}] AS {name}"
@@ -70,16 +67,13 @@ class PostgresDialect:
         return f"(SELECT place, {found} FROM generate_series(0, {last}) AS u (place)) j"  # noqa: S608
 
     def joined(self, query: str, **columns: Form) -> str:
-        """Return a scalar expression: the columns of all rows of ``query`` as one text."""
         row = " || ' ' || ".join(_FORMATS[form].format(name) for name, form in columns.items())
         return f"(SELECT string_agg({row}, ' ') FROM ({query}) q)"  # noqa: S608
 
     def bind_keys(self, keys: Iterable[int]) -> list[int]:
-        """Return the array of keys."""
         return list(keys)
 
     def bind_texts(self, texts: Iterable[str]) -> list[str]:
-        """Return the array of texts."""
         return list(texts)
 
     def bind_rows(self, rows: Iterable[Sequence[int]]) -> list[int]:
@@ -196,7 +190,6 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def dialect(self) -> PostgresDialect:
-        """What PostgreSQL writes differently."""
         return POSTGRES
 
     def _open_pool(self) -> Pool:
@@ -234,7 +227,6 @@ class PostgresDatabase(SqlDatabase):
         return self._thread
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows."""
         thread = self._local()
         with translated_errors(self.label):
             if thread.connection is not None:
@@ -244,7 +236,6 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
-        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
         return self._local().kept
 
     def rows_held(self, sql: str) -> list[Row]:
@@ -264,12 +255,10 @@ class PostgresDatabase(SqlDatabase):
         self._thread.held.clear()
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.rows(sql, bindings)
 
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
         connection = self._local().connection
         assert connection is not None
         with translated_errors(self.label), streaming_cursor(connection) as cursor:
@@ -277,7 +266,6 @@ class PostgresDatabase(SqlDatabase):
             yield from checked(cursor)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
-        """Run a statement inside the open transaction."""
         self.changed(sql, bindings)
 
     def changed(self, sql: str, bindings: Bindings = ()) -> list[Row]:
@@ -291,7 +279,6 @@ class PostgresDatabase(SqlDatabase):
             return cursor.fetchall() if cursor.description is not None else []
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
-        """Run a statement for each of many rows inside the open transaction."""
         listed = list(checked(rows))
         if not listed:
             return
@@ -316,12 +303,10 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         return self._thread.writing and self._process == os.getpid()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one consistent state of the index, also while others write."""
         thread = self._local()
         if thread.connection is not None:
             yield
@@ -414,15 +399,12 @@ class PostgresDatabase(SqlDatabase):
         self._thread.totals[name] += change
 
     def generation(self) -> int:
-        """Return the number of committed writes."""
         return self.total(_GENERATION)
 
     def damaged(self, detail: Any) -> IndexDamaged:  # noqa: ANN401
-        """Return the error for damage."""
         return damaged(self.label, detail)
 
     def close(self) -> None:
-        """Close all connections of this process."""
         if not self._closed and self._process == os.getpid():
             self._pool.close()
         self._closed = True

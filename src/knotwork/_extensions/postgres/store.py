@@ -67,17 +67,14 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """All optional parts."""
         return replace(super().capabilities, opener=self._opener)
 
     @property
     def companions(self) -> PostgresCompanions:
-        """What opens the companions of the index, which are tables of its schema."""
         return PostgresCompanions(self._database)
 
     @property
     def tables(self) -> ServerTables:
-        """The tables of the index, which its schema keeps."""
         with self._creating:
             if self._tables is None:
                 from knotwork._stores.server_tables import ServerTables
@@ -86,7 +83,6 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
             return self._tables
 
     def close(self) -> None:
-        """Close all connections; the store cannot be used afterwards."""
         if self._tables is not None:
             self._tables.close()
         super().close()
@@ -96,7 +92,6 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
         return self._database.watched()
 
     def check(self) -> list[str]:
-        """Read all tables, and return a phrase for each fault of the index."""
         from knotwork._extensions.postgres.verification import find_faults
 
         return find_faults(self._database)

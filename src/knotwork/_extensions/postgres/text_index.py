@@ -100,7 +100,6 @@ class PostgresTexts:
         self._frequencies = TermFrequencies(database, self._count_items)
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
-        """Add (id, text) pairs; an id that exists is replaced."""
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
         if not found:
             return
@@ -126,7 +125,6 @@ class PostgresTexts:
             self._database.add_total(self._tokens, int(lengths.sum()))
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
             if not self._is_there():
                 return []
@@ -137,7 +135,6 @@ class PostgresTexts:
         return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove items."""
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
             if keys and self._is_there():
@@ -145,7 +142,6 @@ class PostgresTexts:
                 self._delete(keys)
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
         if k <= 0:
             return []
         with self._database.reading():
@@ -166,7 +162,6 @@ class PostgresTexts:
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
-        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
         keys = dict(keys_of(ids))
         rows: list[tuple[int, int, bytes, bytes]] = []
         with self._database.reading():
@@ -175,12 +170,10 @@ class PostgresTexts:
         return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
             return self._frequencies.of(terms) if self._is_there() else {}
 
     def count(self) -> int:
-        """Return the number of items."""
         return self._database.total(self._items)
 
     def _lock(self) -> None:

@@ -102,7 +102,6 @@ class PostgresVectors:
         database.committed.append(self._build_index)
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
-        """Add (id, content key, matrix) triples; an id that exists is replaced."""
         with self._database.transaction():
             self._lock()
             table = self._table()
@@ -126,7 +125,6 @@ class PostgresVectors:
             self._has_grown = self._database.total(table.items) > self._exact_rows
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by id."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._table()
@@ -141,7 +139,6 @@ class PostgresVectors:
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def items(self, after: int, *, limit: int) -> list[VectorItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
             table = self._table()
             if table is None or table.dimension is None:
@@ -197,7 +194,6 @@ class PostgresVectors:
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove matrices."""
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
             table = self._table()
@@ -224,7 +220,6 @@ class PostgresVectors:
             self._database.define(partial(create_vector_index, name=source._name))
 
     def clear(self) -> None:
-        """Remove all vectors."""
         with self._database.transaction():
             self._lock_replacing()
             table = self._table()
@@ -256,7 +251,6 @@ class PostgresVectors:
         return [Scored(int_to_id(i), score) for i, score in top_scores(keys, scores.tolist(), k)]
 
     def count(self) -> int:
-        """Return the number of ids."""
         with self._database.reading():
             table = self._table()
             return self._database.total(table.items) if table else 0

@@ -89,7 +89,6 @@ class EmbeddedContributions:
         self._checks = SqlIdChecks(database)
 
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        """Add contributions, or replace those with the same key."""
         database, difference = self._database, _Difference()
         new_mentions = keyed_mentions(mentions, difference.normal_forms)
         new_relations = keyed_relations(relations, difference.relations)
@@ -113,7 +112,6 @@ class EmbeddedContributions:
         self._apply(difference)
 
     def remove(self, chunks: Sequence[int]) -> None:
-        """Remove the contributions of chunks, and entities and edges without other support."""
         database, difference = self._database, _Difference()
         packed = SQLITE.bind_keys(chunks)
         for _, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):

@@ -141,41 +141,33 @@ class Database(SqlDatabase):
         return list(self._opened)
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows."""
         with self._translated_errors():
             return self.connection().execute(sql, bindings).fetchall()
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
-        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
         return self._thread.kept
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
         return checked(self.connection().execute(sql, bindings))
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
-        """Run a statement inside the open transaction."""
         checks_due()
         self._in_transaction().execute(sql, bindings)
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
-        """Run a statement for each of many rows inside the open transaction."""
         self._in_transaction().executemany(sql, checked(rows))
 
     @property
     def writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         return self._thread.writing
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one consistent state of the index, also while others write."""
         connection = self.connection()
         if connection.in_transaction:
             with self._translated_errors():
@@ -258,12 +250,10 @@ class Database(SqlDatabase):
         return connection
 
     def generation(self) -> int:
-        """Return the number of committed writes."""
         ((generation,),) = self.rows_once("SELECT generation FROM state")
         return int(generation)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         self._closed = True
         if self._process == os.getpid():
             for connection in list(self._opened):
@@ -344,7 +334,6 @@ class Database(SqlDatabase):
         )
 
     def damaged(self, detail: object) -> IndexDamaged:
-        """Return the error for damage, with its place."""
         return self._file.damaged(detail)
 
     def _translated_errors(self) -> AbstractContextManager[None]:

@@ -15,15 +15,12 @@ class SqliteDialect:
     """The `Dialect` of SQLite, which flattens the subqueries of its lists into ``json_each``."""
 
     def keys(self, parameter: str) -> str:
-        """Return the item of FROM that lists the keys bound by `bind_keys`."""
         return f"(SELECT key AS place, value FROM json_each({parameter})) j"
 
     def texts(self, parameter: str) -> str:
-        """Return the item of FROM that lists the texts bound by `bind_texts`."""
         return self.keys(parameter)
 
     def rows(self, parameter: str, *columns: str) -> str:
-        """Return the item of FROM that lists the rows of integers bound by `bind_rows`."""
         found = ", ".join(f"value ->> {place} AS {name}" for place, name in enumerate(columns))
         return f"(SELECT key AS place, {found} FROM json_each({parameter})) j"
 

@@ -80,7 +80,6 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """All optional parts."""
         return replace(super().capabilities, full_check=self.check_fully)
 
     def check(self) -> list[str]:

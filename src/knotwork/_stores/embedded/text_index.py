@@ -47,7 +47,6 @@ class EmbeddedTexts:
         self._held: _Held | None = None
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
-        """Add (id, text) pairs; an id that exists is replaced."""
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
         if not found:
             return
@@ -65,7 +64,6 @@ class EmbeddedTexts:
             self._note_changes(found, gone=False)
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
             if self._totals() is None:
                 return []
@@ -76,7 +74,6 @@ class EmbeddedTexts:
         return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove items."""
         with self._database.transaction():
             totals = self._totals()
             keys = [key for _, key in keys_of(ids)]
@@ -91,7 +88,6 @@ class EmbeddedTexts:
             self._note_changes(keys, gone=True)
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
         if k <= 0:
             return []
         with self._database.reading():
@@ -110,7 +106,6 @@ class EmbeddedTexts:
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
-        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
         keys = dict(keys_of(ids))
         rows: list[Row] = []
         with self._database.reading():
@@ -123,7 +118,6 @@ class EmbeddedTexts:
         return count_occurrences(ids, keys, rows, terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
             if self._totals() is None:
                 return {}
@@ -131,7 +125,6 @@ class EmbeddedTexts:
         return {term: len(found.places) for term, found in items.items() if len(found.places)}
 
     def count(self) -> int:
-        """Return the number of items."""
         with self._database.reading():
             totals = self._totals()
         return totals.items if totals else 0

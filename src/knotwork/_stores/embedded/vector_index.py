@@ -90,7 +90,6 @@ class EmbeddedVectors:
         self._updating = threading.Lock()
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
-        """Add (id, content key, matrix) triples; an id that exists is replaced."""
         with self._database.transaction():
             table = self._read_table()
             dimension = table.dimension if table else None
@@ -122,7 +121,6 @@ class EmbeddedVectors:
             self._write_table(self._write_codes(table) if table.is_coded else table)
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by id."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._read_table()
@@ -139,11 +137,9 @@ class EmbeddedVectors:
         return self._unpack(found, table.dimension)
 
     def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
-        """Return the dot products of the rows of each id with each of ``vectors``."""
         return row_products(self.get(ids), vectors)
 
     def items(self, after: int, *, limit: int) -> list[VectorItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
             table = self._read_table()
             if table is None:
@@ -171,7 +167,6 @@ class EmbeddedVectors:
         return self._unpack(dict(rows), table.dimension)
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove matrices."""
         with self._database.transaction():
             table = self._read_table()
             if table is None:
@@ -215,7 +210,6 @@ class EmbeddedVectors:
             source.clear()
 
     def clear(self) -> None:
-        """Remove all vectors."""
         with self._database.transaction():
             self._database.write(f"DROP TABLE IF EXISTS {self._table}")
             self._database.write("DELETE FROM vector_code WHERE name = ?", (self._name,))
@@ -248,7 +242,6 @@ class EmbeddedVectors:
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def count(self) -> int:
-        """Return the number of ids."""
         with self._database.reading():
             table = self._read_table()
         return table.items if table else 0

@@ -60,11 +60,9 @@ class FilteredDocuments:
         self._totals = totals
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids."""
         return self._documents.documents(self._allowed(ids))
 
     def document_ids(self) -> list[str]:
-        """Return all document ids, ascending."""
         return list(self._selection.documents)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
@@ -72,11 +70,9 @@ class FilteredDocuments:
         return self._documents.sections_of(self._allowed(document_ids))
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids."""
         return self._documents.chunks([i for i in ids if i in self._selection.chunks])
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the allowed chunk ids of each document: leaves in order, then parents in order."""
         found = self._documents.chunk_ids_of(self._allowed(document_ids))
         kept = {i: [c for c in ids if c in self._selection.chunks] for i, ids in found.items()}
         return {i: ids for i, ids in kept.items() if ids}
@@ -88,7 +84,6 @@ class FilteredDocuments:
         return self._totals().leaves if self._totals else self._documents.chunk_count()
 
     def document_count(self) -> int:
-        """Return the number of documents."""
         return len(self._selection.documents)
 
     def _allowed(self, ids: Collection[str]) -> list[str]:
@@ -106,15 +101,12 @@ class FilteredLedger:
         self._documents = selection.documents
 
     def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
-        """Return the entries of these sources, by uri."""
         return {uri: e for uri, e in self._ledger.get(uris).items() if self._has(e)}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all entries ordered by uri."""
         return filter(self._has, self._ledger.entries())
 
     def settings_counts(self) -> Mapping[str, int]:
-        """Return the number of entries by `LedgerEntry.settings`."""
         return Counter(entry.settings for entry in self.entries())
 
     def _has(self, entry: LedgerEntry) -> bool:
@@ -129,21 +121,17 @@ class FilteredFields:
         self._selection = selection
 
     def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
-        """Return the fields of the allowed documents, or of those ``among`` these."""
         allowed = self._selection.documents
         return self._fields.fields(allowed if among is None else allowed & among)
 
     def select(self, wanted: Filter) -> Selection:
-        """Return the allowed documents and chunks that pass a filter; see `FieldStore.select`."""
         check_fields(wanted, [field.name for field in self.fields()])
         return self._allowed(self._fields.select(wanted))
 
     def mentioned(self, chunks: IdSet) -> IdSet:
-        """Return the ids of the entities that the allowed ones of these chunks mention."""
         return self._fields.mentioned(chunks & self._selection.chunks)
 
     def totals(self, selection: Selection) -> Totals:
-        """Return the totals of an index that would hold the allowed part of a selection only."""
         return self._fields.totals(self._allowed(selection))
 
     def _allowed(self, found: Selection) -> Selection:
@@ -161,11 +149,9 @@ class FilteredQuestions:
         self._chunks = selection.chunks
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the questions of each allowed chunk, in order, without chunks that have none."""
         return self._held.questions([i for i in chunk_ids if i in self._chunks])
 
     def chunk_ids(self) -> list[str]:
-        """Return the ids of the allowed chunks that have questions, ascending."""
         return [i for i in self._held.chunk_ids() if i in self._chunks]
 
 
@@ -177,17 +163,14 @@ class FilteredLinks:
         self._documents = selection.documents
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the allowed documents that are known under each of these names."""
         found = self._links.known_as(names)
         kept = {name: [i for i in ids if i in self._documents] for name, ids in found.items()}
         return {name: ids for name, ids in kept.items() if ids}
 
     def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
-        """Return the ids of the allowed documents with a link whose target fits."""
         return {i for i in self._links.linking_to(fits) if i in self._documents}
 
     def linked(self) -> list[tuple[str, str]]:
-        """Return the id of each allowed document that has links with each of its targets."""
         return [pair for pair in self._links.linked() if pair[0] in self._documents]
 
 
@@ -202,7 +185,6 @@ class FilteredTexts:
         self._allowed = allowed
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best allowed items, of ``where`` if given."""
         return self._index.search(query, k=k, where=_among(self._allowed, where))
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
@@ -231,21 +213,17 @@ class FilteredVectors:
         self._allowed = allowed
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by id."""
         return self._index.get(_among(self._allowed, ids))
 
     def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
-        """Return the dot products of the rows of each allowed id with each of ``vectors``."""
         return self._index.products(_among(self._allowed, ids), vectors)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by content key; unfiltered, as a key reveals no document."""
         return self._index.by_key(keys)
 
     def search(
         self, vector: FloatMatrix, *, k: int, where: Collection[str] | None = None
     ) -> list[Scored]:
-        """Return the ``k`` allowed ids with the largest dot product, of ``where`` if given."""
         return self._index.search(vector, k=k, where=_among(self._allowed, where))
 
     def count(self) -> int:

@@ -86,28 +86,23 @@ class FilteredGraph:
         return self._find_mentioned()
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these ids."""
         found = self._graph.entities([i for i in ids if i in self.allowed_entities])
         return {key: self._as_allowed(entity) for key, entity in found.items()}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these normal forms, by normal form."""
         found = self._graph.lookup(normal_forms)
         return {
             form: self._as_allowed(e) for form, e in found.items() if e.id in self.allowed_entities
         }
 
     def entity_count(self) -> int:
-        """Return the number of entities without keywords."""
         found = self._graph.entities(list(self.allowed_entities))
         return sum(not entity.is_keyword for entity in found.values())
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
-        """Return each allowed chunk's mentions, ordered by entity id."""
         return self._graph.mentions(self._allowed(chunk_ids))
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return the relations that each allowed chunk contributes."""
         return self._graph.relations(self._allowed(chunk_ids))
 
     def relation_links(
@@ -119,14 +114,12 @@ class FilteredGraph:
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        """Return the first ``limit`` allowed chunks of each (source, relation, target)."""
         found = self._graph.relation_chunks(relations, limit=_ALL_CHUNKS)
         return [tuple(self._allowed(chunks)[: max(limit, 0)]) for chunks in found]
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return, for each entity, the ``fan`` allowed chunks with the highest ``about``."""
         return _read_until_enough(
             entity_ids,
             lambda ids, wider_fan: self._graph.about(ids, fan=wider_fan, minimum=minimum),
@@ -136,14 +129,12 @@ class FilteredGraph:
         )
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
-        """Return nodes of any label."""
         found = self._graph.nodes(ids)
         return {key: self._node_as_allowed(n) for key, n in found.items() if self._has(n)}
 
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return allowed nodes of a label, a name or both, ordered by id."""
         wider_limit = limit
         while True:
             found = self._graph.find(label=label, name=name, limit=wider_limit)
@@ -160,8 +151,6 @@ class FilteredGraph:
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return the edges of each node that an allowed chunk states, strongest first."""
-
         def read(nodes: Collection[str], wider_fan: int | None) -> dict[str, list[Edge]]:
             return self._graph.neighbours(nodes, direction=direction, types=types, fan=wider_fan)
 
@@ -171,7 +160,6 @@ class FilteredGraph:
         return _read_until_enough(ids, read, keep=self._stated, end=_other_end, fan=fan)
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Yield all edges that an allowed chunk states, with these chunks."""
         edges = iter(self._graph.edges(types=types))
         while batch := list(islice(edges, _BATCH_EDGES)):
             yield from self._stated(batch, max_chunks=sys.maxsize)
@@ -186,7 +174,6 @@ class FilteredGraph:
         limit: int = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
-        """Walk breadth first from ``seeds`` over edges that an allowed chunk states."""
         followed = ENTITY_EDGES if types is None else types
         edges: dict[tuple[str, str, str, str], Edge] = {}
 
@@ -364,27 +351,22 @@ class FilteredCommunities:
         return {key: self._restricted(community) for key, community in found.items()}
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, topmost level first, ids ascending."""
         kept = [[i for i in level if i in self._allowed] for level in self._held.levels()]
         return [level for level in kept if level]
 
     def parents(self) -> Mapping[str, str | None]:
-        """Return the parent of each community, None for the topmost, by ascending id."""
         parents = self._held.parents()
         return {key: above for key, above in parents.items() if key in self._allowed}
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities of each entity, from the topmost to the lowest."""
         entities = [i for i in entity_ids if i in self._graph.allowed_entities]
         return self._only_allowed(self._held.of_entities(entities))
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
         chunks = [i for i in chunk_ids if i in self._selection.chunks]
         return self._only_allowed(self._held.of_chunks(chunks))
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal changed since `replace`, ascending."""
         return [i for i in self._held.stale() if i in self._allowed]
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
@@ -434,21 +416,17 @@ class FilteredResolutions:
         self._graph = graph
 
     def decisions(self) -> list[SameAs]:
-        """Return the decisions about two allowed entities, ordered by the ids of their pairs."""
         return self._allowed(self._held.decisions())
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
-        """Return the decisions about each entity, ordered by pair."""
         found = self._held.of_entities(entity_ids)
         kept = {key: self._allowed(decisions) for key, decisions in found.items()}
         return {key: decisions for key, decisions in kept.items() if decisions}
 
     def groups(self) -> dict[str, str]:
-        """Return the canonical entity of every merged entity, itself included (`form_groups`)."""
         return dict(self._groups)
 
     def touched(self) -> list[str]:
-        """Return the ids of the allowed entities marked as changed, ascending."""
         return [i for i in self._held.touched() if i in self._graph.allowed_entities]
 
     @cached_property
@@ -472,7 +450,6 @@ class FilteredHomonyms:
     replace = refuse_to_write
 
     def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
-        """Return the homonyms with two or more senses in allowed chunks, by entity id."""
         found: dict[str, Homonym] = {}
         for key, homonym in self._held.read(entity_ids).items():
             kept = (tuple(i for i in sense if i in self._chunks) for sense in homonym.senses)
@@ -494,15 +471,12 @@ class FilteredReadings:
         self._chunks = selection.chunks
 
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
-        """Return the readings of these chunks, by chunk id."""
         return self._held.readings([i for i in chunk_ids if i in self._chunks])
 
     def quarantined(self) -> list[ChunkReading]:
-        """Return the quarantined readings, ordered by chunk id."""
         return [reading for reading in self._held.quarantined() if reading.chunk_id in self._chunks]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return the number of allowed chunks with each status."""
         return Counter(reading.status for reading in self.readings(self._chunks).values())
 
     def has_readings(self) -> bool:
@@ -510,7 +484,6 @@ class FilteredReadings:
         return self._held.has_readings()
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions of each entity from allowed chunks, ordered by chunk id."""
         found = {
             key: [d for d in descriptions if d.chunk_id in self._chunks]
             for key, descriptions in self._held.descriptions(entity_ids).items()
@@ -518,7 +491,6 @@ class FilteredReadings:
         return {key: descriptions for key, descriptions in found.items() if descriptions}
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions from each allowed chunk, ordered by entity id."""
         return self._held.descriptions_in([i for i in chunk_ids if i in self._chunks])
 
     def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
@@ -531,7 +503,6 @@ class FilteredReadings:
         return self._held.summaries([i for i in entity_ids if i not in excluded])
 
     def described(self) -> list[str]:
-        """Return the ids of all entities with a description from an allowed chunk, ascending."""
         ids = self._held.described()
         described = self.descriptions(ids)
         return [i for i in ids if i in described]

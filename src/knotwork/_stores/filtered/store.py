@@ -105,15 +105,12 @@ class FilteredStore:
         )
 
     def texts(self, name: str) -> TextIndex:
-        """Return the text index of this name, restricted to allowed items."""
         return FilteredTexts(self._store.texts(name), self._allowed(name))
 
     def vectors(self, name: str) -> VectorIndex:
-        """Return the vector index of this name, restricted to allowed ids."""
         return FilteredVectors(self._store.vectors(name), self._allowed(name))
 
     def meta(self) -> Mapping[str, str]:
-        """Return all settings stored with the index."""
         return self._store.meta()
 
     def generation(self) -> int:
@@ -154,7 +151,6 @@ class FilteredPropertyGraphs:
         self._selection = selection
 
     def names(self) -> list[str]:
-        """Return the names of the graphs whose chunks are all allowed, ascending."""
         return [name for name in self._held.names() if self._is_whole(name)]
 
     def _is_whole(self, name: str) -> bool:

@@ -115,7 +115,6 @@ class SqlCommunities(SqlPart):
             self._database.write(self._sql.settle)
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
-        """Return the communities with these ids."""
         keys = dict(keys_of(ids))
         bound = (self._bind(keys.values()),)
         with self._database.reading():
@@ -141,7 +140,6 @@ class SqlCommunities(SqlPart):
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, topmost level first, ids ascending."""
         found: list[list[str]] = []
         for level, key in self._database.rows(self._sql.levels):
             while len(found) <= level:
@@ -150,28 +148,23 @@ class SqlCommunities(SqlPart):
         return found
 
     def parents(self) -> dict[str, str | None]:
-        """Return the parent of each community, None for the topmost, by ascending id."""
         rows = self._database.rows(self._sql.parents)
         return {
             int_to_id(key): None if parent is None else int_to_id(parent) for key, parent in rows
         }
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities of each entity, from the topmost to the lowest."""
         return self._lists(self._sql.of_entities, entity_ids, _other_id)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
         return self._lists(self._sql.of_chunks, chunk_ids, _other_id)
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal changed since `replace`, ascending."""
         return self._ids(self._sql.stale)
 
     def forget(
         self, chunk_ids: Collection[str], *, mentioned: Collection[str], vanished: Collection[str]
     ) -> list[str]:
-        """Remove chunks and vanished entities from all communities; see `CommunityStore.forget`."""
         database, sql, bind = self._database, self._sql, self._bind
         (chunks,), (entities,) = self._bound(chunk_ids), self._bound(mentioned)
         with database.transaction():
@@ -188,7 +181,6 @@ class SqlCommunities(SqlPart):
         return [int_to_id(key) for key in sorted(dropped)]
 
     def put_reports(self, reports: Iterable[CommunityReport]) -> None:
-        """Add or replace the reports of communities."""
         with self._database.transaction():
             new = {id_to_int(report.community_id): report for report in reports}
             self._remove_reports(new)
@@ -201,12 +193,10 @@ class SqlCommunities(SqlPart):
             )
 
     def remove_reports(self, community_ids: Collection[str]) -> None:
-        """Remove the reports of these communities."""
         with self._database.transaction():
             self._remove_reports(key for _, key in keys_of(community_ids))
 
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
-        """Return the reports of these communities, by community id."""
         return self._by_id(self._sql.reports, community_ids, _report)
 
     def write(self, communities: Sequence[Community]) -> None:

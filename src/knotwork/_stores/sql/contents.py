@@ -102,43 +102,34 @@ class SqlContents(SqlPart):
         self._graphs = SqlPropertyGraphs(database)
 
     def document_ids(self, after: str, *, limit: int) -> list[str]:
-        """Return ids of documents."""
         return self._page("document", after, limit)
 
     def entity_ids(self, after: str, *, limit: int) -> list[str]:
-        """Return ids of entities and keywords."""
         return self._page("entity", after, limit)
 
     def text_items(self, name: str, after: str, *, limit: int) -> list[TextItem]:
-        """Return items of a text index; none if the index does not exist."""
         return self._texts(name).items(_key(after), limit=limit)
 
     def vector_items(self, name: str, after: str, *, limit: int) -> list[VectorItem]:
-        """Return items of a vector index; none if the index does not exist."""
         return self._vectors(name).items(_key(after), limit=limit)
 
     def community_ids(self, after: str, *, limit: int) -> list[str]:
-        """Return ids of communities."""
         return self._page("community", after, limit)
 
     def summaries(self, after: str, *, limit: int) -> list[EntitySummary]:
-        """Return summaries of entities, by entity id."""
         with self._database.reading():
             ids = self._page("entity_summary", after, limit)
             return list(self._readings.summaries(ids).values())
 
     def decisions(self, after: tuple[str, str], *, limit: int) -> list[SameAs]:
-        """Return decisions by pair, also those about entities that are gone for now."""
         first, second = after
         rows = self._database.rows(self._sql.decisions, (_key(first), _key(second), limit))
         return [decision_of(*row) for row in rows]
 
     def touched(self, after: str, *, limit: int) -> list[str]:
-        """Return ids of the entities that are marked as changed."""
         return self._page("touched_entity", after, limit)
 
     def homonyms(self, after: str, *, limit: int) -> list[Homonym]:
-        """Return homonyms as they were stored, by entity id."""
         with self._database.reading():
             rows = self._database.fetch(self._sql.homonyms, (_key(after), limit))
             bound = self._database.dialect.bind_keys(key for key, _ in rows)
@@ -151,7 +142,6 @@ class SqlContents(SqlPart):
         ]
 
     def graph_nodes(self, name: str, start: int, *, limit: int) -> list[PropertyNode]:
-        """Return nodes of an imported graph in the order of its import."""
         rows = self._graph_rows(self._sql.nodes, name, start, limit)
         return [
             PropertyNode(unpack_line(key), unpack_strings(labels), unpack_properties(properties))
@@ -159,7 +149,6 @@ class SqlContents(SqlPart):
         ]
 
     def graph_relationships(self, name: str, start: int, *, limit: int) -> list[Relationship]:
-        """Return relationships of an imported graph in the order of its import."""
         rows = self._graph_rows(self._sql.relationships, name, start, limit)
         return [
             Relationship(
@@ -175,7 +164,6 @@ class SqlContents(SqlPart):
     def put_communities(
         self, communities: Iterable[Community], *, stale: Collection[str] = ()
     ) -> None:
-        """Add or replace these communities; see `Contents.put_communities`."""
         new = list(communities)
         marked = set(stale)
         with self._database.transaction():

@@ -103,7 +103,6 @@ class SqlDocuments(SqlPart):
         self._sql = DocumentStatements(database.dialect)
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
-        """Add a document, or replace the one with its id (structure only)."""
         database, sql = self._database, self._sql
         key = id_to_int(document.id)
         with database.transaction():
@@ -116,36 +115,28 @@ class SqlDocuments(SqlPart):
             database.write_many(sql.put_page, page_rows(key, document))
 
     def remove(self, document_ids: Collection[str]) -> None:
-        """Remove documents, sections and chunks."""
         with self._database.transaction():
             self._remove(key for _, key in keys_of(document_ids))
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids."""
         return self._by_id(self._sql.documents, ids, _document)
 
     def document_ids(self) -> list[str]:
-        """Return all document ids, ascending."""
         return self._ids(self._sql.document_ids)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
-        """Return the sections of each document in reading order, the root first."""
         return self._lists(self._sql.sections, document_ids, _section)
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids."""
         return self._by_id(self._sql.chunks, ids, _chunk)
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the chunk ids of each document: leaves in order, then parents in order."""
         return self._lists(self._sql.chunk_ids, document_ids, lambda _, key: int_to_id(key))
 
     def chunk_count(self) -> int:
-        """Return the number of leaf chunks."""
         return self._once(lambda: self._count(self._sql.leaf_count))
 
     def document_count(self) -> int:
-        """Return the number of documents."""
         return self._count(self._sql.document_count)
 
     def _count(self, sql: str) -> int:
@@ -307,28 +298,23 @@ class SqlLedger:
         self._sql = LedgerStatements(database.dialect)
 
     def put(self, entries: Iterable[LedgerEntry]) -> None:
-        """Add or replace entries."""
         with self._database.transaction():
             self._database.write_many(self._sql.put, map(astuple, entries))
 
     def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
-        """Return the entries of these sources."""
         distinct = dict.fromkeys(uris)
         rows = self._database.rows(self._sql.entries, (self._bind(distinct),))
         found = {row[0]: LedgerEntry(*row) for row in checked(rows)}
         return {uri: found[uri] for uri in distinct if uri in found}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all entries ordered by uri."""
         yield from self.get([""]).values()
         for row in self._database.rows_in_pages(self._sql.next_entries, ("",)):
             yield LedgerEntry(*row)
 
     def settings_counts(self) -> dict[str, int]:
-        """Return the number of entries without an error, by their settings."""
         return dict(self._database.rows(self._sql.settings_counts))
 
     def remove(self, uris: Collection[str]) -> None:
-        """Remove entries."""
         with self._database.transaction():
             self._database.write(self._sql.remove, (self._bind(uris),))

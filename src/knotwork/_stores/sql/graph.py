@@ -118,44 +118,36 @@ class SqlGraph(SqlPart):
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
-        """Add contributions, or replace those with the same key."""
         with self._database.transaction():
             self._contributions.add(mentions, relations)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove the contributions of these chunks, and nodes and edges without other support."""
         with self._database.transaction():
             self._contributions.remove([key for _, key in keys_of(chunk_ids)])
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             found = self._nodes.entities(keys.values())
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these normal forms, by normal form."""
         found = self.entities([entity_id(form) for form in normal_forms])
         return {entity.normal_form: entity for entity in found.values()}
 
     def entity_count(self) -> int:
-        """Return the number of entities without keywords."""
         ((count,),) = self._database.rows(self._sql.entity_count)
         return int(count)
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
-        """Return each chunk's mentions, ordered by entity id."""
         return self._lists(self._sql.mentions, chunk_ids, _mention)
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return each chunk's relations, ordered by source, relation and target."""
         return self._lists(self._sql.relations, chunk_ids, _relation)
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return the ``fan`` chunks of each entity with the highest ``about`` over ``minimum``."""
         keys = dict(keys_of(entity_ids))
         with self._database.reading():
             bindings = (minimum, max(fan, 0), self._bind(keys.values()))
@@ -168,7 +160,6 @@ class SqlGraph(SqlPart):
         return found
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
-        """Return nodes of any label."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             found = self._nodes.read(keys.values())
@@ -177,7 +168,6 @@ class SqlGraph(SqlPart):
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return nodes of a label, a name or both, ordered by id; see `GraphStore.find`."""
         with self._database.reading():
             keys = self._nodes.find(label=label, name=name, limit=max(limit, 0))
             found = self._nodes.read(keys)
@@ -191,7 +181,6 @@ class SqlGraph(SqlPart):
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             adjacency = Adjacency(self._neighbours, direction=direction, types=types, fan=fan)
@@ -203,14 +192,12 @@ class SqlGraph(SqlPart):
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the strongest relations and co-occurrences of each entity, without chunks."""
         with self._database.reading():
             return self._neighbours.links(dict(keys_of(entity_ids)), limit=max(limit, 0))
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
         keys = dict(keys_of([end for source, _, target in relations for end in (source, target)]))
         known = [
             (keys[source], keys[target], relation_key(name))
@@ -222,7 +209,6 @@ class SqlGraph(SqlPart):
             return self._supports(known, limit=limit)
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
         for type_ in sorted(EdgeType):
             if types is None or type_ in types:
                 yield from scan_edges(self._database, type_)
@@ -237,7 +223,6 @@ class SqlGraph(SqlPart):
         limit: int = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
-        """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
         followed = ENTITY_EDGES if types is None else types
         with self._database.reading():
             keys = [key for _, key in keys_of(seeds)]

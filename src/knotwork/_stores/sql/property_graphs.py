@@ -58,7 +58,6 @@ class SqlPropertyGraphs:
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        """Add a graph, or replace the one of this name; see `PropertyGraphStore.put`."""
         valid_nodes, edges = validate_graph(nodes, relationships)
         with self._database.transaction():
             self.remove(validate_graph_name(name))
@@ -70,7 +69,6 @@ class SqlPropertyGraphs:
             self._database.write_many(self._sql.put_relationship, _edge_rows(key, edges, positions))
 
     def remove(self, name: str) -> None:
-        """Remove the graph of this name, if it exists."""
         with self._database.transaction():
             key = self.key(name)
             if key is None:
@@ -80,7 +78,6 @@ class SqlPropertyGraphs:
             self._database.write(self._sql.remove_graph, (key,))
 
     def names(self) -> list[str]:
-        """Return the names of all graphs, ascending."""
         rows = self._database.rows(self._sql.names)
         return sorted(unpack_line(name) for (name,) in rows)
 

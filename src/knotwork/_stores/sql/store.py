@@ -103,7 +103,6 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """All optional parts."""
         return Capabilities(
             communities=self.communities,
             readings=self.readings,
@@ -122,14 +121,12 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         )
 
     def texts(self, name: str) -> Texts:
-        """Return the text index of this name; the first use of a new name creates it."""
         with self._creating:
             if name not in self._texts:
                 self._texts[name] = self._make_texts(name)
             return self._texts[name]
 
     def vectors(self, name: str) -> Vectors:
-        """Return the vector index of this name; the first use of a new name creates it."""
         with self._creating:
             if name not in self._vectors:
                 self._vectors[name] = self._make_vectors(name)
@@ -156,41 +153,32 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         )
 
     def replace_vectors(self, name: str, source: str) -> None:
-        """Move the vectors of ``source`` to index ``name``; see `VectorReplacement`."""
         self.vectors(name).take_over(self.vectors(source))
 
     def clear_vectors(self, name: str) -> None:
-        """Remove all vectors of an index."""
         self.vectors(name).clear()
 
     def meta(self) -> Mapping[str, str]:
-        """Return all settings stored with the index."""
         return MappingProxyType(dict(self._database.rows_once(_READ_META)))
 
     def set_meta(self, values: Mapping[str, str]) -> None:
-        """Add or replace settings."""
         with self._database.transaction():
             self._database.write_many(_PUT_META, values.items())
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Open the write transaction, or join it if it is open."""
         return self._database.transaction()
 
     def reading(self) -> AbstractContextManager[None]:
-        """Read one state of the index in the block, also while others write."""
         return self._database.reading()
 
     @property
     def writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         return self._database.writing
 
     def remove_documents(self, document_ids: Collection[str]) -> None:
-        """Remove documents and all that only they supported from every part of the store."""
         remove_documents(self, document_ids)
 
     def generation(self) -> int:
-        """Return a number that changes with every committed write, by any process."""
         return self._database.generation()
 
     @abstractmethod
