@@ -1,4 +1,4 @@
-"""Repair a damaged index: correct pages, copy what can be read, rebuild the rest.
+"""Repair a damaged index: copy what can be read, rebuild what follows, read the rest again.
 
 A repair works on a copy. The repaired file replaces the index only when it is complete, and the
 damaged one stays beside it. Documents that lost something are then read again from their files, or
@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import apsw
 
 from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
@@ -44,34 +42,20 @@ from knotwork._sqlite_file import (
     MEMORY_SUFFIX,
     TABLES_SUFFIX,
     SqliteFile,
+    verify_file,
 )
-from knotwork._sqlite_pages import correct_pages
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.damage import find_damaged_tables, part_of
-from knotwork._stores.embedded.salvage import (
-    Salvage,
-    drop_documents,
-    salvage_index,
-    salvage_tables,
+from knotwork._stores.embedded.damage import (
+    DamagedIndex,
+    copy_tables,
+    find_damaged_tables,
+    part_of,
 )
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
 from knotwork.records import Document
-
-_BUSY_TIMEOUT_S = 10.0
-_FLAGS = apsw.SQLITE_OPEN_READWRITE
-_UNRECOVERABLE = {
-    "same_as": "decisions about aliases",
-    "homonym": "decisions about homonyms",
-    "sense": "decisions about homonyms",
-    "entity_summary": "descriptions of entities by a model",
-    "property_node": "nodes of imported graphs: import these graphs again",
-    "property_relationship": "relationships of imported graphs: import these graphs again",
-    "property_graph": "imported graphs: import these graphs again",
-}
-"""What no document can restore, by table."""
 
 _ROWS = {
     CALLS_SUFFIX: "cached replies of a model: these calls are made, and paid for, again",
@@ -92,15 +76,13 @@ class _Source:
 class RepairReport:
     """What a repair found and did.
 
-    ``corrected`` counts pages of which one byte had changed. ``damaged`` names the parts that had
-    further damage, ``rebuilt`` those that were computed again. ``reread`` are documents that were
-    read again from their files, ``from_text`` those from their text in the index. ``lost`` says
-    what could not be brought back, each with its reason. ``kept`` are the copies of the damaged
-    files.
+    ``damaged`` names the damaged parts, ``rebuilt`` those that were computed again. ``reread`` are
+    documents that were read again from their files, ``from_text`` those from their text in the
+    index. ``lost`` says what could not be brought back, each with its reason. ``kept`` are the
+    copies of the damaged files.
     """
 
     index: str
-    corrected: int = 0
     damaged: list[str] = field(default_factory=list)
     rebuilt: list[str] = field(default_factory=list)
     reread: list[str] = field(default_factory=list)
@@ -111,7 +93,7 @@ class RepairReport:
     @property
     def changed(self) -> bool:
         """Whether there was anything to repair."""
-        return bool(self.corrected or self.damaged or self.rebuilt)
+        return bool(self.damaged or self.rebuilt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +111,9 @@ def repair(
 ) -> RepairReport:
     """Repair the index at a path, and the files beside it; return what was found and done.
 
-    Damage of one byte in a page is mostly corrected from the checksum of the page. Full text, graph
-    and communities are rebuilt from the documents; vectors are computed again if their embedder is
-    at hand. Documents that lost something are read again from their files, with ``settings``. The
-    damaged files are kept beside the index.
+    Full text, graph and communities are rebuilt from the documents; vectors are computed again if
+    their embedder is at hand. Documents that lost something are read again from their files, with
+    ``settings``. The damaged files are kept beside the index.
 
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
@@ -190,74 +171,51 @@ class _Repair:
             source = path.with_name(path.name + journal)
             if source.exists():
                 shutil.copy2(source, work.with_name(work.name + journal))
-        corrected = correct_pages(work)
-        self.report.corrected += corrected
-        file = sqlite_file(work, suffix)
-        try:
-            faults = _find_faults(file, is_index=not suffix)
-        except KnotworkError as error:
-            if suffix:
-                self._give_up(path, FILE_KINDS[suffix], error)
-                return
-            raise self._unreadable(path, error) from error
-        self.report.damaged += faults
-        if not faults:
-            if corrected:
-                self._replace(path, work)
-            return
         new = _other(work)
         if suffix:
-            yield RepairEvent(f"copying the {FILE_KINDS[suffix]}")
-            self._salvage_companion(file, sqlite_file(new, suffix), suffix)
+            file = sqlite_file(work, suffix)
+            try:
+                if _is_intact(file):
+                    return
+                yield RepairEvent(f"copying the {file.kind}")
+                self._salvage_companion(file, sqlite_file(new, suffix), suffix)
+            except KnotworkError as error:
+                self._give_up(path, FILE_KINDS[suffix], error)
+                return
+            self.report.damaged.append(file.kind)
         else:
-            yield from self._salvage_index(file, new)
+            try:
+                faults = _find_index_faults(work)
+            except KnotworkError as error:
+                raise self._unreadable(path, error) from error
+            if not faults:
+                return
+            self.report.damaged += faults
+            yield from self._salvage_index(work, new)
         self._replace(path, new)
 
-    def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[RepairEvent]:
+    def _salvage_index(self, work: Path, new: Path) -> Iterator[RepairEvent]:
         yield RepairEvent("copying what can be read")
-        EmbeddedStore.open(new, create=True).close()
-        target_file = sqlite_file(new, "")
-        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-            source = file.connect(flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S)
-            target = target_file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
-            with closing(source), closing(target):
-                found = salvage_index(source, target)
-                self._note(found)
-                self._drop_damaged(new, target, found)
+        with closing(DamagedIndex(work)) as damaged:
+            found = damaged.copy_to(new)
+        self.report.lost += [f"some {what}" for what in dict.fromkeys(found.lost)]
         with closing(EmbeddedStore.open(new)) as store:
-            if "meta" in found.damaged:
+            roots = stored_roots(store)
+            for uri, entry, document in found.documents:
+                self._sources.append(_Source(uri, _find_path(uri, entry, roots), document))
+            if "settings of the index" in self.report.damaged:
                 self._restore_settings(store)
             with store.transaction():
                 for done, total in restore_texts(store):
                     yield RepairEvent("full text", done, total)
             if store.meta().get(CONTENT_META):
                 store.set_meta({CONTENT_META: ""})
-            if "report" in found.damaged and store.meta().get(WRITTEN_META):
+            if found.lost_reports and store.meta().get(WRITTEN_META):
                 self.report.lost.append(
                     "some community reports by a model: the next indexing run writes them again"
                 )
                 store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
-
-    def _drop_damaged(self, new: Path, target: apsw.Connection, found: Salvage) -> None:
-        """Remove the documents that lost something, and keep what is needed to read them again."""
-        with closing(EmbeddedStore.open(new)) as store:
-            entries = {entry.document_id: entry for entry in store.ledger.entries()}
-            found.documents |= _undecodable(store)
-            roots = stored_roots(store)
-            for document_id, stored in found.documents.items():
-                entry = entries.get(document_id)
-                uri = stored or (entry.uri if entry is not None else "")
-                path = _find_path(uri, entry, roots)
-                document = _read_document(store, document_id)
-                self._sources.append(_Source(uri, path, document))
-        drop_documents(target, found.documents.keys(), found)
-
-    def _note(self, found: Salvage) -> None:
-        self.report.damaged += [part for part in found.parts if part not in self.report.damaged]
-        for table, what in _UNRECOVERABLE.items():
-            if table in found.damaged:
-                self.report.lost.append(f"some {what}")
 
     def _restore_settings(self, store: Store) -> None:
         """Find out the indexed folders and the embedder, if their record cannot be read."""
@@ -346,8 +304,8 @@ class _Repair:
             self.report.lost.append(f"the document {name}: {reason}")
 
     def _salvage_companion(self, file: SqliteFile, new: SqliteFile, suffix: str) -> None:
-        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-            _, damaged = salvage_tables(file, new, busy_timeout_s=_BUSY_TIMEOUT_S)
+        with file.translated_errors(busy_timeout_s=0):
+            damaged = copy_tables(file, new)
         if suffix != TABLES_SUFFIX:
             if damaged:
                 self.report.lost.append(f"some {_ROWS[suffix]}")
@@ -419,44 +377,27 @@ class _Repair:
         )
 
 
-def _find_faults(file: SqliteFile, *, is_index: bool) -> list[str]:
-    """Read a whole file, and return its damaged parts. Raises KnotworkError if it is unreadable."""
-    file.require(create=False)
-    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-        connection = file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
-        with closing(connection):
-            tables = find_damaged_tables(connection)
-            if tables:
-                return list(dict.fromkeys(map(part_of, tables))) if is_index else [file.kind]
-            if connection.execute("PRAGMA integrity_check(1)").get != "ok":
-                return ["structure of the file" if is_index else file.kind]
-    if not is_index:
-        return []
-    with closing(EmbeddedStore.open(file.path)) as store:
-        undecodable = _undecodable(store)
-        return ["documents"] if undecodable else store.check_fully()
-
-
-def _undecodable(store: Store) -> dict[str, str]:
-    """Return the ids of the documents with a value that cannot be decoded, with ""."""
-    found: dict[str, str] = {}
-    for document_id in store.documents.document_ids():
-        try:
-            store.documents.documents([document_id])
-            chunks = store.documents.chunk_ids_of([document_id]).get(document_id, [])
-            store.documents.chunks(chunks)
-            store.graph.mentions(chunks)
-        except IndexDamaged:
-            found[document_id] = ""
-    return found
-
-
-def _read_document(store: Store, document_id: str) -> Document | None:
-    """Return a document as it is stored, None if it cannot be read."""
+def _is_intact(file: SqliteFile) -> bool:
     try:
-        return store.documents.documents([document_id]).get(document_id)
+        return not verify_file(file)
     except IndexDamaged:
-        return None
+        return False
+
+
+def _find_index_faults(path: Path) -> list[str]:
+    """Read a whole index, and return its damaged parts. Raises KnotworkError if it cannot be."""
+    file = sqlite_file(path, "")
+    file.require(create=False)
+    with closing(DamagedIndex(path)) as index, file.translated_errors(busy_timeout_s=0):
+        if tables := find_damaged_tables(index.connection()):
+            return list(dict.fromkeys(map(part_of, tables)))
+        if index.connection().execute("PRAGMA integrity_check(1)").get != "ok":
+            return ["structure of the file"]
+    try:
+        with closing(EmbeddedStore.open(path)) as store:
+            return store.check_fully()
+    except IndexDamaged:  # a value cannot be decoded
+        return ["documents"]
 
 
 def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Path | None:

@@ -27,7 +27,6 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_commits,
 )
-from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.dialect import SQLITE
 from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
@@ -97,7 +96,7 @@ class Database(SqlDatabase):
             "index",
             APPLICATION_ID,
             repair=repair_advice(path),
-            locate=partial(locate_damage, path),
+            locate=partial(self._locate, path),
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -335,6 +334,12 @@ class Database(SqlDatabase):
 
     def damaged(self, detail: object) -> IndexDamaged:
         return self._file.damaged(detail)
+
+    @staticmethod
+    def _locate(path: Path) -> str:
+        from knotwork._stores.embedded.damage import locate_damage
+
+        return locate_damage(path)
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
