@@ -13,7 +13,7 @@ from tests.stores.raw_files import change, opened
 from knotwork._sqlite_file import Migration
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.schema import MIGRATIONS
+from knotwork._stores.embedded.database import MIGRATIONS
 from knotwork._stores.urls import open_store
 from knotwork.errors import (
     SchemaMismatch,

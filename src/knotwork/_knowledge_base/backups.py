@@ -34,7 +34,7 @@ from knotwork._sqlite_file import (
 )
 from knotwork._sqlite_pages import open_connection
 from knotwork._stores.embedded.damage import locate_damage
-from knotwork._stores.embedded.schema import APPLICATION_ID
+from knotwork._stores.embedded.database import APPLICATION_ID
 from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
 

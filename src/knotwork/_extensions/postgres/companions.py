@@ -12,9 +12,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from knotwork._companions import Bindings, Companion
-from knotwork._extensions.postgres.connection import Connection
+from knotwork._extensions.postgres.connection import (
+    Connection,
+    damaged,
+    is_broken,
+    translated_errors,
+)
 from knotwork._extensions.postgres.database import SHARED_LOCK, PostgresDatabase
-from knotwork._extensions.postgres.faults import damaged, is_broken, translated_errors
 from knotwork._stores.sql.database import Row
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import content_id

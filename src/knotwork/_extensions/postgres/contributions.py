@@ -5,24 +5,92 @@ sum up many chunks. A transaction notes how it changes them, and applies the cha
 of the index, as late as it can: before it commits, or before it reads what they change. The changes
 are added to the stored sums in SQL, in the order of keys, and entities are computed again from the
 sums of their names. So the index does not depend on how many writers there were.
+
+Ids are checked when rows are written, against what is committed. Writers side by side do not see
+each other's rows, nor may they read entities before the lock. So a transaction notes its new ids,
+and checks them once more under the lock: the later of two writers then sees the earlier one. Two
+rows of one table with one key never get as far.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
 from knotwork._cancellation import checked
 from knotwork._extensions.postgres.adaptation import Field, float8, int4, int8, packed_rows, text
-from knotwork._extensions.postgres.collisions import PostgresIdChecks
 from knotwork._extensions.postgres.database import PostgresDatabase
+from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name, describe_holder
 from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
 from knotwork._stores.sql.packing import pack_spans
-from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int
+from knotwork.errors import IdCollision
+from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int, int_to_id
+
+_NORMAL_FORMS = "SELECT id, normal_form FROM entity WHERE id = ANY($1::bigint[])"
+_HELD_TWICE = """
+    WITH held AS MATERIALIZED (
+        SELECT id, 'document' AS kind, id AS document FROM document WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'section', document FROM section WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'chunk', document FROM chunk WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'entity', NULL FROM entity WHERE id = ANY($1::bigint[])
+    )
+    SELECT h.id, h.kind, coalesce(d.uri, e.normal_form)
+    FROM held h LEFT JOIN document d ON d.id = h.document LEFT JOIN entity e ON e.id = h.id
+    WHERE h.id IN (SELECT id FROM held GROUP BY id HAVING count(*) > 1) ORDER BY h.id
+"""
+
+
+class _NewIds(threading.local):
+    def __init__(self) -> None:
+        self.noted: dict[int, str] = {}
+
+
+class PostgresIdChecks(SqlIdChecks):
+    """Checks of new ids among many writers. A transaction calls `settle` or `forget` at its end."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(database)
+        self._new = _NewIds()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the open transaction has new ids that `settle` has not checked."""
+        return bool(self._new.noted)
+
+    def check_forms(self, entities: Collection[int], normal_forms: Mapping[int, str]) -> None:
+        """Raise IdCollision if a stored entity has another normal form; call under the lock.
+
+        The entities with a normal form that are not stored are noted.
+        """
+        keys = [entity for entity in entities if entity in normal_forms]
+        rows = self._database.fetch(_NORMAL_FORMS, (keys,)) if keys else []
+        stored: dict[int, str] = dict(rows)
+        for key in keys:
+            if key not in stored:
+                self._new.noted[key] = describe_holder("entity", normal_forms[key])
+            elif stored[key] != normal_forms[key]:
+                check_same_name(int_to_id(key), "entity", stored[key], normal_forms[key])
+
+    def settle(self) -> None:
+        """Raise IdCollision if two things have one of the noted ids; call under the lock."""
+        noted, self._new.noted = self._new.noted, {}
+        for key, kind, name in self._database.fetch(_HELD_TWICE, (list(noted),)) if noted else ():
+            holder = describe_holder(kind, name)
+            if holder != noted[key]:
+                raise IdCollision(int_to_id(key), holder, noted[key])
+
+    def forget(self) -> None:
+        """Forget the noted ids of a transaction that was rolled back."""
+        self._new.noted = {}
+
+    def _check_parts(self, new: Mapping[int, str], document: int) -> None:
+        self._raise_first(self._sql.held_by_documents, new, document)
+        self._new.noted.update(new)
+
 
 _MENTION_COLUMNS = ("chunk", "entity", "times", "about", "name", "type", "spans")
 _CONTRIBUTION_COLUMNS = (

@@ -26,18 +26,20 @@ from psycopg.pq import TransactionStatus
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
 from knotwork._extensions.postgres.adaptation import BINARY_HEADER, BINARY_TRAILER
-from knotwork._extensions.postgres.address import Address
 from knotwork._extensions.postgres.connection import (
+    Address,
     Connection,
     Pool,
     configure,
     connect,
+    damaged,
+    is_broken,
     streaming_cursor,
+    translate,
+    translated_errors,
 )
-from knotwork._extensions.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._extensions.postgres.schema import prepare_schema
-from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
-from knotwork._stores.sql.dialect import Form
+from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
 
 _FORMATS: Mapping[Form, str] = {

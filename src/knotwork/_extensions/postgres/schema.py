@@ -14,8 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from knotwork._companions import CALL_TABLES, FACT_TABLES, JOB_TABLES
-from knotwork._extensions.postgres.address import Address
-from knotwork._extensions.postgres.connection import Connection, connect
+from knotwork._extensions.postgres.connection import Address, Connection, connect
 from knotwork._stores.sql.tables import TABLES
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound

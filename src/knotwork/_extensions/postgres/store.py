@@ -9,10 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.address import read_address
-from knotwork._extensions.postgres.collisions import PostgresIdChecks
 from knotwork._extensions.postgres.companions import PostgresCompanion, PostgresCompanions
-from knotwork._extensions.postgres.contributions import PostgresContributions
+from knotwork._extensions.postgres.connection import read_address
+from knotwork._extensions.postgres.contributions import PostgresContributions, PostgresIdChecks
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.text_index import PostgresTexts
 from knotwork._extensions.postgres.vector_index import PostgresVectors

@@ -19,15 +19,18 @@ from knotwork._extensions.postgres.adaptation import int4, int8, number_rows, pa
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import TEXT_INDEXES, create_text_index
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
-from knotwork._stores.contents import TextItem
-from knotwork._stores.packed_terms import (
+from knotwork._stores.bm25 import (
+    K1,
+    MARGIN,
+    B,
+    QueryTermWeights,
     check_index_name,
     count_occurrences,
     count_terms,
     pack_terms,
     signed_hash,
 )
+from knotwork._stores.contents import TextItem
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotwork._cancellation import checked
-from knotwork._stores.collisions import check_same_name
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.embedded.database import SQLITE, Database
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork._stores.sql.collisions import SqlIdChecks
+from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name
 from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
 from knotwork._stores.sql.packing import pack_spans, unpack_json
 from knotwork.records import Mention, Relation, int_to_id

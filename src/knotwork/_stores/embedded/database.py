@@ -1,7 +1,8 @@
-"""SQLite connections: one per thread, one writer at a time, readable errors, integrity checks."""
+"""The index file: its tables and dialect, one connection per thread, one writer at a time."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,10 +28,90 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_commits,
 )
-from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
+from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
+from knotwork._stores.sql.tables import TABLES
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
+
+_FORMATS: Mapping[Form, str] = {"id": "%016x", "integer": "%d", "real": "%!.17g"}
+"""Formats of SQLite; 17 digits of a real number are the number itself."""
+
+
+class SqliteDialect:
+    """The `Dialect` of SQLite, which flattens the subqueries of its lists into ``json_each``."""
+
+    def keys(self, parameter: str) -> str:
+        return f"(SELECT key AS place, value FROM json_each({parameter})) j"
+
+    def texts(self, parameter: str) -> str:
+        return self.keys(parameter)
+
+    def rows(self, parameter: str, *columns: str) -> str:
+        found = ", ".join(f"value ->> {place} AS {name}" for place, name in enumerate(columns))
+        return f"(SELECT key AS place, {found} FROM json_each({parameter})) j"
+
+    def joined(self, query: str, **columns: Form) -> str:
+        """Return a scalar expression: the columns of all rows of ``query`` as one text.
+
+        SQLite has no LATERAL joins, and parses the text of a query of many keys only once.
+        """
+        formats = " ".join(_FORMATS[form] for form in columns.values())
+        row = f"format('{formats}', {', '.join(columns)})"
+        return f"(SELECT group_concat({row}, ' ') FROM ({query}))"
+
+    def bind_keys(self, keys: Iterable[int]) -> str:
+        """Return the JSON array of keys."""
+        return json.dumps(list(keys))
+
+    def bind_texts(self, texts: Iterable[str]) -> str:
+        """Return the JSON array of texts."""
+        return json.dumps(list(texts))
+
+    def bind_rows(self, rows: Iterable[Sequence[int]]) -> str:
+        """Return the JSON array of rows."""
+        return json.dumps(list(rows))
+
+
+SQLITE = SqliteDialect()
+
+
+APPLICATION_ID = 0x4B4E4F54
+"""``KNOT``, which marks a SQLite file as an index of Knotwork."""
+
+_OWN_TABLES = """
+CREATE TABLE state (generation INTEGER NOT NULL);
+INSERT INTO state VALUES (0);
+CREATE TABLE entity (
+    id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
+    type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
+);
+CREATE INDEX entity_by_name ON entity (name);
+CREATE TABLE text_index (
+    name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE vector_index (
+    name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
+    matrices INTEGER NOT NULL, version INTEGER NOT NULL, replaced INTEGER NOT NULL,
+    coded INTEGER NOT NULL DEFAULT 0, center BLOB NOT NULL DEFAULT x''
+) WITHOUT ROWID;
+CREATE TABLE vector_code (
+    name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (name, page)
+);
+CREATE TABLE document_field (
+    name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
+    PRIMARY KEY (name, text, document)
+) WITHOUT ROWID;
+CREATE INDEX document_field_by_document ON document_field (document);
+CREATE TABLE document_page (
+    label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
+) WITHOUT ROWID;
+CREATE INDEX document_page_by_document ON document_page (document);
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("0016-first-release", TABLES + _OWN_TABLES),)
+"""The names of migrations begin with a number, which is higher than those of former layouts."""
+
 
 _log = logging.getLogger("knotwork.stores")
 

@@ -6,8 +6,15 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+)
 from knotwork._stores.sql.packing import keys_of, unpack_json
 from knotwork.records import (
     Community,

@@ -9,8 +9,7 @@ from typing import Protocol
 
 from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.sql.communities import SqlCommunities
-from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect
+from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.packing import keys_of, unpack_line, unpack_strings
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
 from knotwork._stores.sql.readings import SqlReadings

@@ -12,8 +12,16 @@ from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import (
     keys_of,
     pack_blocks,

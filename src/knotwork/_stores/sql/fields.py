@@ -38,8 +38,7 @@ from knotwork._stores.fields import (
 )
 from knotwork._stores.graph_view import entity_type, most_frequent, schema_of
 from knotwork._stores.id_sets import IdSet
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
-from knotwork._stores.sql.dialect import Bound, Dialect
+from knotwork._stores.sql.database import Bound, Dialect, SqlDatabase, reports_damage
 from knotwork.records import (
     KEYWORD_TYPES,
     AllOf,

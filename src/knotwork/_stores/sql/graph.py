@@ -13,13 +13,11 @@ from typing import Protocol
 from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
-from knotwork._stores.collisions import check_same_name
 from knotwork._stores.graph_view import EDGE_CHUNKS, schema_of
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect
-from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key, scan_edges
-from knotwork._stores.sql.nodes import NodeReader
+from knotwork._stores.sql.collisions import check_same_name
+from knotwork._stores.sql.database import Dialect, SqlDatabase, SqlPart, reports_damage
+from knotwork._stores.sql.nodes import NODE_TABLES, NodeReader, relation_key, scan_edges
 from knotwork._stores.sql.packing import keys_of, unpack_spans
 from knotwork.records import (
     ENTITY_EDGES,

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
-from knotwork._stores.sql.dialect import insert
+from knotwork._stores.sql.database import Row, SqlDatabase, insert, reports_damage
 from knotwork._stores.sql.packing import pack_line, unpack_json, unpack_line
 from knotwork.errors import StoreError
 from knotwork.records import PropertyNode, PropertyValue, Relationship

@@ -7,8 +7,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.graph_view import question_id
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import (
     keys_of,
     pack_line,

@@ -6,8 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from knotwork._stores.resolutions import form_groups
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import keys_of, pack_line, unpack_line, unpack_verdict
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, id_to_int, int_to_id
 

@@ -18,8 +18,7 @@ from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.communities import SqlCommunities
 from knotwork._stores.sql.contents import ListedTexts, ListedVectors, SqlContents
-from knotwork._stores.sql.database import SqlDatabase
-from knotwork._stores.sql.dialect import upsert
+from knotwork._stores.sql.database import SqlDatabase, upsert
 from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
