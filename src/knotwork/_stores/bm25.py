@@ -9,7 +9,6 @@ best. This is the idea of MaxScore (Turtle and Flood, 1995).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,21 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._sqlite_file import DamagedValue
-from knotwork.errors import StoreError
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+TEXT_INDEXES = ("chunk", "entity", "question", "report")
+"""The names of the text indexes of a store."""
 
 MAX_COUNT = int(np.iinfo(np.uint16).max)
 """The largest count of a term in an item; more occurrences count as so many."""
-
-
-def check_index_name(name: str) -> None:
-    """Raise StoreError if ``name`` is not a valid name of a text or vector index."""
-    if not _NAME.fullmatch(name):
-        raise StoreError(
-            f"`{name}` is not a valid name of a text or vector index.",
-            fix="Use up to 41 lower-case letters, digits and underscores, starting with a letter.",
-        )
 
 
 TermCounts = NDArray[np.int32]

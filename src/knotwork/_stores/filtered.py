@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import islice
-from typing import Never, TypeVar
+from typing import Generic, Never, TypeVar
 
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._registry import PARTS
@@ -100,7 +100,28 @@ def refuse_to_write(self: object, *_: object, **__: object) -> Never:
     )
 
 
-class FilteredDocuments:
+P = TypeVar("P")
+
+
+class _FilteredPart(Generic[P]):
+    """A part of the whole index, of which only the selected documents and chunks exist."""
+
+    def __init__(self, held: P, selection: Selection) -> None:
+        self._held = held
+        self._selection = selection
+        self._documents, self._chunks = selection
+
+    def _of_chunks(self, ids: Collection[str]) -> list[str]:
+        return [i for i in ids if i in self._chunks]
+
+
+def _only(found: Mapping[str, Sequence[str]], allowed: Container[str]) -> dict[str, list[str]]:
+    """Return lists of ids with the allowed ids only, without those that become empty."""
+    kept = {key: [i for i in ids if i in allowed] for key, ids in found.items()}
+    return {key: ids for key, ids in kept.items() if ids}
+
+
+class FilteredDocuments(_FilteredPart[DocumentStore]):
     """The `DocumentStore` of a filtered index: documents and chunks that pass the filter."""
 
     put = refuse_to_write
@@ -108,61 +129,54 @@ class FilteredDocuments:
 
     def __init__(
         self,
-        documents: DocumentStore,
+        held: DocumentStore,
         selection: Selection,
         *,
         totals: Callable[[], Totals] | None = None,
     ) -> None:
-        self._documents = documents
-        self._selection = selection
+        super().__init__(held, selection)
         self._totals = totals
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
-        return self._documents.documents(self._allowed(ids))
+        return self._held.documents(self._allowed(ids))
 
     def document_ids(self) -> list[str]:
-        return list(self._selection.documents)
+        return list(self._documents)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
         """Return the sections of each document, including those without an allowed chunk."""
-        return self._documents.sections_of(self._allowed(document_ids))
+        return self._held.sections_of(self._allowed(document_ids))
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
-        return self._documents.chunks([i for i in ids if i in self._selection.chunks])
+        return self._held.chunks(self._of_chunks(ids))
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
-        found = self._documents.chunk_ids_of(self._allowed(document_ids))
-        kept = {i: [c for c in ids if c in self._selection.chunks] for i, ids in found.items()}
-        return {i: ids for i, ids in kept.items() if ids}
+        return _only(self._held.chunk_ids_of(self._allowed(document_ids)), self._chunks)
 
     def chunk_count(self) -> int:
         """Return the number of leaf chunks of the whole index, which term statistics refer to, or
         of the selection if it has totals of its own.
         """
-        return self._totals().leaves if self._totals else self._documents.chunk_count()
+        return self._totals().leaves if self._totals else self._held.chunk_count()
 
     def document_count(self) -> int:
-        return len(self._selection.documents)
+        return len(self._documents)
 
     def _allowed(self, ids: Collection[str]) -> list[str]:
-        return [i for i in ids if i in self._selection.documents]
+        return [i for i in ids if i in self._documents]
 
 
-class FilteredLedger:
+class FilteredLedger(_FilteredPart[Ledger]):
     """The `Ledger` of a filtered index: the entries of allowed documents that could be read."""
 
     put = refuse_to_write
     remove = refuse_to_write
 
-    def __init__(self, ledger: Ledger, selection: Selection) -> None:
-        self._ledger = ledger
-        self._documents = selection.documents
-
     def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
-        return {uri: e for uri, e in self._ledger.get(uris).items() if self._has(e)}
+        return {uri: e for uri, e in self._held.get(uris).items() if self._has(e)}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        return filter(self._has, self._ledger.entries())
+        return filter(self._has, self._held.entries())
 
     def settings_counts(self) -> Mapping[str, int]:
         return Counter(entry.settings for entry in self.entries())
@@ -171,65 +185,51 @@ class FilteredLedger:
         return not entry.error and entry.document_id in self._documents
 
 
-class FilteredFields:
+class FilteredFields(_FilteredPart[FieldStore]):
     """The `FieldStore` of a filtered index: the fields of allowed documents."""
 
-    def __init__(self, fields: FieldStore, selection: Selection) -> None:
-        self._fields = fields
-        self._selection = selection
-
     def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
-        allowed = self._selection.documents
-        return self._fields.fields(allowed if among is None else allowed & among)
+        allowed = self._documents
+        return self._held.fields(allowed if among is None else allowed & among)
 
     def select(self, wanted: Filter) -> Selection:
         check_fields(wanted, [field.name for field in self.fields()])
-        return self._allowed(self._fields.select(wanted))
+        return self._allowed(self._held.select(wanted))
 
     def mentioned(self, chunks: IdSet) -> IdSet:
-        return self._fields.mentioned(chunks & self._selection.chunks)
+        return self._held.mentioned(chunks & self._chunks)
 
     def totals(self, selection: Selection) -> Totals:
-        return self._fields.totals(self._allowed(selection))
+        return self._held.totals(self._allowed(selection))
 
     def _allowed(self, found: Selection) -> Selection:
         return Selection(*(ids & kept for ids, kept in zip(found, self._selection, strict=True)))
 
 
-class FilteredQuestions:
+class FilteredQuestions(_FilteredPart[QuestionStore]):
     """The `QuestionStore` of a filtered index: the questions of allowed chunks."""
 
     put = refuse_to_write
     remove_chunks = refuse_to_write
 
-    def __init__(self, held: QuestionStore, selection: Selection) -> None:
-        self._held = held
-        self._chunks = selection.chunks
-
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        return self._held.questions([i for i in chunk_ids if i in self._chunks])
+        return self._held.questions(self._of_chunks(chunk_ids))
 
     def chunk_ids(self) -> list[str]:
-        return [i for i in self._held.chunk_ids() if i in self._chunks]
+        return self._of_chunks(self._held.chunk_ids())
 
 
-class FilteredLinks:
+class FilteredLinks(_FilteredPart[LinkStore]):
     """The `LinkStore` of a filtered index: the links of and to allowed documents."""
 
-    def __init__(self, links: LinkStore, selection: Selection) -> None:
-        self._links = links
-        self._documents = selection.documents
-
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
-        found = self._links.known_as(names)
-        kept = {name: [i for i in ids if i in self._documents] for name, ids in found.items()}
-        return {name: ids for name, ids in kept.items() if ids}
+        return _only(self._held.known_as(names), self._documents)
 
     def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
-        return {i for i in self._links.linking_to(fits) if i in self._documents}
+        return {i for i in self._held.linking_to(fits) if i in self._documents}
 
     def linked(self) -> list[tuple[str, str]]:
-        return [pair for pair in self._links.linked() if pair[0] in self._documents]
+        return [pair for pair in self._held.linked() if pair[0] in self._documents]
 
 
 class FilteredTexts:
@@ -277,6 +277,7 @@ class FilteredVectors:
         return self._index.products(_among(self._allowed, ids), vectors)
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
+        """Return matrices by content key; unfiltered, as a key reveals no document."""
         return self._index.by_key(keys)
 
     def search(
@@ -301,7 +302,7 @@ _BATCH_EDGES = 10_000
 _ALL_CHUNKS = (1 << 63) - 1
 
 
-class FilteredGraph:
+class FilteredGraph(_FilteredPart[GraphStore]):
     """The `GraphStore` of a filtered index."""
 
     upsert = refuse_to_write
@@ -309,14 +310,13 @@ class FilteredGraph:
 
     def __init__(
         self,
-        graph: GraphStore,
+        held: GraphStore,
         selection: Selection,
         *,
         mentioned: Callable[[], IdSet],
         totals: Callable[[], Totals] | None = None,
     ) -> None:
-        self._graph = graph
-        self._selection = selection
+        super().__init__(held, selection)
         self._find_mentioned = mentioned
         self._totals = totals
 
@@ -326,24 +326,24 @@ class FilteredGraph:
         return self._find_mentioned()
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
-        found = self._graph.entities([i for i in ids if i in self.allowed_entities])
+        found = self._held.entities([i for i in ids if i in self.allowed_entities])
         return {key: self._as_allowed(entity) for key, entity in found.items()}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
-        found = self._graph.lookup(normal_forms)
+        found = self._held.lookup(normal_forms)
         return {
             form: self._as_allowed(e) for form, e in found.items() if e.id in self.allowed_entities
         }
 
     def entity_count(self) -> int:
-        found = self._graph.entities(list(self.allowed_entities))
+        found = self._held.entities(list(self.allowed_entities))
         return sum(not entity.is_keyword for entity in found.values())
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
-        return self._graph.mentions(self._allowed(chunk_ids))
+        return self._held.mentions(self._of_chunks(chunk_ids))
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        return self._graph.relations(self._allowed(chunk_ids))
+        return self._held.relations(self._of_chunks(chunk_ids))
 
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
@@ -354,22 +354,22 @@ class FilteredGraph:
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        found = self._graph.relation_chunks(relations, limit=_ALL_CHUNKS)
-        return [tuple(self._allowed(chunks)[: max(limit, 0)]) for chunks in found]
+        found = self._held.relation_chunks(relations, limit=_ALL_CHUNKS)
+        return [tuple(self._of_chunks(chunks)[: max(limit, 0)]) for chunks in found]
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
         return _read_until_enough(
             entity_ids,
-            lambda ids, wider_fan: self._graph.about(ids, fan=wider_fan, minimum=minimum),
-            keep=lambda found: [item for item in found if item.id in self._selection.chunks],
+            lambda ids, wider_fan: self._held.about(ids, fan=wider_fan, minimum=minimum),
+            keep=lambda found: [item for item in found if item.id in self._chunks],
             end=lambda _, item: item.id,
             fan=fan,
         )
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
-        found = self._graph.nodes(ids)
+        found = self._held.nodes(ids)
         return {key: self._node_as_allowed(n) for key, n in found.items() if self._has(n)}
 
     def find(
@@ -377,7 +377,7 @@ class FilteredGraph:
     ) -> list[Node]:
         wider_limit = limit
         while True:
-            found = self._graph.find(label=label, name=name, limit=wider_limit)
+            found = self._held.find(label=label, name=name, limit=wider_limit)
             kept = [self._node_as_allowed(node) for node in found if self._has(node)]
             if len(kept) >= limit or len(found) < wider_limit:
                 return kept[: max(limit, 0)]
@@ -392,7 +392,7 @@ class FilteredGraph:
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
         def read(nodes: Collection[str], wider_fan: int | None) -> dict[str, list[Edge]]:
-            return self._graph.neighbours(nodes, direction=direction, types=types, fan=wider_fan)
+            return self._held.neighbours(nodes, direction=direction, types=types, fan=wider_fan)
 
         if fan is None:
             found = {key: self._stated(edges) for key, edges in read(ids, None).items()}
@@ -400,7 +400,7 @@ class FilteredGraph:
         return _read_until_enough(ids, read, keep=self._stated, end=_other_end, fan=fan)
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        edges = iter(self._graph.edges(types=types))
+        edges = iter(self._held.edges(types=types))
         while batch := list(islice(edges, _BATCH_EDGES)):
             yield from self._stated(batch, max_chunks=sys.maxsize)
 
@@ -437,13 +437,13 @@ class FilteredGraph:
         """Return the labels, types and relations with their counts: of the whole index, or of the
         selection if it has totals of its own.
         """
-        return self._totals().schema if self._totals else self._graph.schema()
+        return self._totals().schema if self._totals else self._held.schema()
 
     def changed(self, entity_ids: Collection[str]) -> tuple[set[str], set[str]]:
         """Return which of these entities do not exist here or have another name, and which of them
         have other mentions; without totals of its own, only the first are known.
         """
-        whole, own = self._graph.entities(entity_ids), self.entities(entity_ids)
+        whole, own = self._held.entities(entity_ids), self.entities(entity_ids)
         renamed = {i for i, e in whole.items() if i not in own or own[i].name != e.name}
         counts = {i for i, e in own.items() if e.chunk_count != whole[i].chunk_count}
         return renamed, renamed | counts
@@ -461,22 +461,19 @@ class FilteredGraph:
         form = str(node.properties["normal_form"])
         return entity_node(self._as_allowed(Entity(node.id, node.name, form, "", 0)))
 
-    def _allowed(self, chunk_ids: Collection[str]) -> list[str]:
-        return [i for i in chunk_ids if i in self._selection.chunks]
-
     def _has(self, node: Node) -> bool:
         if node.label in (Label.ENTITY, Label.KEYWORD):
             return node.id in self.allowed_entities
         if node.label == Label.CHUNK:
-            return node.id in self._selection.chunks
+            return node.id in self._chunks
         document = node.id if node.label == Label.DOCUMENT else node.properties["document"]
-        return document in self._selection.documents
+        return document in self._documents
 
     def _stated(self, edges: Sequence[Edge], *, max_chunks: int = EDGE_CHUNKS) -> list[Edge]:
         """Return, in order, the edges that an allowed chunk states and the structure edges between
         allowed nodes.
         """
-        chunks = self._selection.chunks
+        chunks = self._chunks
         parents = self.nodes([e.source for e in edges if e.type == EdgeType.HAS_SECTION])
         # None of the chunks that these edges list is allowed, but one of the unlisted ones may be.
         truncated = [
@@ -484,12 +481,12 @@ class FilteredGraph:
             for edge in edges
             if edge.type in ENTITY_EDGES
             and len(edge.chunks) >= EDGE_CHUNKS
-            and not self._allowed(edge.chunks)
+            and not self._of_chunks(edge.chunks)
         ]
         support: dict[_EdgeKey, tuple[str, ...]] = {}
         if truncated:
             keys = [(edge.source, edge.relation, edge.target) for edge in truncated]
-            read = self._graph.relation_chunks(keys, limit=_ALL_CHUNKS)
+            read = self._held.relation_chunks(keys, limit=_ALL_CHUNKS)
             support = dict(zip(map(_key, truncated), read, strict=True))
         kept: list[Edge] = []
         for edge in edges:
@@ -500,7 +497,7 @@ class FilteredGraph:
             elif edge.type in (EdgeType.NEXT, EdgeType.HAS_CHILD):
                 exists = edge.source in chunks and edge.target in chunks
             else:
-                stated = self._allowed(support.get(_key(edge), edge.chunks))
+                stated = self._of_chunks(support.get(_key(edge), edge.chunks))
                 exists = bool(stated)
                 edge = replace(edge, chunks=tuple(stated[:max_chunks]))  # noqa: PLW2901
             if exists:
@@ -555,17 +552,15 @@ def _read_until_enough(
 _BATCH_REPORTS = 500
 
 
-class FilteredCommunities:
+class FilteredCommunities(_FilteredPart[CommunityStore]):
     """The `CommunityStore` of a filtered index: communities with an allowed chunk."""
 
     replace = refuse_to_write
     forget = refuse_to_write
     put_reports = refuse_to_write
-    remove_reports = refuse_to_write
 
     def __init__(self, held: CommunityStore, selection: Selection, graph: FilteredGraph) -> None:
-        self._held = held
-        self._selection = selection
+        super().__init__(held, selection)
         self._graph = graph
 
     @cached_property
@@ -579,7 +574,7 @@ class FilteredCommunities:
 
     @cached_property
     def _allowed(self) -> frozenset[str]:
-        found = self._held.of_chunks(self._selection.chunks)
+        found = self._held.of_chunks(self._chunks)
         return frozenset(key for communities in found.values() for key in communities)
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
@@ -600,11 +595,10 @@ class FilteredCommunities:
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
         entities = [i for i in entity_ids if i in self._graph.allowed_entities]
-        return self._only_allowed(self._held.of_entities(entities))
+        return _only(self._held.of_entities(entities), self._allowed)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        chunks = [i for i in chunk_ids if i in self._selection.chunks]
-        return self._only_allowed(self._held.of_chunks(chunks))
+        return _only(self._held.of_chunks(self._of_chunks(chunk_ids)), self._allowed)
 
     def stale(self) -> list[str]:
         return [i for i in self._held.stale() if i in self._allowed]
@@ -618,7 +612,7 @@ class FilteredCommunities:
         sources = self._held.communities(found)
         members = {i for source in sources.values() for i in source.entity_ids}
         renamed, changed = self._graph.changed(members)
-        chunks = self._selection.chunks
+        chunks = self._chunks
         return {
             key: report
             for key, report in found.items()
@@ -635,12 +629,8 @@ class FilteredCommunities:
         return replace(
             community,
             members=tuple(Member(m.entity_id, m.importance / total) for m in members),
-            chunk_ids=tuple(i for i in community.chunk_ids if i in self._selection.chunks),
+            chunk_ids=tuple(self._of_chunks(community.chunk_ids)),
         )
-
-    def _only_allowed(self, found: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        kept = {key: [i for i in ids if i in self._allowed] for key, ids in found.items()}
-        return {key: ids for key, ids in kept.items() if ids}
 
 
 class FilteredResolutions:
@@ -680,12 +670,8 @@ class FilteredResolutions:
         return [replace(d, reason="") for d in decisions if d.first in known and d.second in known]
 
 
-class FilteredHomonyms:
+class FilteredHomonyms(_FilteredPart[HomonymStore]):
     """The `HomonymStore` of a filtered index: the senses in allowed chunks."""
-
-    def __init__(self, held: HomonymStore, selection: Selection) -> None:
-        self._held = held
-        self._chunks = selection.chunks
 
     replace = refuse_to_write
 
@@ -699,19 +685,15 @@ class FilteredHomonyms:
         return found
 
 
-class FilteredReadings:
+class FilteredReadings(_FilteredPart[ReadingStore]):
     """The `ReadingStore` of a filtered index."""
 
     put = refuse_to_write
     remove_chunks = refuse_to_write
     put_summaries = refuse_to_write
 
-    def __init__(self, held: ReadingStore, selection: Selection) -> None:
-        self._held = held
-        self._chunks = selection.chunks
-
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
-        return self._held.readings([i for i in chunk_ids if i in self._chunks])
+        return self._held.readings(self._of_chunks(chunk_ids))
 
     def quarantined(self) -> list[ChunkReading]:
         return [reading for reading in self._held.quarantined() if reading.chunk_id in self._chunks]
@@ -731,7 +713,7 @@ class FilteredReadings:
         return {key: descriptions for key, descriptions in found.items() if descriptions}
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        return self._held.descriptions_in([i for i in chunk_ids if i in self._chunks])
+        return self._held.descriptions_in(self._of_chunks(chunk_ids))
 
     def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
         """Return the summaries of entities that have descriptions from allowed chunks only."""
@@ -847,16 +829,15 @@ class FilteredStore:
         return self.selection.chunks
 
 
-class FilteredPropertyGraphs:
+class FilteredPropertyGraphs(_FilteredPart[PropertyGraphStore]):
     """The `PropertyGraphStore` of a filtered index: graphs whose chunks are all allowed."""
 
     put = refuse_to_write
     remove = refuse_to_write
 
     def __init__(self, held: PropertyGraphStore, fields: FieldStore, selection: Selection) -> None:
-        self._held = held
+        super().__init__(held, selection)
         self._fields = fields
-        self._selection = selection
 
     def names(self) -> list[str]:
         return [name for name in self._held.names() if self._is_whole(name)]
@@ -864,4 +845,4 @@ class FilteredPropertyGraphs:
     def _is_whole(self, name: str) -> bool:
         uri = f"{GRAPH_URI}{name}"
         source = self._fields.select(Condition(URI, Comparison.EQUAL, (uri, f"{uri}/*")))
-        return len(source.chunks) > 0 and len(source.chunks - self._selection.chunks) == 0
+        return len(source.chunks) > 0 and len(source.chunks - self._chunks) == 0

@@ -9,7 +9,6 @@ items have equal scores whatever the plan of the server.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +16,12 @@ from numpy.typing import NDArray
 
 from knotwork._extensions.postgres.adaptation import int4, int8, number_rows, packed_rows
 from knotwork._extensions.postgres.database import PostgresDatabase
-from knotwork._extensions.postgres.schema import TEXT_INDEXES, create_text_index
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import (
     K1,
     MARGIN,
     B,
     QueryTermWeights,
-    check_index_name,
     count_occurrences,
     count_terms,
     pack_terms,
@@ -86,19 +83,14 @@ _MANY_POSTINGS = 50_000
 """Postings of a query above which fewer terms are looked up first."""
 
 
-_NAMED = "SELECT 1 FROM text_index WHERE name = $1"
-
-
 @reports_damage
 class PostgresTexts:
     """The `TextIndex` of an index on a server."""
 
     def __init__(self, database: PostgresDatabase, name: str) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._table = f"text_{name}"
-        self._exists = name in TEXT_INDEXES
         self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
         self._frequencies = TermFrequencies(database, self._count_items)
 
@@ -108,7 +100,6 @@ class PostgresTexts:
             return
         with self._database.transaction():
             self._lock()
-            self._create()
             self._delete(list(found))
             packed = {key: pack_terms(words) for key, words in found.items()}
             self._database.copy(
@@ -129,8 +120,6 @@ class PostgresTexts:
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
         with self._database.reading():
-            if not self._is_there():
-                return []
             rows = self._database.fetch(
                 f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
                 (after, limit),
@@ -140,7 +129,7 @@ class PostgresTexts:
     def remove(self, ids: Collection[str]) -> None:
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
-            if keys and self._is_there():
+            if keys:
                 self._lock()
                 self._delete(keys)
 
@@ -148,7 +137,8 @@ class PostgresTexts:
         if k <= 0:
             return []
         with self._database.reading():
-            if not self._is_there() or not (items := self._database.total(self._items)):
+            items = self._database.total(self._items)
+            if not items:
                 return []
             frequencies = self._frequencies.of(query_terms(query))
             if not frequencies:
@@ -168,13 +158,13 @@ class PostgresTexts:
         keys = dict(keys_of(ids))
         rows: list[tuple[int, int, bytes, bytes]] = []
         with self._database.reading():
-            if keys and self._is_there():
+            if keys:
                 rows = self._rows(list(keys.values()))
         return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         with self._database.reading():
-            return self._frequencies.of(terms) if self._is_there() else {}
+            return self._frequencies.of(terms)
 
     def count(self) -> int:
         return self._database.total(self._items)
@@ -182,20 +172,6 @@ class PostgresTexts:
     def _lock(self) -> None:
         if self._name not in _OF_ONE_CHUNK:
             self._database.lock_shared()
-
-    def _is_there(self) -> bool:
-        """Return True if the tables of the index exist."""
-        if self._exists:
-            return True
-        exists = bool(self._database.rows_once(_NAMED, (self._name,)))
-        self._exists = exists and not self._database.writing  # a rollback may undo its creation
-        return exists
-
-    def _create(self) -> None:
-        if not self._is_there():
-            self._database.lock_shared()
-            if not self._is_there():  # another writer may have created it meanwhile
-                self._database.define(partial(create_text_index, name=self._name))
 
     def _delete(self, keys: list[int]) -> None:
         """Delete the items with these keys, and their postings."""

@@ -23,7 +23,6 @@ from knotwork._extensions.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.bm25 import check_index_name
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.sql.database import reports_damage
@@ -90,7 +89,6 @@ class PostgresVectors:
     def __init__(
         self, database: PostgresDatabase, name: str, *, exact_rows: int = EXACT_ROWS
     ) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._exact_rows = exact_rows
@@ -105,7 +103,7 @@ class PostgresVectors:
         with self._database.transaction():
             self._lock()
             table = self._table()
-            dimension = table.dimension if table and self._database.total(table.items) else None
+            dimension = table.dimension if self._database.total(table.items) else None
             new: dict[int, tuple[str, FloatMatrix]] = {}
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
@@ -114,7 +112,7 @@ class PostgresVectors:
                     new[id_to_int(identifier)] = (key, rows)
             if dimension is None or not new:
                 return
-            if table is None or table.dimension != dimension:
+            if table.dimension != dimension:
                 table = self._set_dimension(dimension)
             self._delete(table, list(new))
             columns = ("id", "place", "key", "embedding")
@@ -128,7 +126,7 @@ class PostgresVectors:
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             rows = self._database.fetch(
                 f"SELECT id, embedding FROM {table.name}"  # noqa: S608
@@ -141,7 +139,7 @@ class PostgresVectors:
     def items(self, after: int, *, limit: int) -> list[VectorItem]:
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None:
+            if table.dimension is None:
                 return []
             named = self._database.fetch(
                 f"SELECT id, key FROM {table.name} WHERE id > $1 AND place = 0"  # noqa: S608
@@ -155,7 +153,7 @@ class PostgresVectors:
         """Return matrices by content key; if several have it, the one with the smallest id."""
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             rows = self._database.fetch(
                 "SELECT f.place, v.embedding FROM (SELECT k.place,"  # noqa: S608
@@ -175,7 +173,7 @@ class PostgresVectors:
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             wanted = as_rows(vectors, table.dimension)
             columns = "".join(
@@ -197,7 +195,7 @@ class PostgresVectors:
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
             table = self._table()
-            if keys and table is not None and table.dimension is not None:
+            if keys and table.dimension is not None:
                 self._lock()
                 self._delete(table, keys)
 
@@ -210,7 +208,7 @@ class PostgresVectors:
         with self._database.transaction():
             self._lock_replacing()
             taken = source._table()
-            if taken is None or taken.dimension is None:
+            if taken.dimension is None:
                 self.clear()
                 return
             self._retire(self._table())
@@ -223,7 +221,7 @@ class PostgresVectors:
         with self._database.transaction():
             self._lock_replacing()
             table = self._table()
-            if table is not None and table.dimension is not None:
+            if table.dimension is not None:
                 self._retire(table)
                 self._database.define(partial(create_vector_index, name=self._name))
 
@@ -236,8 +234,8 @@ class PostgresVectors:
         """
         with self._database.reading():
             table = self._table()
-            items = self._database.total(table.items) if table else 0
-            if table is None or table.dimension is None or not items:
+            items = self._database.total(table.items)
+            if table.dimension is None or not items:
                 return []
             if self._database.total(table.matrices):
                 raise matrix_search_error(self._name)
@@ -252,8 +250,7 @@ class PostgresVectors:
 
     def count(self) -> int:
         with self._database.reading():
-            table = self._table()
-            return self._database.total(table.items) if table else 0
+            return self._database.total(self._table().items)
 
     def _near(
         self,
@@ -305,21 +302,16 @@ class PostgresVectors:
         self._database.lock_replacing()
         self._database.lock_shared()
 
-    def _table(self) -> _Table | None:
+    def _table(self) -> _Table:
         sql = "SELECT name, number, dimension FROM vector_index"
-        for name, number, dimension in self._database.rows_held(sql):
-            if name == self._name:
-                return _Table(number, dimension)
-        return None
+        rows = self._database.rows_held(sql)
+        (found,) = (_Table(*row) for name, *row in rows if name == self._name)
+        return found
 
     def _set_dimension(self, dimension: int) -> _Table:
-        """Return the table, created if it is new, for rows of this length."""
+        """Return the table for rows of this length."""
         self._database.lock_shared()
         table = self._table()
-        if table is None:
-            self._database.define(partial(create_vector_index, name=self._name))
-            table = self._table()
-            assert table is not None  # created just now
         if table.dimension not in (None, dimension):
             if self._database.total(table.items):
                 as_rows(np.zeros((1, dimension), np.float32), table.dimension)
@@ -390,8 +382,7 @@ class PostgresVectors:
         with database.reading():
             table = self._table()
             if (
-                table is None
-                or table.dimension is None
+                table.dimension is None
                 or table.dimension > _MOST_DIMENSIONS
                 or database.total(table.items) <= self._exact_rows
                 or database.total(table.matrices)
@@ -407,11 +398,9 @@ class PostgresVectors:
         except psycopg.Error as error:
             _log.warning("the HNSW index of `%s` was not built: %s", self._name, error)
 
-    def _retire(self, table: _Table | None) -> None:
+    def _retire(self, table: _Table) -> None:
         """Take a table out of use, and drop those that were taken out of use before."""
         self._drop_garbage()
-        if table is None:
-            return
         self._database.write("DELETE FROM vector_index WHERE name = $1", (self._name,))
         self._database.write(
             "INSERT INTO vector_garbage (number, since) VALUES ($1, now())", (table.number,)

@@ -187,7 +187,8 @@ class DamagedIndex:
         with closing(EmbeddedStore(database)) as target:
             with target.transaction():
                 self._copy_documents(target, found)
-                self._copy_settings(target)
+                with suppress(IndexDamaged):
+                    target.set_meta(self._store.meta())
                 self._copy_names(target, found)
                 self._copy_graphs(target, found)
                 self._copy_communities(target, found)
@@ -214,10 +215,9 @@ class DamagedIndex:
         return found, False
 
     def _document(self, key: str) -> Document | None:
-        try:
+        with suppress(IndexDamaged):
             return self._store.documents.documents([key]).get(key)
-        except IndexDamaged:
-            return None
+        return None
 
     def _writer(
         self, document: Document | None, entry: LedgerEntry | None
@@ -271,10 +271,12 @@ class DamagedIndex:
         entries, is_damaged = self._entries()
         left = {entry.document_id: entry for entry in entries.values() if entry.document_id}
         target.ledger.put(entry for entry in entries.values() if not entry.document_id)
-        for key in _readable(self._store.contents.document_ids, []):
+        gaps: Gaps = []
+        for key in _readable(self._store.contents.document_ids, gaps):
             document, entry = self._document(key), left.pop(key, None)
             if entry is None and document is not None and is_damaged:
-                entry = self._entry(document.uri)
+                with suppress(IndexDamaged):
+                    entry = self._store.ledger.get([document.uri]).get(document.uri)
             write = self._writer(document, entry)
             if write is not None and (entry is not None or not is_damaged):
                 write(target)
@@ -282,18 +284,8 @@ class DamagedIndex:
             uri = entry.uri if entry is not None else document.uri if document is not None else ""
             found.documents.append(Unread(uri, entry, document))
         found.documents += (Unread(entry.uri, entry, None) for entry in left.values())
-
-    def _entry(self, uri: str) -> LedgerEntry | None:
-        try:
-            return self._store.ledger.get([uri]).get(uri)
-        except IndexDamaged:
-            return None
-
-    def _copy_settings(self, target: EmbeddedStore) -> None:
-        try:
-            target.set_meta(self._store.meta())
-        except IndexDamaged:
-            return
+        if gaps and is_damaged:  # documents that neither list names
+            found.documents.append(Unread("", None, None))
 
     def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
         """Copy decisions about entities, and their descriptions by a model."""

@@ -27,7 +27,6 @@ from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import (
     QueryTermWeights,
-    check_index_name,
     count_occurrences,
     gain,
     pack_terms,
@@ -367,7 +366,6 @@ class EmbeddedTexts:
     """The `TextIndex` of the embedded store."""
 
     def __init__(self, database: Database, name: str) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._table = f"text_{name}"

@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.bm25 import check_index_name
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import SQLITE, Database
 from knotwork._stores.id_sets import is_among
@@ -525,7 +524,6 @@ class EmbeddedVectors:
     """
 
     def __init__(self, database: Database, name: str) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._table = f"vector_{name}"

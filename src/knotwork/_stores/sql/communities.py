@@ -199,10 +199,6 @@ class SqlCommunities(SqlPart):
                 ((id_to_int(chunk), key) for key, r in new.items() for chunk in r.chunk_ids),
             )
 
-    def remove_reports(self, community_ids: Collection[str]) -> None:
-        with self._database.transaction():
-            self._remove_reports(key for _, key in keys_of(community_ids))
-
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         return self._by_id(self._sql.reports, community_ids, _report)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from itertools import groupby
-from typing import Protocol
+from typing import Protocol, Self
 
+from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.sql.communities import SqlCommunities
 from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage
@@ -26,20 +27,26 @@ from knotwork.records import (
 )
 
 
-class ListedTexts(Protocol):
-    """A text index of an engine that lists its items."""
+class SqlTexts(TextIndex, Protocol):
+    """The text index of an engine."""
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
         """Return the first ``limit`` items whose keys follow ``after``."""
         ...
 
 
-class ListedVectors(Protocol):
-    """A vector index of an engine that lists its items."""
+class SqlVectors(VectorIndex, Protocol):
+    """The vector index of an engine."""
 
     def items(self, after: int, *, limit: int) -> list[VectorItem]:
         """Return the first ``limit`` items whose keys follow ``after``."""
         ...
+
+    def take_over(self, source: Self) -> None:
+        """Replace all vectors with those of another index, which is empty afterwards."""
+
+    def clear(self) -> None:
+        """Remove all vectors."""
 
 
 class ContentsStatements:
@@ -89,8 +96,8 @@ class SqlContents(SqlPart):
         self,
         database: SqlDatabase,
         *,
-        texts: Callable[[str], ListedTexts],
-        vectors: Callable[[str], ListedVectors],
+        texts: Callable[[str], SqlTexts],
+        vectors: Callable[[str], SqlVectors],
     ) -> None:
         super().__init__(database)
         self._sql = ContentsStatements(database.dialect)

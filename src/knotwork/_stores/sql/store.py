@@ -7,17 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from knotwork._companions import Companions
 from knotwork._registry import PARTS
-from knotwork._stores.base import TextIndex, VectorIndex
+from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.communities import SqlCommunities
-from knotwork._stores.sql.contents import ListedTexts, ListedVectors, SqlContents
+from knotwork._stores.sql.contents import SqlContents, SqlTexts, SqlVectors
 from knotwork._stores.sql.database import SqlDatabase, upsert
 from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
@@ -25,6 +25,8 @@ from knotwork._stores.sql.graph import Contributions, SqlGraph
 from knotwork._stores.sql.property_graphs import SqlPropertyGraphs
 from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
 from knotwork._stores.sql.resolutions import SqlHomonyms, SqlResolutions
+from knotwork._stores.vectors import VECTOR_INDEXES, final_name
+from knotwork.errors import UnknownName
 from knotwork.records import PropertyValue, QueryResult
 
 if TYPE_CHECKING:
@@ -33,20 +35,6 @@ if TYPE_CHECKING:
 
 _READ_META = "SELECT key, value FROM meta ORDER BY key"
 _PUT_META = upsert("meta", "key", "value", key=["key"])
-
-
-class SqlTexts(TextIndex, ListedTexts, Protocol):
-    """The text index of an engine."""
-
-
-class SqlVectors(VectorIndex, ListedVectors, Protocol):
-    """The vector index of an engine."""
-
-    def take_over(self, source: Self) -> None:
-        """Replace all vectors with those of another index, which is empty afterwards."""
-
-    def clear(self) -> None:
-        """Remove all vectors."""
 
 
 Texts = TypeVar("Texts", bound=SqlTexts)
@@ -122,12 +110,16 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
     def texts(self, name: str) -> Texts:
         with self._creating:
             if name not in self._texts:
+                if name not in TEXT_INDEXES:
+                    raise UnknownName("text index", name, TEXT_INDEXES)
                 self._texts[name] = self._make_texts(name)
             return self._texts[name]
 
     def vectors(self, name: str) -> Vectors:
         with self._creating:
             if name not in self._vectors:
+                if final_name(name) not in VECTOR_INDEXES:
+                    raise UnknownName("vector index", name, VECTOR_INDEXES)
                 self._vectors[name] = self._make_vectors(name)
             return self._vectors[name]
 
