@@ -50,10 +50,12 @@ from knotwork._stores.embedded.damage import (
     DamagedIndex,
     copy_tables,
     find_damaged_tables,
+    forget_lost,
     part_of,
 )
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
+from knotwork._stores.vectors import VECTOR_INDEXES
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
 from knotwork.records import Document
 
@@ -217,7 +219,7 @@ class _Repair:
                 store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
 
-    def _restore_settings(self, store: Store) -> None:
+    def _restore_settings(self, store: EmbeddedStore) -> None:
         """Find out the indexed folders and the embedder, if their record cannot be read."""
         if ROOTS_META not in store.meta():
             known = {entry.root for entry in store.ledger.entries()}
@@ -226,10 +228,8 @@ class _Repair:
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
             models = LocalModels(store, self._settings, embedder=self._embedder)
             if not recognize_embedder(store, Embedding(models.embedder)):
-                replacement = store.capabilities.vector_replacement
-                for name in ("chunk", "sentence", "entity", "question", "report"):
-                    if replacement is not None:
-                        replacement.clear_vectors(name)
+                for name in VECTOR_INDEXES:
+                    store.clear_vectors(name)
                 self.report.lost.append(
                     "the vectors: the name of their embedder cannot be read. Compute them again "
                     "with: knotwork embed"
@@ -248,14 +248,16 @@ class _Repair:
 
         with open_index(self._path, settings=self._settings) as plain:
             store = plain.store
+            assert isinstance(store, EmbeddedStore)
             kb = KnowledgeBase(store, self._settings, embedder=self._embedder)
             self._sources += self._table_documents(store)
             yield RepairEvent("reading documents again", 0, len(self._sources))
             self._reread(kb)
             self._add_tables()
+            forget_lost(store)
             try:
                 yield from self._complete_vectors(store, kb)
-                if store.capabilities.communities and store.capabilities.communities.parents():
+                if store.communities.parents() or CONTENT_META in store.meta():
                     yield RepairEvent("communities")
                     kb.communities.update(rebuild="communities" in self.report.damaged)
                     self.report.rebuilt.append("communities")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -22,9 +22,10 @@ from knotwork._stores.base import LedgerEntry
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.store import EmbeddedStore
+from knotwork._stores.removal import remove_vectors
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork.errors import IndexDamaged, StoreError
-from knotwork.records import EXTRACTIVE_SOURCE, Document, id_to_int, int_to_id
+from knotwork.records import Document, id_to_int, int_to_id
 
 _PARTS = {
     "documents": "document section",
@@ -334,31 +335,16 @@ class DamagedIndex:
                 found.lost.append(lost)
 
     def _copy_communities(self, target: EmbeddedStore, found: Salvage) -> None:
-        """Copy communities and reports, as far as what they are about is there."""
-        held = self._store.communities
-        gaps: Gaps = []
-        try:
-            stale = frozenset(held.stale())
-        except IndexDamaged:
-            stale = frozenset()
+        """Copy communities and reports; see `forget_lost`."""
+        held, stale, gaps = self._store.communities, set[str](), list[tuple[str, str]]()
+        with suppress(IndexDamaged):
+            stale.update(held.stale())
         for key in _readable(self._store.contents.community_ids, gaps):
+            with suppress(IndexDamaged):
+                target.contents.put_communities(held.communities([key]).values(), stale=stale)
             try:
-                (community,) = held.communities([key]).values()
-                report = held.reports([key]).get(key)
+                target.communities.put_reports(held.reports([key]).values())
             except IndexDamaged:
-                found.lost_reports = True
-                continue
-            entities = target.graph.entities(community.entity_ids)
-            cited = () if report is None else report.chunk_ids
-            chunks = target.documents.chunks([*community.chunk_ids, *cited])
-            members = tuple(m for m in community.members if m.entity_id in entities)
-            whole = tuple(i for i in community.chunk_ids if i in chunks)
-            if members:
-                kept = replace(community, members=members, chunk_ids=whole)
-                target.contents.put_communities([kept], stale=stale & {key})
-            if report is not None and members and all(i in chunks for i in cited):
-                target.communities.put_reports([report])
-            elif report is not None and report.source != EXTRACTIVE_SOURCE:
                 found.lost_reports = True
         found.lost_reports |= bool(gaps)
 
@@ -390,6 +376,24 @@ class DamagedIndex:
                 and not any(first < item.id <= last for first, last in lost)
             )
         return gaps
+
+
+def forget_lost(store: EmbeddedStore) -> None:
+    """Remove from communities what was not read again, and the reports that cite it."""
+    held = store.communities
+    known = [key for level in held.levels() for key in level]
+    for start in range(0, len(known), _ITEMS):
+        ids = known[start : start + _ITEMS]
+        communities, reports = held.communities(ids).values(), held.reports(ids).values()
+        chunks = {i for community in communities for i in community.chunk_ids}
+        chunks |= {i for report in reports for i in report.chunk_ids}
+        members = {i for community in communities for i in community.entity_ids}
+        chunks -= store.documents.chunks(chunks).keys()
+        members -= store.graph.entities(members).keys()
+        with store.transaction():
+            lost = held.forget(chunks, mentioned=(), vanished=members)
+            store.texts("report").remove(lost)
+            remove_vectors(store, "report", lost)
 
 
 def _readable(
