@@ -19,14 +19,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import starmap
 from typing import TypeVar
 
 from knotwork._cancellation import checked
-from knotwork._extensions.postgres.adaptation import Field, float8, int4, int8, packed_rows, text
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name, describe_holder
-from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
-from knotwork._stores.sql.packing import pack_spans
+from knotwork._stores.sql.graph import (
+    GraphChanges,
+    contribution_row,
+    keyed_mentions,
+    keyed_relations,
+    mention_row,
+)
 from knotwork.errors import IdCollision
 from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int, int_to_id
 
@@ -92,10 +97,14 @@ class PostgresIdChecks(SqlIdChecks):
         self._new.noted.update(new)
 
 
-_MENTION_COLUMNS = ("chunk", "entity", "times", "about", "name", "type", "spans")
-_CONTRIBUTION_COLUMNS = (
-    "chunk", "source", "target", "relation", "weight", "start", '"end"', "description"
-)  # fmt: skip
+_MENTION_COLUMNS = {
+    "chunk": "int8", "entity": "int8", "times": "int4", "about": "float8",
+    "name": "text", "type": "text", "spans": "bytea",
+}  # fmt: skip
+_CONTRIBUTION_COLUMNS = {
+    "chunk": "int8", "source": "int8", "target": "int8", "relation": "int8",
+    "weight": "int8", "start": "int4", '"end"': "int4", "description": "text",
+}  # fmt: skip
 _HAS_MENTIONS = "SELECT DISTINCT chunk FROM mention WHERE chunk = ANY($1::bigint[])"
 _HAS_RELATIONS = "SELECT DISTINCT chunk FROM contribution WHERE chunk = ANY($1::bigint[])"
 _DROP_MENTIONS = (
@@ -186,20 +195,13 @@ _Key = TypeVar("_Key")
 _FormKey = tuple[int, str, str]
 """An entity, and one of its names with a type."""
 
-_EdgeKey = tuple[int, int, int]
-"""Source, target and relation."""
-
 
 @dataclass(slots=True)
-class _Changes:
+class _Changes(GraphChanges):
     """How the contributions of a transaction change entities and edges."""
 
     times: Counter[_FormKey] = field(default_factory=Counter)
     chunks: Counter[_FormKey] = field(default_factory=Counter)
-    normal_forms: dict[int, str] = field(default_factory=dict)
-    weights: Counter[_EdgeKey] = field(default_factory=Counter)
-    supports: Counter[_EdgeKey] = field(default_factory=Counter)
-    relations: dict[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.times or self.supports)
@@ -208,10 +210,6 @@ class _Changes:
         key = entity, name, type_
         self.times[key] += sign * times
         self.chunks[key] += sign
-
-    def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
-        self.supports[key] += sign
-        self.weights[key] += sign * weight
 
 
 class _Thread(threading.local):
@@ -234,16 +232,12 @@ class PostgresContributions:
         new_mentions = keyed_mentions(mentions, changes.normal_forms)
         new_relations = keyed_relations(relations, changes.relations)
         self._drop_replaced(new_mentions, new_relations)
-        for (_, entity), mention in checked(new_mentions.items()):
-            times = max(1, len(mention.spans))
-            changes.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-        for (_, *key), relation in checked(new_relations.items()):
-            changes.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
+        changes.add(new_mentions, new_relations)
         if new_mentions:
-            rows = packed_rows(_mention_rows(new_mentions))
+            rows = starmap(mention_row, new_mentions.items())
             self._database.copy("mention", _MENTION_COLUMNS, rows)
         if new_relations:
-            rows = packed_rows(_contribution_rows(new_relations))
+            rows = starmap(contribution_row, new_relations.items())
             self._database.copy("contribution", _CONTRIBUTION_COLUMNS, rows)
 
     def remove(self, chunks: Sequence[int]) -> None:
@@ -356,30 +350,3 @@ def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
 def _form_key(name: str, type_: str) -> int:
     """Return the integer key of a name with a type."""
     return id_to_int(content_id("form", name, type_))
-
-
-def _mention_rows(mentions: Mapping[tuple[int, int], Mention]) -> Iterator[Sequence[Field]]:
-    for (chunk, entity), mention in mentions.items():
-        yield (
-            int8(chunk),
-            int8(entity),
-            int4(max(1, len(mention.spans))),
-            float8(mention.about),
-            text(mention.name),
-            text(mention.type),
-            pack_spans(mention.spans),
-        )
-
-
-def _contribution_rows(
-    relations: Mapping[tuple[int, int, int, int], Relation],
-) -> Iterator[Sequence[Field]]:
-    for key, relation in relations.items():
-        start, end = relation.span or (None, None)
-        yield (
-            *map(int8, key),
-            int8(relation.weight),
-            int4(start),
-            int4(end),
-            text(relation.description),
-        )

@@ -20,12 +20,14 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg.pq import TransactionStatus
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.adaptation import BINARY_HEADER, BINARY_TRAILER
+from knotwork._extensions.postgres.adaptation import number_rows
 from knotwork._extensions.postgres.connection import (
     Address,
     Connection,
@@ -290,16 +292,25 @@ class PostgresDatabase(SqlDatabase):
             if cursor.rowcount > 0:
                 self._thread.wrote = True
 
-    def copy(self, table: str, columns: Sequence[str], blocks: Iterable[bytes]) -> None:
-        """Add rows in the binary format of COPY (`copying`) inside the open transaction."""
+    def copy(self, table: str, columns: Mapping[str, str], rows: Iterable[Bindings]) -> None:
+        """Add rows inside the open transaction; ``columns`` has the type of each column."""
+        with self._copying(table, columns) as copy:
+            copy.set_types(list(columns.values()))
+            for row in checked(rows):
+                copy.write_row(row)
+
+    def copy_numbers(self, table: str, **columns: NDArray[np.signedinteger]) -> None:
+        """Add rows of numbers inside the open transaction, from an array for each column."""
+        with self._copying(table, columns) as copy:
+            copy.write(number_rows(*columns.values()))
+
+    @contextmanager
+    def _copying(self, table: str, columns: Iterable[str]) -> Iterator[psycopg.Copy]:
         connection = self._in_transaction(f"INSERT INTO {table}")
         sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
         with translated_errors(self.label), connection.cursor() as cursor:
             with cursor.copy(sql) as copy:
-                copy.write(BINARY_HEADER)
-                for block in checked(blocks):
-                    copy.write(block)
-                copy.write(BINARY_TRAILER)
+                yield copy
             if cursor.rowcount > 0:
                 self._thread.wrote = True
 

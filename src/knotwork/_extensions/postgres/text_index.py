@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.postgres.adaptation import int4, int8, number_rows, packed_rows
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._stores.base import IntMatrix, Scored
 from knotwork._stores.bm25 import (
@@ -104,16 +103,19 @@ class PostgresTexts:
             packed = {key: pack_terms(words) for key, words in found.items()}
             self._database.copy(
                 self._table,
-                ("id", "length", "hashes", "times"),
-                packed_rows(
-                    (int8(key), int4(len(words)), *packed[key]) for key, words in found.items()
-                ),
+                {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"},
+                ((key, len(words), *packed[key]) for key, words in found.items()),
             )
+            counts = [len(hashes) // 8 for hashes, _ in packed.values()]
             lengths = np.array([len(words) for words in found.values()], np.int32)
-            self._database.copy(
+            self._database.copy_numbers(
                 f"{self._table}_posting",
-                ("term", "item", "times", "length"),
-                [_postings(np.array(list(found), np.int64), lengths, packed)],
+                term=np.frombuffer(b"".join(h for h, _ in packed.values()), "<i8").astype(np.int64),
+                item=np.repeat(np.array(list(packed), np.int64), counts),
+                times=np.frombuffer(b"".join(t for _, t in packed.values()), "<u2").astype(
+                    np.int32
+                ),
+                length=np.repeat(lengths, counts),
             )
             self._database.add_total(self._items, len(found))
             self._database.add_total(self._tokens, int(lengths.sum()))
@@ -279,20 +281,3 @@ _MATCH = (
     " ORDER BY score DESC, item LIMIT CASE WHEN $6::bigint = 0 THEN NULL ELSE $5::bigint END)"
     " SELECT t.id, t.length, t.hashes, t.times FROM near n JOIN {table} t ON t.id = n.item"
 )
-
-
-def _postings(
-    keys: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    packed: Mapping[int, tuple[bytes, bytes]],
-) -> bytes:
-    """Return the postings of items as rows of (term, item, times, length)."""
-    hashes = np.frombuffer(b"".join(packed[key][0] for key in keys.tolist()), "<i8")
-    times = np.frombuffer(b"".join(packed[key][1] for key in keys.tolist()), "<u2")
-    counts = [len(packed[key][0]) // 8 for key in keys.tolist()]
-    return number_rows(
-        hashes.astype(np.int64),
-        np.repeat(keys, counts),
-        times.astype(np.int32),
-        np.repeat(lengths, counts),
-    )

@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import psycopg
 
-from knotwork._extensions.postgres.adaptation import Field, int8, packed_rows, text
 from knotwork._extensions.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.database import Bindings, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
     as_query,
@@ -57,7 +56,6 @@ _MOST_DIMENSIONS = 2_000
 """The most dimensions of a vector in an HNSW index."""
 
 _HEADER = struct.Struct(">hh")
-_INT2 = struct.Struct(">h").pack
 _BUILDING_LOCK = 0x4B4E4F58
 
 
@@ -115,8 +113,8 @@ class PostgresVectors:
             if table.dimension != dimension:
                 table = self._set_dimension(dimension)
             self._delete(table, list(new))
-            columns = ("id", "place", "key", "embedding")
-            self._database.copy(table.name, columns, packed_rows(self._rows(new)))
+            columns = {"id": "int8", "place": "int2", "key": "text", "embedding": "bytea"}
+            self._database.copy(table.name, columns, self._rows(new))
             matrices = sum(len(rows) != 1 for _, rows in new.values())
             self._database.add_total(table.items, len(new))
             self._database.add_total(table.matrices, matrices)
@@ -335,16 +333,15 @@ class PostgresVectors:
         self._database.add_total(table.items, -items)
         self._database.add_total(table.matrices, -matrices)
 
-    def _rows(self, items: dict[int, tuple[str, FloatMatrix]]) -> Iterator[Sequence[Field]]:
+    def _rows(self, items: dict[int, tuple[str, FloatMatrix]]) -> Iterator[Bindings]:
         """Yield the rows of matrices; an empty one is a row without a vector."""
         for key, (content_key, matrix) in items.items():
             header = _HEADER.pack(matrix.shape[1], 0)
             data = matrix.astype(self._stored)
-            named = text(content_key)
             if not len(data):
-                yield int8(key), _INT2(0), named, None
+                yield key, 0, content_key, None
             for place, row in enumerate(data):
-                yield int8(key), _INT2(place), None if place else named, header + row.tobytes()
+                yield key, place, None if place else content_key, header + row.tobytes()
 
     def _matrices(
         self, rows: Sequence[tuple[int, bytes | None]], dimension: int

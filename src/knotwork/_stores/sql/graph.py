@@ -5,7 +5,10 @@ What is written to it has the integer keys of its rows, with the names that hash
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
 from typing import Protocol
@@ -16,9 +19,9 @@ from knotwork._stores.base import RelationLink, Scored
 from knotwork._stores.graph_view import EDGE_CHUNKS, schema_of
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
 from knotwork._stores.sql.collisions import check_same_name
-from knotwork._stores.sql.database import Dialect, SqlDatabase, SqlPart, reports_damage
+from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage
 from knotwork._stores.sql.nodes import NODE_TABLES, NodeReader, relation_key, scan_edges
-from knotwork._stores.sql.packing import keys_of, unpack_spans
+from knotwork._stores.sql.packing import keys_of, pack_spans, unpack_spans
 from knotwork.records import (
     ENTITY_EDGES,
     Direction,
@@ -297,6 +300,9 @@ def _relation(
 MentionKey = tuple[int, int]
 """Chunk and entity."""
 
+EdgeKey = tuple[int, int, int]
+"""Source, target and relation."""
+
 ContributionKey = tuple[int, int, int, int]
 """Chunk, source, target and relation."""
 
@@ -316,6 +322,48 @@ def keyed_mentions(
             check_same_name(mention.entity_id, "entity", form, mention.normal_form)
         found[id_to_int(mention.chunk_id), entity] = mention
     return found
+
+
+@dataclass(slots=True)
+class GraphChanges(ABC):
+    """How contributions change the entities and edges that sum them up."""
+
+    normal_forms: dict[int, str] = field(default_factory=dict)
+    weights: Counter[EdgeKey] = field(default_factory=Counter)
+    supports: Counter[EdgeKey] = field(default_factory=Counter)
+    relations: dict[int, str] = field(default_factory=dict)
+
+    @abstractmethod
+    def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
+        """Add a mention, or subtract it."""
+
+    def relation(self, sign: int, *, key: EdgeKey, weight: int) -> None:
+        """Add a relation that a chunk states, or subtract it."""
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
+
+    def add(
+        self,
+        mentions: Mapping[MentionKey, Mention],
+        relations: Mapping[ContributionKey, Relation],
+    ) -> None:
+        """Add what chunks contribute."""
+        for (_, entity), mention in checked(mentions.items()):
+            times = max(1, len(mention.spans))
+            self.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
+        for (_, *ends, name), relation in checked(relations.items()):
+            self.relation(1, key=(ends[0], ends[1], name), weight=relation.weight)
+
+
+def mention_row(key: MentionKey, mention: Mention) -> Row:
+    """Return the columns of a mention, in the order of its table."""
+    times = max(1, len(mention.spans))
+    return *key, times, mention.about, mention.name, mention.type, pack_spans(mention.spans)
+
+
+def contribution_row(key: ContributionKey, relation: Relation) -> Row:
+    """Return the columns of a relation that a chunk states, in the order of its table."""
+    return *key, relation.weight, *(relation.span or (None, None)), relation.description
 
 
 def keyed_relations(
