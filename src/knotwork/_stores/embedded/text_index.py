@@ -57,17 +57,6 @@ _POSTING = np.dtype([("place", "<u2"), ("times", "<u2")])
 Keys = NDArray[np.int64]
 
 
-def create_tables(connection: apsw.Connection, table: str) -> None:
-    """Create the tables of the pages of a full-text index."""
-    connection.execute(
-        f"CREATE TABLE {table}_page (page INTEGER PRIMARY KEY, version INTEGER NOT NULL,"
-        " keys BLOB NOT NULL, lengths BLOB NOT NULL);"
-        f"CREATE TABLE {table}_posting (page INTEGER NOT NULL, term INTEGER NOT NULL,"
-        " items BLOB NOT NULL, PRIMARY KEY (page, term)) WITHOUT ROWID;"
-        f"CREATE TABLE {table}_change (id INTEGER PRIMARY KEY, gone INTEGER NOT NULL)"
-    )
-
-
 class TermItems(NamedTuple):
     """The items that have a term: their places, ascending, and how often each has it."""
 
@@ -193,21 +182,10 @@ def _joined(blobs: Sequence[bytes], type_: str) -> NDArray[Any]:
     return found
 
 
-def read_pages(connection: apsw.Connection, table: str) -> TextPages:
+def _read_pages(connection: apsw.Connection, table: str) -> TextPages:
     """Read the keys and lengths of all pages."""
     rows: Any = connection.execute(f"SELECT * FROM {table}_page ORDER BY page").fetchall()  # noqa: S608
     return TextPages(table, rows)
-
-
-def read_state(connection: apsw.Connection, table: str) -> tuple[tuple[int, int], ...]:
-    """Return the number and the version of each page."""
-    rows: Any = connection.execute(f"SELECT page, version FROM {table}_page ORDER BY page")  # noqa: S608
-    return tuple(rows)
-
-
-def read_changed(connection: apsw.Connection, table: str) -> tuple[ItemTerms, Keys]:
-    """Return the items that wait for a page, and the keys of all that changed."""
-    return ItemTerms.of(_waiting(connection, table, -1)), _changed_keys(connection, table)
 
 
 def _changed_keys(connection: apsw.Connection, table: str) -> Keys:
@@ -223,7 +201,7 @@ def _waiting(connection: apsw.Connection, table: str, limit: int) -> list[Any]:
     ).fetchall()
 
 
-def update_pages(connection: apsw.Connection, table: str, *, version: int) -> None:
+def _update_pages(connection: apsw.Connection, table: str, *, version: int) -> None:
     """Bring the pages up to date once enough has changed; use inside a transaction.
 
     ``version`` is that of the index once this is committed.
@@ -252,7 +230,7 @@ def update_pages(connection: apsw.Connection, table: str, *, version: int) -> No
 
 def _blank_changed(connection: apsw.Connection, table: str, version: int) -> None:
     """Blank what changed in all pages, and let the items of those with little left wait again."""
-    pages = read_pages(connection, table)
+    pages = _read_pages(connection, table)
     places = pages.places_of(_changed_keys(connection, table))
     keys = pages.keys.copy()
     keys[places] = _BLANK
@@ -294,9 +272,11 @@ class Postings:
     @classmethod
     def read(cls, connection: apsw.Connection, table: str, *, known: TextPages | None) -> Postings:
         """Read a state of an index; pages that are ``known`` are not read again."""
-        if known is None or known.state != read_state(connection, table):
-            known = read_pages(connection, table)
-        return cls(known, *read_changed(connection, table))
+        sql = f"SELECT page, version FROM {table}_page ORDER BY page"  # noqa: S608
+        if known is None or known.state != tuple(connection.execute(sql)):
+            known = _read_pages(connection, table)
+        waiting = ItemTerms.of(_waiting(connection, table, -1))
+        return cls(known, waiting, _changed_keys(connection, table))
 
     def items_of(self, connection: apsw.Connection, terms: Collection[str]) -> dict[str, TermItems]:
         """Return the items with each term."""
@@ -505,7 +485,7 @@ class EmbeddedTexts:
             ((key, int(gone)) for key in keys),
         )
         version = self._database.generation() + 1
-        update_pages(self._database.connection(), self._table, version=version)
+        _update_pages(self._database.connection(), self._table, version=version)
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""
@@ -529,8 +509,12 @@ class EmbeddedTexts:
     def _create(self) -> _Totals:
         self._database.write(
             f"CREATE TABLE {self._table}_counts (id INTEGER PRIMARY KEY,"
-            " length INTEGER NOT NULL, hashes BLOB NOT NULL, times BLOB NOT NULL)"
+            " length INTEGER NOT NULL, hashes BLOB NOT NULL, times BLOB NOT NULL);"
+            f"CREATE TABLE {self._table}_page (page INTEGER PRIMARY KEY, version INTEGER NOT NULL,"
+            " keys BLOB NOT NULL, lengths BLOB NOT NULL);"
+            f"CREATE TABLE {self._table}_posting (page INTEGER NOT NULL, term INTEGER NOT NULL,"
+            " items BLOB NOT NULL, PRIMARY KEY (page, term)) WITHOUT ROWID;"
+            f"CREATE TABLE {self._table}_change (id INTEGER PRIMARY KEY, gone INTEGER NOT NULL)"
         )
-        create_tables(self._database.connection(), self._table)
         self._database.write("INSERT INTO text_index VALUES (?, 0, 0)", (self._name,))
         return _Totals(0, 0)

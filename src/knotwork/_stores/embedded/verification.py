@@ -18,7 +18,7 @@ from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
-from knotwork._stores.sql.references import MISSING_REFERENCES
+from knotwork._stores.sql.tables import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
