@@ -39,7 +39,6 @@ from knotwork._stores.base import (
 from knotwork._stores.capabilities import (
     Capabilities,
     CommunityStore,
-    CypherRunner,
     HomonymStore,
     PropertyGraphStore,
     QuestionStore,
@@ -730,6 +729,11 @@ class FilteredReadings(_FilteredPart[ReadingStore]):
         return [i for i in ids if i in described]
 
 
+def _kept(held: P | None, restrict: Callable[[P], T]) -> T | None:
+    """Return an optional part as the filter leaves it, if the whole store has it."""
+    return None if held is None else restrict(held)
+
+
 class FilteredStore:
     """A read-only store with only the selected documents and chunks of another store.
 
@@ -762,34 +766,23 @@ class FilteredStore:
             mentioned=lambda: fields.mentioned(selection.chunks),
             totals=totals,
         )
-        whole = store.capabilities
-        self._communities: FilteredCommunities | None = None
-        readings: FilteredReadings | None = None
-        questions: FilteredQuestions | None = None
-        property_graphs: FilteredPropertyGraphs | None = None
-        cypher: CypherRunner | None = None
-        if whole.communities is not None:
-            self._communities = FilteredCommunities(whole.communities, selection, self.graph)
-        if whole.readings is not None:
-            readings = FilteredReadings(whole.readings, selection)
-        if whole.questions is not None:
-            questions = FilteredQuestions(whole.questions, selection)
-        if whole.property_graphs is not None:
-            property_graphs = FilteredPropertyGraphs(whole.property_graphs, fields, selection)
-        if whole.cypher is not None:
-            cypher = PARTS.load("filtered_cypher")(self, whole.cypher).run
+        whole, graph = store.capabilities, self.graph
+        self._communities = _kept(
+            whole.communities, lambda held: FilteredCommunities(held, selection, graph)
+        )
         self.capabilities = Capabilities(
             communities=self._communities,
-            readings=readings,
-            questions=questions,
-            resolutions=(
-                FilteredResolutions(whole.resolutions, self.graph) if whole.resolutions else None
+            readings=_kept(whole.readings, lambda held: FilteredReadings(held, selection)),
+            questions=_kept(whole.questions, lambda held: FilteredQuestions(held, selection)),
+            resolutions=_kept(whole.resolutions, lambda held: FilteredResolutions(held, graph)),
+            homonyms=_kept(whole.homonyms, lambda held: FilteredHomonyms(held, selection)),
+            property_graphs=_kept(
+                whole.property_graphs,
+                lambda held: FilteredPropertyGraphs(held, fields, selection),
             ),
-            homonyms=FilteredHomonyms(whole.homonyms, selection) if whole.homonyms else None,
-            property_graphs=property_graphs,
             fields=FilteredFields(fields, selection),
-            links=FilteredLinks(whole.links, selection) if whole.links else None,
-            cypher=cypher,
+            links=_kept(whole.links, lambda held: FilteredLinks(held, selection)),
+            cypher=_kept(whole.cypher, lambda held: PARTS.load("filtered_cypher")(self, held).run),
             companions=whole.companions,
             whole=whole_of(store),
         )
