@@ -12,7 +12,7 @@ from knotwork._indexing import entity_descriptions
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
-from knotwork._indexing.restoration import restore_vectors
+from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.steps import finish_steps
 from knotwork._retrieval.entity.graph_walks import near_seeds
 from knotwork._retrieval.question import read_question
@@ -104,7 +104,7 @@ def test_another_embedder_and_a_repair_embed_descriptions_too(indexed, tmp_path)
     held = vectors(indexed.store)
     indexed.store.vectors(DESCRIPTIONS).remove(held)
     with closing(open_store(str(tmp_path / "index.knot"))) as store:
-        restore_vectors(store, Embedding(HashingEmbedder(64)))
+        list(Reembedding(store, Embedding(HashingEmbedder(64))).run())
         assert vectors(store).keys() == held.keys()
         stages = {event.stage for event in embed(store, HashingEmbedder(32))}
         assert "descriptions" in stages

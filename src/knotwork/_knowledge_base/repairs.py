@@ -19,6 +19,7 @@ from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
+from knotwork._indexing.chunk_questions import QUESTIONS
 from knotwork._indexing.commits import (
     CONTENT_META,
     SUFFIXES,
@@ -27,9 +28,14 @@ from knotwork._indexing.commits import (
     remove_sources,
 )
 from knotwork._indexing.discovery import is_folder_or_archive
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    LANGUAGES_META,
+    Embedding,
+    stamp_embedder,
+)
+from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.report import last_report
-from knotwork._indexing.restoration import recognize_embedder, restore_texts, restore_vectors
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.backups import require_unused, sqlite_file
@@ -56,9 +62,11 @@ from knotwork._stores.embedded.damage import (
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork._stores.vectors import VECTOR_INDEXES
+from knotwork._text.languages import is_read
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
-from knotwork.records import Document
+from knotwork.records import Chunk, Document, Label
 
+_ALL = 1 << 62
 _ROWS = {
     CALLS_SUFFIX: "cached replies of a model: these calls are made, and paid for, again",
     MEMORY_SUFFIX: "facts stated in conversations",
@@ -208,7 +216,7 @@ class _Repair:
             if "settings of the index" in self.report.damaged:
                 self._restore_settings(store)
             with store.transaction():
-                for done, total in restore_texts(store):
+                for done, total in _restore_texts(store):
                     yield RepairEvent("full text", done, total)
             if store.meta().get(CONTENT_META):
                 store.set_meta({CONTENT_META: ""})
@@ -227,7 +235,7 @@ class _Repair:
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
             models = LocalModels(store, self._settings, embedder=self._embedder)
-            if not recognize_embedder(store, Embedding(models.embedder)):
+            if not _recognize_embedder(store, Embedding(models.embedder)):
                 for name in VECTOR_INDEXES:
                     store.clear_vectors(name)
                 self.report.lost.append(
@@ -264,16 +272,18 @@ class _Repair:
             except KnotworkError as error:
                 self.report.lost.append(f"vectors or communities: {error}")
 
-    def _complete_vectors(self, store: Store, kb: KnowledgeBase) -> Iterator[RepairEvent]:
+    def _complete_vectors(self, store: EmbeddedStore, kb: KnowledgeBase) -> Iterator[RepairEvent]:
         if not store.meta().get(EMBEDDER_META):
             return
-        yield RepairEvent("vectors")
-        restored = restore_vectors(store, Embedding(kb.embedder))
-        if restored.embedded:
-            self.report.rebuilt.append("vectors")
-        if restored.missing:
+        embedding = Embedding(kb.embedder)
+        if embedding and embedding.name == store.meta()[EMBEDDER_META]:
+            if store.documents.chunk_count():
+                for event in Reembedding(store, embedding).run():
+                    yield RepairEvent("vectors", event.done, event.total)
+            self.report.rebuilt += ["vectors"] * bool(embedding.embedded)
+        elif missing := _count_missing_vectors(store):
             self.report.lost.append(
-                f"the vectors of {restored.missing:,} passages: their embedder "
+                f"the vectors of {missing:,} passages: their embedder "
                 f"`{store.meta()[EMBEDDER_META]}` is not installed or not set. Full text finds "
                 "them; compute the vectors with: knotwork embed"
             )
@@ -429,3 +439,55 @@ def _free_path(path: Path) -> Path:
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{number}")
     return kept
+
+
+def _restore_texts(store: EmbeddedStore) -> Iterator[tuple[int, int]]:
+    """Write the full text of an index without any; yield the documents done, and their number."""
+    ids = store.documents.document_ids()
+    for done, document_id in enumerate(ids, start=1):
+        store.texts("chunk").add(
+            (chunk.id, chunk.searched_text) for chunk in _leaves(store, document_id)
+        )
+        yield done, len(ids)
+    for label in (Label.ENTITY, Label.KEYWORD):
+        nodes = store.graph.find(label=label, limit=_ALL)
+        store.texts("entity").add((node.id, node.name) for node in nodes)
+    asked = store.questions.questions(store.questions.chunk_ids())
+    store.texts(QUESTIONS).add((key, "\n".join(found)) for key, found in asked.items())
+    reports = store.communities.reports(list(store.communities.parents()))
+    store.texts("report").add((key, report.text) for key, report in reports.items())
+
+
+def _recognize_embedder(store: EmbeddedStore, embedding: Embedding) -> bool:
+    """Return True if the embedder made the vectors of the index, as their content keys show.
+
+    Its name is then stored with the index. Use this if the stored name cannot be read.
+    """
+    for document_id in store.documents.document_ids():
+        chunks = _leaves(store, document_id)
+        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
+        for chunk in chunks:
+            if chunk.id in known:
+                key = embedding.chunk_key(chunk)
+                if key not in store.vectors("chunk").by_key([key]):
+                    return False
+                stamp_embedder(store, embedding)
+                return True
+    return False
+
+
+def _count_missing_vectors(store: EmbeddedStore) -> int:
+    """Return the number of chunks without a vector that the embedder of the index can read."""
+    languages = store.meta().get(LANGUAGES_META, "").split()
+    count = 0
+    for document_id in store.documents.document_ids():
+        chunks = _leaves(store, document_id)
+        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
+        count += sum(c.id not in known and is_read(c.text, languages) for c in chunks)
+    return count
+
+
+def _leaves(store: EmbeddedStore, document_id: str) -> list[Chunk]:
+    ids = store.documents.chunk_ids_of([document_id]).get(document_id, [])
+    found = store.documents.chunks(ids)
+    return [chunk for chunk in found.values() if not chunk.is_parent]

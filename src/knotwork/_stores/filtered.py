@@ -12,7 +12,7 @@ are all allowed.
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -54,7 +54,7 @@ from knotwork._stores.fields import (
     Totals,
     check_fields,
 )
-from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node, links_of_neighbours
+from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.resolutions import form_groups
 from knotwork._stores.vectors import final_name
@@ -347,8 +347,16 @@ class FilteredGraph(_FilteredPart[GraphStore]):
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the relations of each entity that an allowed chunk states, without chunks."""
-        return links_of_neighbours(self, entity_ids, limit=limit)
+        found: defaultdict[str, list[RelationLink]] = defaultdict(list)
+        directions: tuple[tuple[Direction, bool], ...] = (("out", True), ("in", False))
+        for direction, forward in directions:
+            edges = self.neighbours(entity_ids, direction=direction, types=ENTITY_EDGES, fan=limit)
+            for key, strongest in edges.items():
+                found[key] += [
+                    RelationLink(e.relation, forward, _other_end(key, e), e.weight)
+                    for e in strongest[: max(limit, 0)]
+                ]
+        return {key: links for key, links in found.items() if links}
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
