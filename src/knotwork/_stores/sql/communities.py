@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.sql.database import (
     Dialect,
@@ -94,11 +94,14 @@ class CommunityStatements:
             "content_key",
         )
         self.put_citation = insert_new("report_citation", "chunk", "community")
-        self.remove_communities = delete_keys(dialect, "community", "id")
-        self.remove_members = delete_keys(dialect, "community_member", "community")
-        self.remove_chunks = delete_keys(dialect, "community_chunk", "community")
-        self.remove_reports = delete_keys(dialect, "report", "community")
-        self.remove_citations = delete_keys(dialect, "report_citation", "community")
+        self.remove = {"community": delete_keys(dialect, "community", "id")} | {
+            table: delete_keys(dialect, table, "community")
+            for table in ("community_member", "community_chunk")
+        }
+        self.remove_reports = {
+            table: delete_keys(dialect, table, "community")
+            for table in ("report", "report_citation")
+        }
         self.forget_chunks = delete_keys(dialect, "community_chunk", "chunk")
         self.forget_entities = delete_keys(dialect, "community_member", "entity")
 
@@ -117,7 +120,8 @@ class SqlCommunities(SqlPart):
             ids = [key for level in self.levels() for key in level]
             stored = self.communities(ids)
             wanted = {community.id: community for community in communities}
-            self._remove([id_to_int(key) for key in stored if key not in wanted])
+            gone = [id_to_int(key) for key in stored if key not in wanted]
+            self._delete(gone, self._sql.remove, self._sql.remove_reports)
             self.write([c for key, c in wanted.items() if stored.get(key) != c])
             self._database.write(self._sql.settle)
 
@@ -183,14 +187,14 @@ class SqlCommunities(SqlPart):
             dropped = {key for (key,) in database.fetch(sql.citing, (chunks,))}
             empty = [key for (key,) in database.fetch(sql.empty)]
             dropped.update(key for key, *_ in database.fetch(sql.reports, (bind(empty),)))
-            self._remove(empty)
-            self._remove_reports(sorted(dropped))
+            self._delete(empty, sql.remove, sql.remove_reports)
+            self._delete(sorted(dropped), sql.remove_reports)
         return [int_to_id(key) for key in sorted(dropped)]
 
     def put_reports(self, reports: Iterable[CommunityReport]) -> None:
         with self._database.transaction():
             new = {id_to_int(report.community_id): report for report in reports}
-            self._remove_reports(new)
+            self._delete(new, self._sql.remove_reports)
             self._database.write_many(
                 self._sql.put_report, ((key, *_report_columns(r)) for key, r in new.items())
             )
@@ -206,7 +210,7 @@ class SqlCommunities(SqlPart):
         """Add or replace communities without a mark, in the open transaction; reports stay."""
         database, sql = self._database, self._sql
         keys = [id_to_int(community.id) for community in communities]
-        self._remove(keys, with_reports=False)
+        self._delete(keys, sql.remove)
         keyed = list(zip(keys, communities, strict=True))
         database.write_many(
             sql.put_community,
@@ -228,19 +232,11 @@ class SqlCommunities(SqlPart):
             ((key, id_to_int(chunk)) for key, community in keyed for chunk in community.chunk_ids),
         )
 
-    def _remove(self, keys: Iterable[int], *, with_reports: bool = True) -> None:
+    def _delete(self, keys: Iterable[int], *tables: Mapping[str, str]) -> None:
         bound = (self._bind(keys),)
-        self._database.write(self._sql.remove_communities, bound)
-        self._database.write(self._sql.remove_members, bound)
-        self._database.write(self._sql.remove_chunks, bound)
-        if with_reports:
-            self._database.write(self._sql.remove_reports, bound)
-            self._database.write(self._sql.remove_citations, bound)
-
-    def _remove_reports(self, keys: Iterable[int]) -> None:
-        bound = (self._bind(keys),)
-        self._database.write(self._sql.remove_reports, bound)
-        self._database.write(self._sql.remove_citations, bound)
+        for statements in tables:
+            for sql in statements.values():
+                self._database.write(sql, bound)
 
 
 def _other_id(_: str, key: int) -> str:

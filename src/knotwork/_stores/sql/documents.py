@@ -94,11 +94,10 @@ class DocumentStatements:
         )
         self.put_field = PUT_FIELD
         self.put_page = PUT_PAGE
-        self.remove_documents = delete_keys(dialect, "document", "id")
-        self.remove_sections = delete_keys(dialect, "section", "document")
-        self.remove_chunks = delete_keys(dialect, "chunk", "document")
-        self.remove_fields = delete_keys(dialect, "document_field", "document")
-        self.remove_pages = delete_keys(dialect, "document_page", "document")
+        self.remove = {"document": delete_keys(dialect, "document", "id")} | {
+            table: delete_keys(dialect, table, "document")
+            for table in ("section", "chunk", "document_field", "document_page")
+        }
 
 
 @reports_damage
@@ -152,12 +151,9 @@ class SqlDocuments(SqlPart):
         return int(count)
 
     def _remove(self, keys: Iterable[int]) -> None:
-        bound, sql = (self._bind(keys),), self._sql
-        self._database.write(sql.remove_documents, bound)
-        self._database.write(sql.remove_sections, bound)
-        self._database.write(sql.remove_chunks, bound)
-        self._database.write(sql.remove_fields, bound)
-        self._database.write(sql.remove_pages, bound)
+        bound = (self._bind(keys),)
+        for sql in self._sql.remove.values():
+            self._database.write(sql, bound)
 
 
 def _section(
