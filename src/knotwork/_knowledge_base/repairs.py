@@ -30,6 +30,7 @@ from knotwork._indexing.commits import (
 from knotwork._indexing.discovery import is_folder_or_archive
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
+    INTO_META,
     LANGUAGES_META,
     Embedding,
     stamp_embedder,
@@ -275,18 +276,21 @@ class _Repair:
     def _complete_vectors(self, store: EmbeddedStore, kb: KnowledgeBase) -> Iterator[RepairEvent]:
         if not store.meta().get(EMBEDDER_META):
             return
+        meta, missing = store.meta(), _count_missing_vectors(store)
+        if not missing and not self.report.damaged:
+            return
         embedding = Embedding(kb.embedder)
-        if embedding and embedding.name == store.meta()[EMBEDDER_META]:
-            if store.documents.chunk_count():
-                for event in Reembedding(store, embedding).run():
-                    yield RepairEvent("vectors", event.done, event.total)
+        if not embedding or embedding.name != meta[EMBEDDER_META] or meta.get(INTO_META):
+            if missing:
+                self.report.lost.append(
+                    f"the vectors of {missing:,} passages: their embedder `{meta[EMBEDDER_META]}` "
+                    "is not installed, not set or about to be replaced. Full text finds them; "
+                    "compute the vectors with: knotwork embed"
+                )
+        elif store.documents.chunk_count():
+            for event in Reembedding(store, embedding).run():
+                yield RepairEvent("vectors", event.done, event.total)
             self.report.rebuilt += ["vectors"] * bool(embedding.embedded)
-        elif missing := _count_missing_vectors(store):
-            self.report.lost.append(
-                f"the vectors of {missing:,} passages: their embedder "
-                f"`{store.meta()[EMBEDDER_META]}` is not installed or not set. Full text finds "
-                "them; compute the vectors with: knotwork embed"
-            )
 
     def _reread(self, kb: KnowledgeBase) -> None:
         """Index the damaged documents again, from their files or from their stored text."""
