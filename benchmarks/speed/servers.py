@@ -28,7 +28,7 @@ from psycopg.conninfo import conninfo_to_dict
 from remixed import Asked, ask
 from search import WARM_CALLS, K, KnownVectors, make_index, percentiles, run_apart
 
-from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.postgres.connection import read_address
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._knowledge_base.copies import copy_index
 from knotwork._retrieval.retriever_builder import build_retriever

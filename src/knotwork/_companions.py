@@ -130,11 +130,9 @@ class FileCompanions:
         self._store_url = store_url
 
     def open(self, companion: Companion) -> CompanionDatabase:
-        """Open the file of a companion; see `companion_path`."""
         return SqliteCompanion(self._path(companion), companion)
 
     def has(self, companion: Companion) -> bool:
-        """Return True if the file of a companion exists."""
         path = self._path(companion)
         return path != IN_MEMORY and Path(path).exists()
 
@@ -202,12 +200,10 @@ class SqliteCompanion:
             raise
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query, or a statement with RETURNING, and return all its rows."""
         with self._lock, self._translated_errors():
             return self._connection().execute(sql, bindings).fetchall()
 
     def change(self, sql: str, bindings: Bindings = ()) -> int:
-        """Run a statement inside the open transaction; return the number of rows it changed."""
         with self._lock, self._translated_errors():
             connection = self._connection()
             connection.execute(sql, bindings)
@@ -236,7 +232,6 @@ class SqliteCompanion:
                     sync_commits(connection, FULL)
 
     def check_writable(self) -> None:
-        """Raise StoreReadOnly if the file is not writable, and StoreError if writing fails."""
         with self._lock, self._translated_errors():
             connection = self._connection()
             self._require_writable(connection)
@@ -259,11 +254,9 @@ class SqliteCompanion:
         return [] if found == ["ok"] else found
 
     def damaged(self, detail: object) -> StoreError:
-        """Return the error for damaged content."""
         return self._file.damaged(detail)
 
     def close(self) -> None:
-        """Close the file; it cannot be used afterwards."""
         if self._process == os.getpid():
             with self._lock:
                 if self._open is not None:

@@ -26,7 +26,7 @@ import knotwork
 from knotwork._cli.main import app
 from knotwork._config import load_settings
 from knotwork._config.settings import setting_fields
-from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.postgres.connection import read_address
 from knotwork._extensions.server import make_app
 from knotwork._extensions.server.server import ServerConfig
 

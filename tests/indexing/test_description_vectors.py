@@ -108,7 +108,7 @@ def test_another_embedder_and_a_repair_embed_descriptions_too(indexed, tmp_path)
     held = vectors(indexed.store)
     indexed.store.vectors(DESCRIPTIONS).remove(held)
     with closing(open_store(str(tmp_path / "index.knot"))) as store:
-        assert "descriptions" in stages(store, HashingEmbedder(64))
+        list(Reembedding(store, Embedding(HashingEmbedder(64))).run())
         assert vectors(store).keys() == held.keys()
         assert "descriptions" in stages(store, HashingEmbedder(32))
         assert {matrix.shape for matrix in vectors(store).values()} == {(1, 32)}

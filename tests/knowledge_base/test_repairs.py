@@ -14,12 +14,12 @@ from tests.knowledge_base.damaged_index import (
     settings,
     write_documents,
 )
-from tests.stores.raw_files import flip, overwrite_page, without_checksums
+from tests.stores.raw_files import flip, overwrite_page, page_bytes_of, without_checksums
 
 import knotwork
 from knotwork._config import StoreSettings
 from knotwork._diagnosis.index import check_index
-from knotwork._sqlite_pages import is_marked_protected, page_bytes_of
+from knotwork._sqlite_pages import is_marked_protected
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreNotFound
 
@@ -29,7 +29,6 @@ DERIVED = [
     "text_chunk_change",
     "text_chunk_counts",
     "text_entity_posting",
-    "entity",
     "entity_by_name",
     "edge",
     "edge_out",
@@ -37,13 +36,23 @@ DERIVED = [
     "vector_sentence",
     "vector_entity",
     "vector_index",
-    "chunk_by_document",
+    "state",
+    "migration",
     "community_member",
     "report",
     "document_field",
     "meta",
 ]
-DOCUMENTS = ["document", "section", "chunk", "mention", "contribution", "ledger"]
+DOCUMENTS = [
+    "document",
+    "section",
+    "chunk",
+    "chunk_by_document",
+    "mention",
+    "entity",
+    "contribution",
+    "ledger",
+]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 
 from knotwork._sqlite_pages import check_protection, open_connection
@@ -50,3 +51,27 @@ def overwrite_page(path: Path, number: int, *, page_bytes: int = PAGE_BYTES) -> 
     with path.open("r+b") as file:
         file.seek((number - 1) * page_bytes)
         file.write(b"\xa5" * page_bytes)
+
+
+def page_bytes_of(path: Path) -> int:
+    """Return the page size in the header of a file."""
+    return int.from_bytes(path.read_bytes()[16:18], "big")
+
+
+def find_damaged_pages(path: Path, page_bytes: int = PAGE_BYTES) -> list[int]:
+    """Return the numbers, from 1, of the pages that differ from the sum in their last 8 bytes."""
+    data = path.read_bytes()
+    return [
+        number
+        for number, start in enumerate(range(0, len(data), page_bytes), start=1)
+        if not _is_intact(data[start : start + page_bytes])
+    ]
+
+
+def _is_intact(page: bytes) -> bool:
+    words = np.frombuffer(page, "<u4").tolist()
+    first = second = 0
+    for one, two in zip(words[:-2:2], words[1:-2:2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + two + first) & 0xFFFFFFFF
+    return words[-2:] == [first, second]

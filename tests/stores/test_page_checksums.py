@@ -1,31 +1,22 @@
-"""Checksums of pages: damage is an error, files without any open, bytes come back."""
+"""Checksums of pages: damage is an error, and files without any open."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import apsw
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.stores.raw_files import (
     PAGE_BYTES,
     change,
+    find_damaged_pages,
     flip,
     overwrite_page,
+    page_bytes_of,
     without_checksums,
 )
 
-from knotwork import _sqlite_pages
-from knotwork._sqlite_pages import (
-    correct_page,
-    correct_pages,
-    find_damaged_pages,
-    is_marked_protected,
-    page_bytes_of,
-    protect_new,
-)
+from knotwork._sqlite_pages import is_marked_protected, protect_new
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.table_file import TableFile
@@ -158,31 +149,3 @@ def test_damage_of_another_application_id_is_foreign(path: Path) -> None:
     change(path, "PRAGMA application_id = 7")
     with pytest.raises(SchemaMismatch, match="not an index"):
         EmbeddedStore.open(path)
-
-
-@given(
-    page=st.binary(min_size=1, max_size=400),
-    place=st.integers(0, PAGE_BYTES - 1),
-    mask=st.integers(1, 255),
-)
-def test_a_page_is_corrected_as_it_was_or_not_at_all(page: bytes, place: int, mask: int) -> None:
-    content = (page * PAGE_BYTES)[: PAGE_BYTES - 8]
-    words = np.frombuffer(content, "<u4")
-    first = second = 0
-    for one, two in zip(words[::2].tolist(), words[1::2].tolist(), strict=True):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + two + first) & 0xFFFFFFFF
-    intact = content + first.to_bytes(4, "little") + second.to_bytes(4, "little")
-    damaged = bytearray(intact)
-    damaged[place] ^= mask
-    assert _sqlite_pages._differences(_sqlite_pages._as_page(bytes(damaged))).any()
-    found = correct_page(bytes(damaged))
-    assert found in (intact, None)
-
-
-def test_pages_of_a_file_are_corrected(path: Path) -> None:
-    whole = path.read_bytes()
-    for number in (1, 2, 5):
-        flip(path, (number - 1) * PAGE_BYTES + 17 * number, 0x10)
-    assert correct_pages(path) == 3
-    assert path.read_bytes() == whole

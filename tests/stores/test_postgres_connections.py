@@ -13,7 +13,7 @@ import pytest
 
 from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.address import read_address
+from knotwork._extensions.postgres.connection import read_address
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store

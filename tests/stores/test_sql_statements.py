@@ -13,9 +13,8 @@ import apsw
 import pytest
 
 from knotwork._stores import sql
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.sql.dialect import Dialect, insert, insert_new, upsert
+from knotwork._stores.embedded.database import SQLITE, Database
+from knotwork._stores.sql.database import Dialect, insert, insert_new, upsert
 
 
 def statements(dialect: Dialect = SQLITE) -> Iterator[tuple[str, str]]:

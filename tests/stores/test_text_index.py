@@ -61,7 +61,7 @@ def test_the_best_are_those_of_the_oracle(indexes, k: int) -> None:
 
 
 def test_few_postings_are_held(indexes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork._stores.embedded.text_pages._MOST_KEPT", 100)
+    monkeypatch.setattr("knotwork._stores.embedded.text_index._MOST_KEPT", 100)
     embedded, plain = indexes
     for question in questions():
         found, expected = embedded.search(question, k=10), plain.search(question, k=10)

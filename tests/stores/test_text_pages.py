@@ -16,9 +16,9 @@ from tests.stores.raw_files import change, opened
 
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
-from knotwork._stores.embedded import EmbeddedStore, text_pages
-from knotwork._stores.embedded.text_pages import ItemTerms
-from knotwork._stores.packed_terms import pack_terms
+from knotwork._stores.bm25 import pack_terms
+from knotwork._stores.embedded import EmbeddedStore, text_index
+from knotwork._stores.embedded.text_index import ItemTerms
 from knotwork.errors import IndexDamaged
 from knotwork.records import content_id
 from knotwork.testing._text_index_contract import TextIndexContract
@@ -31,7 +31,7 @@ _QUESTION = "word0 word1 word2 word7 word30 word59"
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_pages, "PAGE_ITEMS", 4)
+    monkeypatch.setattr(text_index, "PAGE_ITEMS", 4)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.stores.raw_files import change, opened
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore, vector_index
-from knotwork._stores.embedded.vector_codes import CodeBook, Coded, VectorCodes, rotation_of
+from knotwork._stores.embedded.vector_index import CodeBook, Coded, VectorCodes, rotation_of
 from knotwork._stores.vectors import exact_scores, staged_name
 from knotwork.records import content_id
 from knotwork.testing._vector_index_contract import VectorIndexContract, VectorReplacementContract

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._stores.embedded.vector_matrix import VectorMatrix
+from knotwork._stores.embedded.vector_index import VectorMatrix
 from knotwork._stores.vectors import exact_scores
 
 pytestmark = pytest.mark.slow

@@ -34,7 +34,7 @@ from knotwork._sqlite_file import (
 )
 from knotwork._sqlite_pages import open_connection
 from knotwork._stores.embedded.damage import locate_damage
-from knotwork._stores.embedded.schema import APPLICATION_ID
+from knotwork._stores.embedded.database import APPLICATION_ID
 from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
 
@@ -90,26 +90,25 @@ def back_up(store_url: str, target: str | Path, *, overwrite: bool = False) -> S
     unfinished.mkdir(mode=0o700)
     try:
         files: list[BackupFile] = []
-        facts = _Facts()
+        generation, documents, protected = 0, 0, False
         for suffix, kind in FILE_KINDS.items():
             source = index.with_name(index.name + suffix)
             if suffix and not source.exists():
                 continue
             copy = unfinished / f"{BACKUP_NAME}{suffix}"
             file = sqlite_file(source, suffix)
-            yield from copy_file(file, copy, facts if not suffix else None)
+            yield from _copy_file(file, copy)
             yield Progress("verifying", subject=kind)
             verify_copy(sqlite_file(copy, suffix))
+            if not suffix:
+                with closing(open_connection(str(copy))) as opened:
+                    generation = int(opened.execute("SELECT generation FROM state").get)
+                    documents = int(opened.execute("SELECT count(*) FROM document").get)
+                    protected = opened.reserve_bytes("main") > 0
             files.append(BackupFile(kind, copy.name, copy.stat().st_size, _hash(copy)))
         created = datetime.now(UTC).isoformat(timespec="seconds")
         report = BackupReport(
-            str(folder),
-            str(index),
-            created,
-            facts.generation,
-            facts.documents,
-            facts.protected,
-            tuple(files),
+            str(folder), str(index), created, generation, documents, protected, tuple(files)
         )
         _write_manifest(unfinished, report)
         _move_into_place(unfinished, folder)
@@ -202,15 +201,6 @@ def read_manifest(folder: Path) -> BackupReport:
     return report
 
 
-@dataclass(slots=True)
-class _Facts:
-    """What the copy of an index holds."""
-
-    generation: int = 0
-    documents: int = 0
-    protected: bool = False
-
-
 def sqlite_file(path: Path, suffix: str) -> SqliteFile:
     """Return a file of an index, of the kind that the suffix names in `FILE_KINDS`."""
     if suffix:
@@ -238,7 +228,7 @@ def _check_target(folder: Path, *, overwrite: bool) -> None:
         )
 
 
-def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iterator[Progress]:
+def _copy_file(file: SqliteFile, copy: Path) -> Iterator[Progress]:
     """Copy a file at its last commit. The read transaction keeps that commit until the end."""
     file.require(create=False)
     with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
@@ -246,10 +236,6 @@ def copy_file(file: SqliteFile, copy: Path, facts: _Facts | None = None) -> Iter
         with closing(source):
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-            if facts is not None:
-                facts.generation = int(source.execute("SELECT generation FROM state").get)
-                facts.documents = int(source.execute("SELECT count(*) FROM document").get)
-                facts.protected = source.reserve_bytes("main") > 0
             target = open_connection(str(copy))
             with closing(target), target.backup("main", source, "main") as running:
                 while not running.done:

@@ -1,4 +1,4 @@
-"""Repair a damaged index: correct pages, copy what can be read, rebuild the rest.
+"""Repair a damaged index: copy what can be read, rebuild what follows, read the rest again.
 
 A repair works on a copy. The repaired file replaces the index only when it is complete, and the
 damaged one stays beside it. Documents that lost something are then read again from their files, or
@@ -15,12 +15,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import apsw
-
 from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
+from knotwork._indexing.chunk_questions import QUESTIONS
 from knotwork._indexing.commits import (
     CONTENT_META,
     SUFFIXES,
@@ -29,13 +28,14 @@ from knotwork._indexing.commits import (
     remove_sources,
 )
 from knotwork._indexing.discovery import is_folder_or_archive
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding, unfinished_embedder
-from knotwork._indexing.reembedding import Reembedding
-from knotwork._indexing.restoration import (
-    count_without_vectors,
-    recognize_embedder,
-    restore_texts,
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    INTO_META,
+    LANGUAGES_META,
+    Embedding,
+    stamp_embedder,
 )
+from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.backups import require_unused, sqlite_file
@@ -49,35 +49,25 @@ from knotwork._sqlite_file import (
     MEMORY_SUFFIX,
     TABLES_SUFFIX,
     SqliteFile,
+    verify_file,
 )
-from knotwork._sqlite_pages import correct_pages
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.damage import find_damaged_tables, part_of
-from knotwork._stores.embedded.salvage import (
-    Salvage,
-    drop_documents,
-    salvage_index,
-    salvage_tables,
+from knotwork._stores.embedded.damage import (
+    DamagedIndex,
+    copy_tables,
+    find_damaged_tables,
+    forget_lost,
+    part_of,
 )
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
+from knotwork._stores.vectors import VECTOR_INDEXES
+from knotwork._text.languages import is_read
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
-from knotwork.records import Document
+from knotwork.records import Chunk, Document, Label
 
-_BUSY_TIMEOUT_S = 10.0
-_FLAGS = apsw.SQLITE_OPEN_READWRITE
-_UNRECOVERABLE = {
-    "same_as": "decisions about aliases",
-    "homonym": "decisions about homonyms",
-    "sense": "decisions about homonyms",
-    "entity_summary": "descriptions of entities by a model",
-    "property_node": "nodes of imported graphs: import these graphs again",
-    "property_relationship": "relationships of imported graphs: import these graphs again",
-    "property_graph": "imported graphs: import these graphs again",
-}
-"""What no document can restore, by table."""
-
+_ALL = 1 << 62
 _ROWS = {
     CALLS_SUFFIX: "cached replies of a model: these calls are made, and paid for, again",
     MEMORY_SUFFIX: "facts stated in conversations",
@@ -97,15 +87,13 @@ class _Source:
 class RepairReport:
     """What a repair found and did.
 
-    ``corrected`` counts pages of which one byte had changed. ``damaged`` names the parts that had
-    further damage, ``rebuilt`` those that were computed again. ``reread`` are documents that were
-    read again from their files, ``from_text`` those from their text in the index. ``lost`` says
-    what could not be brought back, each with its reason. ``kept`` are the copies of the damaged
-    files.
+    ``damaged`` names the damaged parts, ``rebuilt`` those that were computed again. ``reread`` are
+    documents that were read again from their files, ``from_text`` those from their text in the
+    index. ``lost`` says what could not be brought back, each with its reason. ``kept`` are the
+    copies of the damaged files.
     """
 
     index: str
-    corrected: int = 0
     damaged: list[str] = field(default_factory=list)
     rebuilt: list[str] = field(default_factory=list)
     reread: list[str] = field(default_factory=list)
@@ -116,7 +104,7 @@ class RepairReport:
     @property
     def changed(self) -> bool:
         """Whether there was anything to repair."""
-        return bool(self.corrected or self.damaged or self.rebuilt)
+        return bool(self.damaged or self.rebuilt)
 
 
 @Verb
@@ -125,10 +113,9 @@ def repair(
 ) -> Steps[RepairReport]:
     """Repair the index at a path, and the files beside it; return what was found and done.
 
-    Damage of one byte in a page is mostly corrected from the checksum of the page. Full text, graph
-    and communities are rebuilt from the documents; vectors are computed again if their embedder is
-    at hand. Documents that lost something are read again from their files, with ``settings``. The
-    damaged files are kept beside the index.
+    Full text, graph and communities are rebuilt from the documents; vectors are computed again if
+    their embedder is at hand. Documents that lost something are read again from their files, with
+    ``settings``. The damaged files are kept beside the index.
 
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
@@ -179,75 +166,52 @@ class _Repair:
             source = path.with_name(path.name + journal)
             if source.exists():
                 shutil.copy2(source, work.with_name(work.name + journal))
-        corrected = correct_pages(work)
-        self.report.corrected += corrected
-        file = sqlite_file(work, suffix)
-        try:
-            faults = _find_faults(file, is_index=not suffix)
-        except KnotworkError as error:
-            if suffix:
-                self._give_up(path, FILE_KINDS[suffix], error)
-                return
-            raise self._unreadable(path, error) from error
-        self.report.damaged += faults
-        if not faults:
-            if corrected:
-                self._replace(path, work)
-            return
         new = _other(work)
         if suffix:
-            yield Progress(f"copying the {FILE_KINDS[suffix]}")
-            self._salvage_companion(file, sqlite_file(new, suffix), suffix)
+            file = sqlite_file(work, suffix)
+            try:
+                if _is_intact(file):
+                    return
+                yield Progress(f"copying the {file.kind}")
+                self._salvage_companion(file, sqlite_file(new, suffix), suffix)
+            except KnotworkError as error:
+                self._give_up(path, FILE_KINDS[suffix], error)
+                return
+            self.report.damaged.append(file.kind)
         else:
-            yield from self._salvage_index(file, new)
+            try:
+                faults = _find_index_faults(work)
+            except KnotworkError as error:
+                raise self._unreadable(path, error) from error
+            if not faults:
+                return
+            self.report.damaged += faults
+            yield from self._salvage_index(work, new)
         self._replace(path, new)
 
-    def _salvage_index(self, file: SqliteFile, new: Path) -> Iterator[Progress]:
+    def _salvage_index(self, work: Path, new: Path) -> Iterator[Progress]:
         yield Progress("copying what can be read")
-        EmbeddedStore.open(new, create=True).close()
-        target_file = sqlite_file(new, "")
-        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-            source = file.connect(flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S)
-            target = target_file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
-            with closing(source), closing(target):
-                found = salvage_index(source, target)
-                self._note(found)
-                self._drop_damaged(new, target, found)
+        with closing(DamagedIndex(work)) as damaged:
+            found = damaged.copy_to(new)
+        self.report.lost += [f"some {what}" for what in dict.fromkeys(found.lost)]
         with closing(EmbeddedStore.open(new)) as store:
-            if "meta" in found.damaged:
+            roots = stored_roots(store)
+            for uri, entry, document in found.documents:
+                self._sources.append(_Source(uri, _find_path(uri, entry, roots), document))
+            if "settings of the index" in self.report.damaged:
                 self._restore_settings(store)
             with store.transaction():
-                yield from restore_texts(store)
+                yield from _restore_texts(store)
             if store.meta().get(CONTENT_META):
                 store.set_meta({CONTENT_META: ""})
-            if "report" in found.damaged and store.meta().get(WRITTEN_META):
+            if found.lost_reports and store.meta().get(WRITTEN_META):
                 self.report.lost.append(
                     "some community reports by a model: the next indexing run writes them again"
                 )
                 store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
 
-    def _drop_damaged(self, new: Path, target: apsw.Connection, found: Salvage) -> None:
-        """Remove the documents that lost something, and keep what is needed to read them again."""
-        with closing(EmbeddedStore.open(new)) as store:
-            entries = {entry.document_id: entry for entry in store.ledger.entries()}
-            found.documents |= _undecodable(store)
-            roots = stored_roots(store)
-            for document_id, stored in found.documents.items():
-                entry = entries.get(document_id)
-                uri = stored or (entry.uri if entry is not None else "")
-                path = _find_path(uri, entry, roots)
-                document = _read_document(store, document_id)
-                self._sources.append(_Source(uri, path, document))
-        drop_documents(target, found.documents.keys(), found)
-
-    def _note(self, found: Salvage) -> None:
-        self.report.damaged += [part for part in found.parts if part not in self.report.damaged]
-        for table, what in _UNRECOVERABLE.items():
-            if table in found.damaged:
-                self.report.lost.append(f"some {what}")
-
-    def _restore_settings(self, store: Store) -> None:
+    def _restore_settings(self, store: EmbeddedStore) -> None:
         """Find out the indexed folders and the embedder, if their record cannot be read."""
         if ROOTS_META not in store.meta():
             known = {entry.root for entry in store.ledger.entries()}
@@ -255,11 +219,9 @@ class _Repair:
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
             models = LocalModels(store, self._settings, embedder=self._embedder)
-            if not recognize_embedder(store, Embedding(models.embedder)):
-                replacement = store.capabilities.vector_replacement
-                for name in ("chunk", "sentence", "entity", "question", "report"):
-                    if replacement is not None:
-                        replacement.clear_vectors(name)
+            if not _recognize_embedder(store, Embedding(models.embedder)):
+                for name in VECTOR_INDEXES:
+                    store.clear_vectors(name)
                 self.report.lost.append(
                     "the vectors: the name of their embedder cannot be read. Compute them again "
                     "with: knotwork embed"
@@ -278,37 +240,39 @@ class _Repair:
 
         with open_index(self._path, settings=self._settings) as plain:
             store = plain.store
+            assert isinstance(store, EmbeddedStore)
             kb = KnowledgeBase(store, self._settings, embedder=self._embedder)
             self._sources += self._table_documents(store)
             yield Progress("reading documents again", 0, len(self._sources))
             self._reread(kb)
             self._add_tables()
+            forget_lost(store)
             try:
                 yield from self._complete_vectors(store, kb)
-                if store.capabilities.communities and store.capabilities.communities.parents():
+                if store.communities.parents() or CONTENT_META in store.meta():
                     yield Progress("communities")
                     kb.communities.update(rebuild="communities" in self.report.damaged)
                     self.report.rebuilt.append("communities")
             except KnotworkError as error:
                 self.report.lost.append(f"vectors or communities: {error}")
 
-    def _complete_vectors(self, store: Store, kb: KnowledgeBase) -> Iterator[Progress]:
-        name = store.meta().get(EMBEDDER_META)
-        if not name or not store.documents.chunk_count():
+    def _complete_vectors(self, store: EmbeddedStore, kb: KnowledgeBase) -> Iterator[Progress]:
+        if not store.meta().get(EMBEDDER_META):
             return
-        embedding, is_switching = Embedding(kb.embedder), bool(unfinished_embedder(store))
-        if embedding.name == name and not is_switching:
+        meta, missing = store.meta(), _count_missing_vectors(store)
+        if not missing and not self.report.damaged:
+            return
+        embedding = Embedding(kb.embedder)
+        if not embedding or embedding.name != meta[EMBEDDER_META] or meta.get(INTO_META):
+            if missing:
+                self.report.lost.append(
+                    f"the vectors of {missing:,} passages: their embedder `{meta[EMBEDDER_META]}` "
+                    "is not installed, not set or about to be replaced. Full text finds them; "
+                    "compute the vectors with: knotwork embed"
+                )
+        elif store.documents.chunk_count():
             done = yield from Reembedding(store, embedding).run()
-            if done.embedded:
-                self.report.rebuilt.append("vectors")
-        elif missing := count_without_vectors(store):
-            reason = f"their embedder `{name}` is not installed or not set"
-            if is_switching:
-                reason = "the index is being embedded again"
-            self.report.lost.append(
-                f"the vectors of {missing:,} passages: {reason}. Full text finds them; compute the "
-                "vectors with: knotwork embed"
-            )
+            self.report.rebuilt += ["vectors"] * bool(done.embedded)
 
     def _reread(self, kb: KnowledgeBase) -> None:
         """Index the damaged documents again, from their files or from their stored text."""
@@ -338,8 +302,8 @@ class _Repair:
             self.report.lost.append(f"the document {name}: {reason}")
 
     def _salvage_companion(self, file: SqliteFile, new: SqliteFile, suffix: str) -> None:
-        with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-            _, damaged = salvage_tables(file, new, busy_timeout_s=_BUSY_TIMEOUT_S)
+        with file.translated_errors(busy_timeout_s=0):
+            damaged = copy_tables(file, new)
         if suffix != TABLES_SUFFIX:
             if damaged:
                 self.report.lost.append(f"some {_ROWS[suffix]}")
@@ -411,44 +375,27 @@ class _Repair:
         )
 
 
-def _find_faults(file: SqliteFile, *, is_index: bool) -> list[str]:
-    """Read a whole file, and return its damaged parts. Raises KnotworkError if it is unreadable."""
-    file.require(create=False)
-    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-        connection = file.connect(flags=_FLAGS, busy_timeout_s=_BUSY_TIMEOUT_S)
-        with closing(connection):
-            tables = find_damaged_tables(connection)
-            if tables:
-                return list(dict.fromkeys(map(part_of, tables))) if is_index else [file.kind]
-            if connection.execute("PRAGMA integrity_check(1)").get != "ok":
-                return ["structure of the file" if is_index else file.kind]
-    if not is_index:
-        return []
-    with closing(EmbeddedStore.open(file.path)) as store:
-        undecodable = _undecodable(store)
-        return ["documents"] if undecodable else store.check_fully()
-
-
-def _undecodable(store: Store) -> dict[str, str]:
-    """Return the ids of the documents with a value that cannot be decoded, with ""."""
-    found: dict[str, str] = {}
-    for document_id in store.documents.document_ids():
-        try:
-            store.documents.documents([document_id])
-            chunks = store.documents.chunk_ids_of([document_id]).get(document_id, [])
-            store.documents.chunks(chunks)
-            store.graph.mentions(chunks)
-        except IndexDamaged:
-            found[document_id] = ""
-    return found
-
-
-def _read_document(store: Store, document_id: str) -> Document | None:
-    """Return a document as it is stored, None if it cannot be read."""
+def _is_intact(file: SqliteFile) -> bool:
     try:
-        return store.documents.documents([document_id]).get(document_id)
+        return not verify_file(file)
     except IndexDamaged:
-        return None
+        return False
+
+
+def _find_index_faults(path: Path) -> list[str]:
+    """Read a whole index, and return its damaged parts. Raises KnotworkError if it cannot be."""
+    file = sqlite_file(path, "")
+    file.require(create=False)
+    with closing(DamagedIndex(path)) as index, file.translated_errors(busy_timeout_s=0):
+        if tables := find_damaged_tables(index.connection()):
+            return list(dict.fromkeys(map(part_of, tables)))
+        if index.connection().execute("PRAGMA integrity_check(1)").get != "ok":
+            return ["structure of the file"]
+    try:
+        with closing(EmbeddedStore.open(path)) as store:
+            return store.check_fully()
+    except IndexDamaged:  # a value cannot be decoded
+        return ["documents"]
 
 
 def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Path | None:
@@ -478,3 +425,55 @@ def _free_path(path: Path) -> Path:
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{number}")
     return kept
+
+
+def _restore_texts(store: EmbeddedStore) -> Iterator[Progress]:
+    """Write the full text of an index without any."""
+    ids = store.documents.document_ids()
+    for done, document_id in enumerate(ids, start=1):
+        store.texts("chunk").add(
+            (chunk.id, chunk.searched_text) for chunk in _leaves(store, document_id)
+        )
+        yield Progress("full text", done, len(ids))
+    for label in (Label.ENTITY, Label.KEYWORD):
+        nodes = store.graph.find(label=label, limit=_ALL)
+        store.texts("entity").add((node.id, node.name) for node in nodes)
+    asked = store.questions.questions(store.questions.chunk_ids())
+    store.texts(QUESTIONS).add((key, "\n".join(found)) for key, found in asked.items())
+    reports = store.communities.reports(list(store.communities.parents()))
+    store.texts("report").add((key, report.text) for key, report in reports.items())
+
+
+def _recognize_embedder(store: EmbeddedStore, embedding: Embedding) -> bool:
+    """Return True if the embedder made the vectors of the index, as their content keys show.
+
+    Its name is then stored with the index. Use this if the stored name cannot be read.
+    """
+    for document_id in store.documents.document_ids():
+        chunks = _leaves(store, document_id)
+        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
+        for chunk in chunks:
+            if chunk.id in known:
+                key = embedding.chunk_key(chunk)
+                if key not in store.vectors("chunk").by_key([key]):
+                    return False
+                stamp_embedder(store, embedding)
+                return True
+    return False
+
+
+def _count_missing_vectors(store: EmbeddedStore) -> int:
+    """Return the number of chunks without a vector that the embedder of the index can read."""
+    languages = store.meta().get(LANGUAGES_META, "").split()
+    count = 0
+    for document_id in store.documents.document_ids():
+        chunks = _leaves(store, document_id)
+        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
+        count += sum(c.id not in known and is_read(c.text, languages) for c in chunks)
+    return count
+
+
+def _leaves(store: EmbeddedStore, document_id: str) -> list[Chunk]:
+    ids = store.documents.chunk_ids_of([document_id]).get(document_id, [])
+    found = store.documents.chunks(ids)
+    return [chunk for chunk in found.values() if not chunk.is_parent]

@@ -20,19 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._companions import Companions, FileCompanions
-from knotwork._stores.capabilities import (
-    Capabilities,
-    CommunityStore,
-    CypherRunner,
-    HomonymStore,
-    PropertyGraphStore,
-    QuestionStore,
-    ReadingStore,
-    ResolutionStore,
-    VectorReplacement,
-)
-from knotwork._stores.contents import Contents
-from knotwork._stores.fields import FieldStore
+from knotwork._stores.capabilities import Capabilities
 from knotwork.errors import MissingCapability
 from knotwork.records import (
     Chunk,
@@ -324,10 +312,10 @@ class Store(Protocol):
     def ledger(self) -> Ledger: ...
 
     def texts(self, name: str) -> TextIndex:
-        """Return the text index of this name ("chunk", "entity"); first use creates it."""
+        """Return the text index of a name: "chunk", "entity", "question" or "report"."""
 
     def vectors(self, name: str) -> VectorIndex:
-        """Return the vector index of this name ("chunk", "sentence", "entity")."""
+        """Return the vector index of a name of `VECTOR_INDEXES`, or of its staged name."""
 
     def meta(self) -> Mapping[str, str]:
         """Return all settings stored with the index (embedder, dimension, versions)."""
@@ -393,57 +381,27 @@ def was_read_by_model(store: Store) -> bool:
 Part = TypeVar("Part")
 
 
-def _require(store: Store, part: Part | None, name: str) -> Part:
-    if part is None:
-        raise MissingCapability(store.url, name)
-    return part
+def _required(find: Callable[[Capabilities], Part | None], name: str) -> Callable[[Store], Part]:
+    """Return a function that returns an optional part of a store, or raises MissingCapability."""
+
+    def require(store: Store) -> Part:
+        part = find(store.capabilities)
+        if part is None:
+            raise MissingCapability(store.url, name)
+        return part
+
+    return require
 
 
-def require_communities(store: Store) -> CommunityStore:
-    """Return the communities of a store."""
-    return _require(store, store.capabilities.communities, "communities")
-
-
-def require_readings(store: Store) -> ReadingStore:
-    """Return what a model read, and descriptions of entities."""
-    return _require(store, store.capabilities.readings, "readings by a language model")
-
-
-def require_questions(store: Store) -> QuestionStore:
-    """Return the questions that chunks answer."""
-    return _require(store, store.capabilities.questions, "questions of chunks")
-
-
-def require_resolutions(store: Store) -> ResolutionStore:
-    """Return the decisions that merge and split entities."""
-    return _require(store, store.capabilities.resolutions, "merged entities")
-
-
-def require_homonyms(store: Store) -> HomonymStore:
-    """Return the names with several meanings."""
-    return _require(store, store.capabilities.homonyms, "homonyms")
-
-
-def require_property_graphs(store: Store) -> PropertyGraphStore:
-    """Return the imported graphs."""
-    return _require(store, store.capabilities.property_graphs, "imported graphs")
-
-
-def require_fields(store: Store) -> FieldStore:
-    """Return the fields of documents, by which a store filters."""
-    return _require(store, store.capabilities.fields, "filters")
-
-
-def require_cypher(store: Store) -> CypherRunner:
-    """Return what runs Cypher statements."""
-    return _require(store, store.capabilities.cypher, "Cypher")
-
-
-def require_vector_replacement(store: Store) -> VectorReplacement:
-    """Return what replaces all vectors at once."""
-    return _require(store, store.capabilities.vector_replacement, "a change of the embedder")
-
-
-def require_contents(store: Store) -> Contents:
-    """Return what lists everything in a store."""
-    return _require(store, store.capabilities.contents, "listing its contents")
+require_communities = _required(lambda parts: parts.communities, "communities")
+require_readings = _required(lambda parts: parts.readings, "readings by a language model")
+require_questions = _required(lambda parts: parts.questions, "questions of chunks")
+require_resolutions = _required(lambda parts: parts.resolutions, "merged entities")
+require_homonyms = _required(lambda parts: parts.homonyms, "homonyms")
+require_property_graphs = _required(lambda parts: parts.property_graphs, "imported graphs")
+require_fields = _required(lambda parts: parts.fields, "filters")
+require_cypher = _required(lambda parts: parts.cypher, "Cypher")
+require_vector_replacement = _required(
+    lambda parts: parts.vector_replacement, "a change of the embedder"
+)
+require_contents = _required(lambda parts: parts.contents, "listing its contents")

@@ -1,18 +1,98 @@
-"""BM25 (k1 = 1.2, b = 0.75), and how many of the terms of a query have to be looked up for it.
+"""Terms of text indexes, and BM25 (k1 = 1.2, b = 0.75) over them.
 
-The gain of frequent terms is small: a term adds at most (k1 + 1)·idf. Once ``k`` items score more
-than all frequent terms together can add, items with only frequent terms cannot be among the best.
-This is the idea of MaxScore (Turtle and Flood, 1995).
+The terms of an item are sorted hashes with their counts. Not all terms of a query have to be looked
+up: the gain of frequent terms is small, as a term adds at most (k1 + 1)·idf. Once ``k`` items score
+more than all frequent terms together can add, items with only frequent terms cannot be among the
+best. This is the idea of MaxScore (Turtle and Flood, 1995).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+
+from knotwork._sqlite_file import DamagedValue
+
+TEXT_INDEXES = ("chunk", "entity", "question", "report")
+"""The names of the text indexes of a store."""
+
+MAX_COUNT = int(np.iinfo(np.uint16).max)
+"""The largest count of a term in an item; more occurrences count as so many."""
+
+
+TermCounts = NDArray[np.int32]
+
+_HASH = np.dtype("<u8")
+_COUNT = np.dtype("<u2")
+_VOCABULARY_SIZE = 1 << 17
+
+
+@lru_cache(maxsize=_VOCABULARY_SIZE)
+def term_hash(term: str) -> int:
+    """Return the unsigned 64-bit hash of a term."""
+    data = term.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+def signed_hash(term: str) -> int:
+    """Return the hash of a term as databases store it, whose integers have a sign."""
+    number = term_hash(term)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def pack_terms(terms: Iterable[str]) -> tuple[bytes, bytes]:
+    """Return the sorted hashes of the distinct terms and the count of each, as bytes."""
+    found = np.fromiter(map(term_hash, terms), dtype=_HASH)
+    hashes, times = np.unique(found, return_counts=True)
+    return hashes.tobytes(), times.clip(max=MAX_COUNT).astype(_COUNT).tobytes()
+
+
+def count_terms(packed: Sequence[tuple[bytes, bytes]], terms: Collection[str]) -> TermCounts:
+    """Return how often each term occurs in each packed item, of shape (items, terms)."""
+    result = np.zeros((len(packed), len(terms)), dtype=np.int32)
+    lengths = [len(hashes) // _HASH.itemsize for hashes, _ in packed]
+    if any(
+        (length * _HASH.itemsize, length * _COUNT.itemsize) != (len(hashes), len(times))
+        for length, (hashes, times) in zip(lengths, packed, strict=True)
+    ):
+        raise DamagedValue("the terms of a text cannot be decoded (wrong length)")
+    if not sum(lengths) or not terms:
+        return result
+    hashes = np.frombuffer(b"".join(item[0] for item in packed), dtype=_HASH)
+    times = np.frombuffer(b"".join(item[1] for item in packed), dtype=_COUNT)
+    rows = np.repeat(np.arange(len(packed)), lengths)
+    wanted = np.array([term_hash(term) for term in terms], dtype=_HASH)
+    order = np.argsort(wanted)
+    places = np.searchsorted(wanted[order], hashes).clip(max=len(wanted) - 1)
+    hit = wanted[order][places] == hashes
+    result[rows[hit], order[places[hit]]] = times[hit]
+    return result
+
+
+def count_occurrences(
+    ids: Sequence[str],
+    keys: Mapping[str, int],
+    rows: Sequence[tuple[int, bytes, bytes]],
+    terms: Sequence[str],
+) -> TermCounts:
+    """Return the occurrences of terms in items, from rows of (key, hashes, times).
+
+    An item without a row has zeros. ``keys`` are those of the ids that can be stored.
+    """
+    result = np.zeros((len(ids), len(terms)), dtype=np.int32)
+    counts = count_terms([row[1:] for row in rows], terms)
+    places = {row[0]: place for place, row in enumerate(rows)}
+    found = [places.get(keys.get(identifier, -1), -1) for identifier in ids]
+    there = np.array(found, dtype=np.intp) >= 0
+    result[there] = counts[[place for place in found if place >= 0]]
+    return result
+
 
 K1 = 1.2
 B = 0.75

@@ -71,8 +71,6 @@ class CommunityStore(Protocol):
     def put_reports(self, reports: Iterable[CommunityReport]) -> None:
         """Add or replace the reports of communities."""
 
-    def remove_reports(self, community_ids: Collection[str]) -> None: ...
-
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         """Return the reports of these communities, by community id."""
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from knotwork._stores.base import GraphStore, RelationLink
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
-    ENTITY_EDGES,
     KEYWORD_TYPES,
     Chunk,
     Community,
     CommunityReport,
-    Direction,
     Document,
     Edge,
     EdgeType,
@@ -172,24 +168,3 @@ EDGE_CHUNKS = 16
 def edge_order(edge: Edge) -> tuple[str, str, str, str]:
     """Return the sort key of a full scan."""
     return edge.type, edge.source, edge.target, edge.relation
-
-
-def links_of_neighbours(
-    graph: GraphStore, entity_ids: Collection[str], *, limit: int
-) -> dict[str, list[RelationLink]]:
-    """Return the relations and co-occurrences of entities from their edges.
-
-    It is `GraphStore.relation_links` for graphs that cannot skip the chunks of an edge.
-    """
-    found: defaultdict[str, list[RelationLink]] = defaultdict(list)
-    directions: tuple[tuple[Direction, bool], ...] = (("out", True), ("in", False))
-    for direction, forward in directions:
-        edges = graph.neighbours(entity_ids, direction=direction, types=ENTITY_EDGES, fan=limit)
-        for key, strongest in edges.items():
-            found[key] += [
-                RelationLink(
-                    edge.relation, forward, edge.target if forward else edge.source, edge.weight
-                )
-                for edge in strongest[: max(limit, 0)]
-            ]
-    return {key: links for key, links in found.items() if links}

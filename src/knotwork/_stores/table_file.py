@@ -28,8 +28,7 @@ from knotwork._sqlite_file import (
     sync_journal,
 )
 from knotwork._sqlite_pages import READ_WRITE
-from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery
-from knotwork._stores.sql_guard import check_sql
+from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (

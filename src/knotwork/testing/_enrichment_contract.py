@@ -111,8 +111,6 @@ class CommunityStoreContract:
         other = sample_report(community, key="other")
         require_communities(store).put_reports([other])
         assert require_communities(store).reports([community.id]) == {community.id: other}
-        require_communities(store).remove_reports([community.id, _ABSENT])
-        assert require_communities(store).reports([community.id]) == {}
 
     def test_a_removed_document_marks_exactly_what_it_touched(self, store: Store) -> None:
         gone, *_ = [add_document(store, uri, names) for uri, names in _DOCUMENTS.items()]

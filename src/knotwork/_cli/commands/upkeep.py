@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -86,7 +86,7 @@ def repair_command(session: Session, *, index: str) -> None:
     from knotwork._knowledge_base.repairs import repair
 
     report = session.follow(repair.run(index, settings=session.settings))
-    if not session.emit(_describe_repair(report)):
+    if not session.emit(fields_of(report) | {"changed": report.changed}):
         _print_repair(session, report)
     if report.lost:
         raise click.exceptions.Exit(1)
@@ -135,20 +135,11 @@ def copy_command(
         terminal.note("The source has changed since; the copy is of its state before.", style="dim")
 
 
-def _describe_repair(report: RepairReport) -> dict[str, Any]:
-    """Return the object of `repair --json`."""
-    described = fields_of(report) | {"changed": report.changed}
-    return described | {"corrected_pages": described.pop("corrected")}
-
-
 def _print_repair(session: Session, report: RepairReport) -> None:
     terminal = session.terminal
     if not report.changed:
         terminal.say(f"{report.index} is intact.", style="green")
         return
-    if report.corrected:
-        pages = count_of(report.corrected, "page")
-        terminal.say(f"Corrected {pages} of which one byte had changed")
     if report.damaged:
         terminal.say(f"Damaged: {', '.join(report.damaged)}", style="yellow")
     if report.rebuilt:

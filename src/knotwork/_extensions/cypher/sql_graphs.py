@@ -29,8 +29,10 @@ from knotwork._extensions.cypher.store_graphs import (
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.graph_view import question_node
 from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
-from knotwork._stores.sql.graph_tables import NEXT_ROWS, NODE_TABLES, SECTION_ROWS
 from knotwork._stores.sql.nodes import (
+    NEXT_ROWS,
+    NODE_TABLES,
+    SECTION_ROWS,
     chunk_of_row,
     document_of_row,
     entity_of_row,

@@ -1,4 +1,4 @@
-"""Convert values between Python and PostgreSQL, also as rows in the binary format of COPY.
+"""Convert values between Python and PostgreSQL.
 
 PostgreSQL stores neither the character NUL nor a lone surrogate. Both are escaped in every text,
 with U+0001 as the escape character, so that what a store returns is what it was given. The code of
@@ -8,8 +8,6 @@ NUL and U+0001 keeps the order of texts: NUL becomes 01 01, and U+0001 becomes 0
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,62 +107,12 @@ def make_adapters() -> AdaptersMap:
     return made
 
 
-BINARY_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
-BINARY_TRAILER = b"\xff\xff"
-
-Field = bytes | None
-"""A value as PostgreSQL stores it, or NULL."""
-
-_BLOCK_BYTES = 1 << 18
-_COUNT = struct.Struct(">h")
-_LENGTH = struct.Struct(">i")
-_NULL = _LENGTH.pack(-1)
-_pack_int8 = struct.Struct(">q").pack
-_pack_int4 = struct.Struct(">i").pack
-_pack_float8 = struct.Struct(">d").pack
-
-
-def int8(value: int) -> bytes:
-    """Return a bigint."""
-    return _pack_int8(value)
-
-
-def int4(value: int | None) -> Field:
-    """Return an integer."""
-    return None if value is None else _pack_int4(value)
-
-
-def float8(value: float) -> bytes:
-    """Return a double precision."""
-    return _pack_float8(value)
-
-
-def text(value: str) -> bytes:
-    """Return a text."""
-    return encode_text(value)
-
-
-def packed_rows(rows: Iterable[Sequence[Field]]) -> Iterator[bytes]:
-    """Yield blocks of rows, whose fields are values as above."""
-    parts: list[bytes] = []
-    size = 0
-    for row in rows:
-        parts.append(_COUNT.pack(len(row)))
-        for value in row:
-            if value is None:
-                parts.append(_NULL)
-            else:
-                parts += (_LENGTH.pack(len(value)), value)
-                size += len(value)
-        if size >= _BLOCK_BYTES:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
+_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_TRAILER = b"\xff\xff"
 
 
 def number_rows(*columns: NDArray[np.signedinteger]) -> bytes:
-    """Return rows of numbers from one array for each column, of int64 or int32."""
+    """Return rows for a binary COPY from one array for each column, of int64 or int32."""
     fields: list[tuple[str, str]] = [("fields", ">i2")]
     for place, column in enumerate(columns):
         fields += [(f"n{place}", ">i4"), (f"v{place}", f">i{column.dtype.itemsize}")]
@@ -173,4 +121,4 @@ def number_rows(*columns: NDArray[np.signedinteger]) -> bytes:
     for place, column in enumerate(columns):
         rows[f"n{place}"] = column.dtype.itemsize
         rows[f"v{place}"] = column
-    return rows.tobytes()
+    return _HEADER + rows.tobytes() + _TRAILER

@@ -12,9 +12,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from knotwork._companions import Bindings, Companion
-from knotwork._extensions.postgres.connection import Connection
+from knotwork._extensions.postgres.connection import (
+    Connection,
+    damaged,
+    is_broken,
+    translated_errors,
+)
 from knotwork._extensions.postgres.database import SHARED_LOCK, PostgresDatabase
-from knotwork._extensions.postgres.faults import damaged, is_broken, translated_errors
 from knotwork._stores.sql.database import Row
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import content_id
@@ -58,7 +62,6 @@ class PostgresCompanions:
         return found
 
     def has(self, companion: Companion) -> bool:  # noqa: ARG002 - of the protocol
-        """Return True: an index on a server has all companions."""
         return True
 
 
@@ -83,20 +86,17 @@ class PostgresCompanion:
         self._claimed: list[str] = []
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query, or a statement with RETURNING, and return all its rows."""
         with self._lock, translated_errors(self.label):
             return self._repeated(
                 lambda connection: connection.execute(sql, bindings, binary=True).fetchall()
             )
 
     def change(self, sql: str, bindings: Bindings = ()) -> int:
-        """Run a statement inside the open transaction; return the number of rows it changed."""
         with self._lock, translated_errors(self.label):
             return self._connection().execute(sql, bindings, binary=True).rowcount
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
-        """Commit all changes of the block or none; nested use joins the outer transaction."""
         with self._lock, translated_errors(self.label):
             if self._is_in_transaction:
                 yield
@@ -123,14 +123,12 @@ class PostgresCompanion:
             )
 
     def claim(self, name: str) -> None:
-        """Hold a name, as other databases may too, until this one is closed or its process ends."""
         with self._lock, translated_errors(self.label):
             if name not in self._claimed:
                 self._repeated(lambda connection: connection.execute(_CLAIM, self._claim_key(name)))
                 self._claimed.append(name)
 
     def claims(self, name: str) -> int:
-        """Return the number of open databases that hold a name, by all processes."""
         ((found,),) = self.rows(_CLAIMS, self._claim_key(name))
         return int(found)
 
@@ -140,15 +138,12 @@ class PostgresCompanion:
         return CLAIM_LOCK, int(content_id(text), 16) % 2**31
 
     def check(self) -> list[str]:
-        """Return no faults: the server checks its own files."""
         return []
 
     def damaged(self, detail: object) -> StoreError:
-        """Return the error for damaged content."""
         return damaged(self.label, str(detail))
 
     def close(self) -> None:
-        """Close the connection; the companion cannot be used afterwards."""
         if self._process == os.getpid():
             with self._lock:
                 if self._open is not None:

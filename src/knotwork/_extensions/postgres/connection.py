@@ -1,16 +1,24 @@
-"""Connections to a PostgreSQL server: their settings, their pool, and how statements stop."""
+"""Connections to a PostgreSQL server: their URLs, settings, pool and errors, and how they stop.
+
+``postgresql://user:password@host:5432/database?index=NAME&sslmode=verify-full`` is a URL of libpq
+with one parameter more: ``index`` names the index, which is one schema of the database.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import RawCursor, RawServerCursor
+from psycopg import errors as e
 from psycopg.adapt import AdaptersMap
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -18,9 +26,218 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from knotwork._cancellation import Cancellation, Cancelled, check_cancelled, current_cancellation
 from knotwork._config import StoreSettings
 from knotwork._extensions.postgres.adaptation import make_adapters
-from knotwork._extensions.postgres.address import Address
-from knotwork._sqlite_file import FULL
-from knotwork.errors import StoreUnavailable
+from knotwork._sqlite_file import FULL, DamagedValue
+from knotwork.errors import (
+    ConfigError,
+    IndexDamaged,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreNotFound,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+
+SCHEMES = ("postgresql", "postgres")
+DEFAULT_INDEX = "knotwork"
+
+_INDEX = "index"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_PLACE = ("host", "hostaddr", "port")
+"""Parameters of libpq that say where a server is; all others are left out of the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an index is: the connection string of libpq, and the name of the schema.
+
+    ``conninfo`` may hold a password. ``label`` holds neither user nor password.
+    """
+
+    conninfo: str
+    schema: str
+    label: str
+
+    def __repr__(self) -> str:
+        return f"Address({self.label!r})"
+
+
+def read_address(url: str) -> Address:
+    """Return the address that a URL names. Raises ConfigError, which never repeats the URL."""
+    try:
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise _malformed() from None
+    # An @ after the first slash is that of a password with a slash that is not escaped.
+    if parts.scheme.lower() not in SCHEMES or parts.fragment or "@" in parts.path:
+        raise _malformed()
+    names = [value for key, value in given if key == _INDEX]
+    name = names[-1] if names else DEFAULT_INDEX
+    if not _NAME.fullmatch(name) or name.startswith("pg_"):
+        raise ConfigError(
+            f"`{name}` is not a valid name of an index in a database.",
+            fix="Use up to 48 lower-case letters, digits and underscores, starting with a letter "
+            "and not with pg_, as in postgresql://host/database?index=films.",
+        )
+    rest = [(key, value) for key, value in given if key != _INDEX]
+    conninfo = urlunsplit(
+        ("postgresql", parts.netloc, parts.path, urlencode(rest, quote_via=quote), "")
+    )
+    shown = [(key, value) for key, value in rest if key in _PLACE]
+    query = urlencode([*shown, (_INDEX, name)], safe="/,", quote_via=quote)
+    place = parts.netloc.rpartition("@")[2]
+    label = f"postgresql://{place}{parts.path}?{query}"
+    return Address(conninfo, name, label)
+
+
+def _malformed() -> ConfigError:
+    return ConfigError(
+        "The URL of the PostgreSQL server cannot be read.",
+        fix="Write it as postgresql://USER@HOST:PORT/DATABASE?index=NAME. Percent-encode special "
+        "characters of a password, or leave it to PGPASSWORD or a password file.",
+    )
+
+
+class _Rule(NamedTuple):
+    """The error of a store for some errors of psycopg; in both texts, ``label`` and ``said``."""
+
+    kinds: tuple[type[psycopg.Error], ...]
+    error: type[StoreError]
+    message: str
+    fix: str = ""
+
+
+_LOST = (
+    e.AdminShutdown,
+    e.CrashShutdown,
+    e.CannotConnectNow,
+    e.TooManyConnections,
+    e.IdleInTransactionSessionTimeout,
+    e.IdleSessionTimeout,
+)
+_IDLE = _Rule(
+    (e.IdleInTransactionSessionTimeout,),
+    StoreUnavailable,
+    "A transaction on `{label}` was idle for longer than store.idle_timeout_s allows, and was "
+    "rolled back.",
+    "Try again: finished steps are not repeated. Set store.idle_timeout_s to a longer time, or "
+    "to 0 for no limit.",
+)
+_UNAVAILABLE = _Rule(
+    _LOST,
+    StoreUnavailable,
+    "The connection to `{label}` failed: {said}. What was not committed is rolled back.",
+    "Check that the server runs and can be reached, then try again: finished steps are not "
+    "repeated.",
+)
+_NO_DATABASE = _Rule(
+    (e.InvalidCatalogName,),
+    StoreNotFound,
+    "There is no database at `{label}`: {said}.",
+    "Create it, or check the URL.",
+)
+_REFUSED = _Rule(
+    (e.InvalidPassword, e.InvalidAuthorizationSpecification),
+    StoreError,
+    "The server of `{label}` refused the login: {said}.",
+    "Check the user, and the password in PGPASSWORD, the password file or the URL.",
+)
+_SAID_ON_CONNECTING = (
+    (re.compile(r'database ".*" does not exist'), _NO_DATABASE),
+    (re.compile(r'authentication failed|no password supplied|role ".*" does not exist'), _REFUSED),
+)
+"""What a server says when it refuses a connection, for which libpq has no code."""
+
+_RULES = (
+    _NO_DATABASE,
+    _REFUSED,
+    _Rule(
+        # A row that exists already was added by a writer of the same documents meanwhile.
+        (e.LockNotAvailable, e.DeadlockDetected, e.SerializationFailure, e.UniqueViolation),
+        StoreBusy,
+        "Another process is writing to `{label}` ({said}).",
+        "Try again. A longer wait is set with store.lock_timeout_s.",
+    ),
+    _Rule(
+        (e.QueryCanceled,),
+        StoreError,
+        "A statement on `{label}` took longer than store.statement_timeout_s allows.",
+        "Set a longer time, or 0 for none.",
+    ),
+    _Rule(
+        (e.ReadOnlySqlTransaction,),
+        StoreReadOnly,
+        "`{label}` can only be read here: {said}.",
+        "Use the primary server, and a store that was opened for writing.",
+    ),
+    _Rule(
+        (e.InsufficientPrivilege,),
+        StoreReadOnly,
+        "The user of the database lacks a right on `{label}`: {said}.",
+        "Grant it (see docs/postgresql.md), or use another user.",
+    ),
+    _Rule(
+        (e.DiskFull, e.OutOfMemory, e.ConfigurationLimitExceeded),
+        StoreError,
+        "The server has no space or memory left: writing to `{label}` failed, and this step was "
+        "rolled back ({said}).",
+        "Free some, then try again: finished steps are not repeated.",
+    ),
+    _Rule(
+        (e.UndefinedTable, e.UndefinedColumn),
+        SchemaMismatch,
+        "`{label}` lacks a table or column that this version of Knotwork needs: {said}.",
+        "Open it once with the user that owns the index, which updates it.",
+    ),
+    _IDLE,
+    _UNAVAILABLE,
+)
+
+
+@contextmanager
+def translated_errors(label: str) -> Iterator[None]:
+    """Raise errors of psycopg as StoreError. ``label`` names the index without a secret."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error, label) from error
+
+
+def is_broken(error: Exception) -> bool:
+    """Return True if an error means that the connection was lost or never made."""
+    if isinstance(error, _LOST):
+        return True
+    is_of_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return is_of_connection and getattr(error, "sqlstate", None) is None
+
+
+def translate(error: psycopg.Error, label: str) -> StoreError:
+    """Return the error of a store for one of psycopg."""
+    said = _first_line(error)
+    found = next((rule for rule in _RULES if isinstance(error, rule.kinds)), None)
+    if found is None and is_broken(error):
+        refusals = (rule for pattern, rule in _SAID_ON_CONNECTING if pattern.search(said))
+        found = next(refusals, _UNAVAILABLE)
+    if found is None:
+        return StoreError(f"`{label}` cannot be used: {said}.")
+    return found.error(found.message.format(label=label, said=said), fix=found.fix)
+
+
+def damaged(label: str, detail: DamagedValue | str) -> IndexDamaged:
+    """Return the error for a value that cannot be decoded."""
+    return IndexDamaged(
+        f"The index `{label}` is damaged: {detail}.",
+        path=label,
+        fix="Restore a backup of the database, or index the documents again.",
+    )
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """Return what the server said, without the statement and its values."""
+    said = error.diag.message_primary or str(error).strip().partition("\n")[0]
+    return (said or type(error).__name__).rstrip(".")
+
 
 # What the pool does about a lost connection is reported by errors, and not printed as well.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())

@@ -5,29 +5,106 @@ sum up many chunks. A transaction notes how it changes them, and applies the cha
 of the index, as late as it can: before it commits, or before it reads what they change. The changes
 are added to the stored sums in SQL, in the order of keys, and entities are computed again from the
 sums of their names. So the index does not depend on how many writers there were.
+
+Ids are checked when rows are written, against what is committed. Writers side by side do not see
+each other's rows, nor may they read entities before the lock. So a transaction notes its new ids,
+and checks them once more under the lock: the later of two writers then sees the earlier one. Two
+rows of one table with one key never get as far.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import starmap
 from typing import TypeVar
 
 from knotwork._cancellation import checked
-from knotwork._extensions.postgres.adaptation import Field, float8, int4, int8, packed_rows, text
-from knotwork._extensions.postgres.collisions import PostgresIdChecks
 from knotwork._extensions.postgres.database import PostgresDatabase
-from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
-from knotwork._stores.sql.packing import pack_spans
-from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int
+from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name, describe_holder
+from knotwork._stores.sql.graph import (
+    GraphChanges,
+    contribution_row,
+    keyed_mentions,
+    keyed_relations,
+    mention_row,
+)
+from knotwork.errors import IdCollision
+from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int, int_to_id
 
-_MENTION_COLUMNS = ("chunk", "entity", "times", "about", "name", "type", "spans")
-_CONTRIBUTION_COLUMNS = (
-    "chunk", "source", "target", "relation", "weight", "start", '"end"', "description"
-)  # fmt: skip
+_NORMAL_FORMS = "SELECT id, normal_form FROM entity WHERE id = ANY($1::bigint[])"
+_HELD_TWICE = """
+    WITH held AS MATERIALIZED (
+        SELECT id, 'document' AS kind, id AS document FROM document WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'section', document FROM section WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'chunk', document FROM chunk WHERE id = ANY($1::bigint[])
+        UNION ALL SELECT id, 'entity', NULL FROM entity WHERE id = ANY($1::bigint[])
+    )
+    SELECT h.id, h.kind, coalesce(d.uri, e.normal_form)
+    FROM held h LEFT JOIN document d ON d.id = h.document LEFT JOIN entity e ON e.id = h.id
+    WHERE h.id IN (SELECT id FROM held GROUP BY id HAVING count(*) > 1) ORDER BY h.id
+"""
+
+
+class _NewIds(threading.local):
+    def __init__(self) -> None:
+        self.noted: dict[int, str] = {}
+
+
+class PostgresIdChecks(SqlIdChecks):
+    """Checks of new ids among many writers. A transaction calls `settle` or `forget` at its end."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(database)
+        self._new = _NewIds()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the open transaction has new ids that `settle` has not checked."""
+        return bool(self._new.noted)
+
+    def check_forms(self, entities: Collection[int], normal_forms: Mapping[int, str]) -> None:
+        """Raise IdCollision if a stored entity has another normal form; call under the lock.
+
+        The entities with a normal form that are not stored are noted.
+        """
+        keys = [entity for entity in entities if entity in normal_forms]
+        rows = self._database.fetch(_NORMAL_FORMS, (keys,)) if keys else []
+        stored: dict[int, str] = dict(rows)
+        for key in keys:
+            if key not in stored:
+                self._new.noted[key] = describe_holder("entity", normal_forms[key])
+            elif stored[key] != normal_forms[key]:
+                check_same_name(int_to_id(key), "entity", stored[key], normal_forms[key])
+
+    def settle(self) -> None:
+        """Raise IdCollision if two things have one of the noted ids; call under the lock."""
+        noted, self._new.noted = self._new.noted, {}
+        for key, kind, name in self._database.fetch(_HELD_TWICE, (list(noted),)) if noted else ():
+            holder = describe_holder(kind, name)
+            if holder != noted[key]:
+                raise IdCollision(int_to_id(key), holder, noted[key])
+
+    def forget(self) -> None:
+        """Forget the noted ids of a transaction that was rolled back."""
+        self._new.noted = {}
+
+    def _check_parts(self, new: Mapping[int, str], document: int) -> None:
+        self._raise_first(self._sql.held_by_documents, new, document)
+        self._new.noted.update(new)
+
+
+_MENTION_COLUMNS = {
+    "chunk": "int8", "entity": "int8", "times": "int4", "about": "float8",
+    "name": "text", "type": "text", "spans": "bytea",
+}  # fmt: skip
+_CONTRIBUTION_COLUMNS = {
+    "chunk": "int8", "source": "int8", "target": "int8", "relation": "int8",
+    "weight": "int8", "start": "int4", '"end"': "int4", "description": "text",
+}  # fmt: skip
 _HAS_MENTIONS = "SELECT DISTINCT chunk FROM mention WHERE chunk = ANY($1::bigint[])"
 _HAS_RELATIONS = "SELECT DISTINCT chunk FROM contribution WHERE chunk = ANY($1::bigint[])"
 _DROP_MENTIONS = (
@@ -118,20 +195,13 @@ _Key = TypeVar("_Key")
 _FormKey = tuple[int, str, str]
 """An entity, and one of its names with a type."""
 
-_EdgeKey = tuple[int, int, int]
-"""Source, target and relation."""
-
 
 @dataclass(slots=True)
-class _Changes:
+class _Changes(GraphChanges):
     """How the contributions of a transaction change entities and edges."""
 
     times: Counter[_FormKey] = field(default_factory=Counter)
     chunks: Counter[_FormKey] = field(default_factory=Counter)
-    normal_forms: dict[int, str] = field(default_factory=dict)
-    weights: Counter[_EdgeKey] = field(default_factory=Counter)
-    supports: Counter[_EdgeKey] = field(default_factory=Counter)
-    relations: dict[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.times or self.supports)
@@ -140,10 +210,6 @@ class _Changes:
         key = entity, name, type_
         self.times[key] += sign * times
         self.chunks[key] += sign
-
-    def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
-        self.supports[key] += sign
-        self.weights[key] += sign * weight
 
 
 class _Thread(threading.local):
@@ -162,25 +228,19 @@ class PostgresContributions:
         database.abandon = self._abandon
 
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        """Add contributions, or replace those with the same key, in the open transaction."""
         changes = self._thread.changes
         new_mentions = keyed_mentions(mentions, changes.normal_forms)
         new_relations = keyed_relations(relations, changes.relations)
         self._drop_replaced(new_mentions, new_relations)
-        for (_, entity), mention in checked(new_mentions.items()):
-            times = max(1, len(mention.spans))
-            changes.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-        for (_, *key), relation in checked(new_relations.items()):
-            changes.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
+        changes.add(new_mentions, new_relations)
         if new_mentions:
-            rows = packed_rows(_mention_rows(new_mentions))
+            rows = starmap(mention_row, new_mentions.items())
             self._database.copy("mention", _MENTION_COLUMNS, rows)
         if new_relations:
-            rows = packed_rows(_contribution_rows(new_relations))
+            rows = starmap(contribution_row, new_relations.items())
             self._database.copy("contribution", _CONTRIBUTION_COLUMNS, rows)
 
     def remove(self, chunks: Sequence[int]) -> None:
-        """Remove the contributions of these chunks in the open transaction."""
         keys = (list(chunks),)
         self._subtract_mentions(self._database.changed(_DROP_MENTIONS_OF, keys))
         self._subtract_relations(self._database.changed(_DROP_CONTRIBUTIONS_OF, keys))
@@ -290,30 +350,3 @@ def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
 def _form_key(name: str, type_: str) -> int:
     """Return the integer key of a name with a type."""
     return id_to_int(content_id("form", name, type_))
-
-
-def _mention_rows(mentions: Mapping[tuple[int, int], Mention]) -> Iterator[Sequence[Field]]:
-    for (chunk, entity), mention in mentions.items():
-        yield (
-            int8(chunk),
-            int8(entity),
-            int4(max(1, len(mention.spans))),
-            float8(mention.about),
-            text(mention.name),
-            text(mention.type),
-            pack_spans(mention.spans),
-        )
-
-
-def _contribution_rows(
-    relations: Mapping[tuple[int, int, int, int], Relation],
-) -> Iterator[Sequence[Field]]:
-    for key, relation in relations.items():
-        start, end = relation.span or (None, None)
-        yield (
-            *map(int8, key),
-            int8(relation.weight),
-            int4(start),
-            int4(end),
-            text(relation.description),
-        )

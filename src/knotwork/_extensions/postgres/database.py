@@ -20,24 +20,28 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg.pq import TransactionStatus
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.adaptation import BINARY_HEADER, BINARY_TRAILER
-from knotwork._extensions.postgres.address import Address
+from knotwork._extensions.postgres.adaptation import number_rows
 from knotwork._extensions.postgres.connection import (
+    Address,
     Connection,
     Pool,
     configure,
     connect,
+    damaged,
+    is_broken,
     streaming_cursor,
+    translate,
+    translated_errors,
 )
-from knotwork._extensions.postgres.faults import damaged, is_broken, translate, translated_errors
 from knotwork._extensions.postgres.schema import prepare_schema
-from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
-from knotwork._stores.sql.dialect import Form
+from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
 
 _FORMATS: Mapping[Form, str] = {
@@ -52,15 +56,12 @@ class PostgresDialect:
     """The `Dialect` of PostgreSQL. Rows of integers are bound as one flat array."""
 
     def keys(self, parameter: str) -> str:
-        """Return the item of FROM that lists the keys bound by `bind_keys`."""
         return _listed(f"{parameter}::bigint[]")
 
     def texts(self, parameter: str) -> str:
-        """Return the item of FROM that lists the texts bound by `bind_texts`."""
         return _listed(f"{parameter}::text[]")
 
     def rows(self, parameter: str, *columns: str) -> str:
-        """Return the item of FROM that lists the rows of integers bound by `bind_rows`."""
         width = len(columns)
         found = ", ".join(
             f"({parameter}::bigint[])[{width} * place + {place}] AS {name}"
@@ -70,16 +71,13 @@ class PostgresDialect:
         return f"(SELECT place, {found} FROM generate_series(0, {last}) AS u (place)) j"  # noqa: S608
 
     def joined(self, query: str, **columns: Form) -> str:
-        """Return a scalar expression: the columns of all rows of ``query`` as one text."""
         row = " || ' ' || ".join(_FORMATS[form].format(name) for name, form in columns.items())
         return f"(SELECT string_agg({row}, ' ') FROM ({query}) q)"  # noqa: S608
 
     def bind_keys(self, keys: Iterable[int]) -> list[int]:
-        """Return the array of keys."""
         return list(keys)
 
     def bind_texts(self, texts: Iterable[str]) -> list[str]:
-        """Return the array of texts."""
         return list(texts)
 
     def bind_rows(self, rows: Iterable[Sequence[int]]) -> list[int]:
@@ -196,7 +194,6 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def dialect(self) -> PostgresDialect:
-        """What PostgreSQL writes differently."""
         return POSTGRES
 
     def _open_pool(self) -> Pool:
@@ -234,7 +231,6 @@ class PostgresDatabase(SqlDatabase):
         return self._thread
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows."""
         thread = self._local()
         with translated_errors(self.label):
             if thread.connection is not None:
@@ -244,7 +240,6 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
-        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
         return self._local().kept
 
     def rows_held(self, sql: str) -> list[Row]:
@@ -264,12 +259,10 @@ class PostgresDatabase(SqlDatabase):
         self._thread.held.clear()
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.rows(sql, bindings)
 
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
         connection = self._local().connection
         assert connection is not None
         with translated_errors(self.label), streaming_cursor(connection) as cursor:
@@ -277,7 +270,6 @@ class PostgresDatabase(SqlDatabase):
             yield from checked(cursor)
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
-        """Run a statement inside the open transaction."""
         self.changed(sql, bindings)
 
     def changed(self, sql: str, bindings: Bindings = ()) -> list[Row]:
@@ -291,7 +283,6 @@ class PostgresDatabase(SqlDatabase):
             return cursor.fetchall() if cursor.description is not None else []
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
-        """Run a statement for each of many rows inside the open transaction."""
         listed = list(checked(rows))
         if not listed:
             return
@@ -301,27 +292,34 @@ class PostgresDatabase(SqlDatabase):
             if cursor.rowcount > 0:
                 self._thread.wrote = True
 
-    def copy(self, table: str, columns: Sequence[str], blocks: Iterable[bytes]) -> None:
-        """Add rows in the binary format of COPY (`copying`) inside the open transaction."""
+    def copy(self, table: str, columns: Mapping[str, str], rows: Iterable[Bindings]) -> None:
+        """Add rows inside the open transaction; ``columns`` has the type of each column."""
+        with self._copying(table, columns) as copy:
+            copy.set_types(list(columns.values()))
+            for row in checked(rows):
+                copy.write_row(row)
+
+    def copy_numbers(self, table: str, **columns: NDArray[np.signedinteger]) -> None:
+        """Add rows of numbers inside the open transaction, from an array for each column."""
+        with self._copying(table, columns) as copy:
+            copy.write(number_rows(*columns.values()))
+
+    @contextmanager
+    def _copying(self, table: str, columns: Iterable[str]) -> Iterator[psycopg.Copy]:
         connection = self._in_transaction(f"INSERT INTO {table}")
         sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
         with translated_errors(self.label), connection.cursor() as cursor:
             with cursor.copy(sql) as copy:
-                copy.write(BINARY_HEADER)
-                for block in checked(blocks):
-                    copy.write(block)
-                copy.write(BINARY_TRAILER)
+                yield copy
             if cursor.rowcount > 0:
                 self._thread.wrote = True
 
     @property
     def writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         return self._thread.writing and self._process == os.getpid()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one consistent state of the index, also while others write."""
         thread = self._local()
         if thread.connection is not None:
             yield
@@ -414,15 +412,12 @@ class PostgresDatabase(SqlDatabase):
         self._thread.totals[name] += change
 
     def generation(self) -> int:
-        """Return the number of committed writes."""
         return self.total(_GENERATION)
 
     def damaged(self, detail: Any) -> IndexDamaged:  # noqa: ANN401
-        """Return the error for damage."""
         return damaged(self.label, detail)
 
     def close(self) -> None:
-        """Close all connections of this process."""
         if not self._closed and self._process == os.getpid():
             self._pool.close()
         self._closed = True

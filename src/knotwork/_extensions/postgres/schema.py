@@ -14,14 +14,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from knotwork._companions import CALL_TABLES, FACT_TABLES, JOB_TABLES
-from knotwork._extensions.postgres.address import Address
-from knotwork._extensions.postgres.connection import Connection, connect
+from knotwork._extensions.postgres.connection import Address, Connection, connect
+from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.sql.tables import TABLES
 from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
-
-TEXT_INDEXES = ("chunk", "entity", "question", "report")
-"""The text indexes that every index has. Others are created on first use."""
 
 _MIGRATION_LOCK = 0x4B4E4F4D
 _LEAST_VERSION = 140_000
@@ -46,7 +43,7 @@ class Prepared(NamedTuple):
     is_owner: bool
 
 
-def create_text_index(connection: Connection, name: str) -> None:
+def _create_text_index(connection: Connection, name: str) -> None:
     """Create the tables of a text index: its items with their terms, and the postings of terms."""
     connection.execute(
         f"CREATE TABLE text_{name} (id bigint PRIMARY KEY, length integer NOT NULL,"
@@ -103,7 +100,7 @@ def _create_tables(connection: Connection) -> None:
         tables = re.sub(rf"(?<!\w){word}\b", here, tables)
     connection.execute(tables, prepare=False)
     for name in TEXT_INDEXES:
-        create_text_index(connection, name)
+        _create_text_index(connection, name)
     for name in VECTOR_INDEXES:
         create_vector_index(connection, name)
         create_vector_index(connection, staged_name(name))

@@ -9,10 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.address import read_address
-from knotwork._extensions.postgres.collisions import PostgresIdChecks
 from knotwork._extensions.postgres.companions import PostgresCompanion, PostgresCompanions
-from knotwork._extensions.postgres.contributions import PostgresContributions
+from knotwork._extensions.postgres.connection import read_address
+from knotwork._extensions.postgres.contributions import PostgresContributions, PostgresIdChecks
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.text_index import PostgresTexts
 from knotwork._extensions.postgres.vector_index import PostgresVectors
@@ -67,17 +66,14 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """All optional parts."""
         return replace(super().capabilities, opener=self._opener)
 
     @property
     def companions(self) -> PostgresCompanions:
-        """What opens the companions of the index, which are tables of its schema."""
         return PostgresCompanions(self._database)
 
     @property
     def tables(self) -> ServerTables:
-        """The tables of the index, which its schema keeps."""
         with self._creating:
             if self._tables is None:
                 from knotwork._stores.server_tables import ServerTables
@@ -86,7 +82,6 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
             return self._tables
 
     def close(self) -> None:
-        """Close all connections; the store cannot be used afterwards."""
         if self._tables is not None:
             self._tables.close()
         super().close()
@@ -96,7 +91,6 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
         return self._database.watched()
 
     def check(self) -> list[str]:
-        """Read all tables, and return a phrase for each fault of the index."""
         from knotwork._extensions.postgres.verification import find_faults
 
         return find_faults(self._database)

@@ -9,25 +9,24 @@ items have equal scores whatever the plan of the server.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.postgres.adaptation import int4, int8, number_rows, packed_rows
 from knotwork._extensions.postgres.database import PostgresDatabase
-from knotwork._extensions.postgres.schema import TEXT_INDEXES, create_text_index
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import K1, MARGIN, B, QueryTermWeights
-from knotwork._stores.contents import TextItem
-from knotwork._stores.packed_terms import (
-    check_index_name,
+from knotwork._stores.bm25 import (
+    K1,
+    MARGIN,
+    B,
+    QueryTermWeights,
     count_occurrences,
     count_terms,
     pack_terms,
     signed_hash,
 )
+from knotwork._stores.contents import TextItem
 from knotwork._stores.sql.database import SqlDatabase, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
@@ -83,53 +82,46 @@ _MANY_POSTINGS = 50_000
 """Postings of a query above which fewer terms are looked up first."""
 
 
-_NAMED = "SELECT 1 FROM text_index WHERE name = $1"
-
-
 @reports_damage
 class PostgresTexts:
     """The `TextIndex` of an index on a server."""
 
     def __init__(self, database: PostgresDatabase, name: str) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._table = f"text_{name}"
-        self._exists = name in TEXT_INDEXES
         self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
         self._frequencies = TermFrequencies(database, self._count_items)
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
-        """Add (id, text) pairs; an id that exists is replaced."""
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
         if not found:
             return
         with self._database.transaction():
             self._lock()
-            self._create()
             self._delete(list(found))
             packed = {key: pack_terms(words) for key, words in found.items()}
             self._database.copy(
                 self._table,
-                ("id", "length", "hashes", "times"),
-                packed_rows(
-                    (int8(key), int4(len(words)), *packed[key]) for key, words in found.items()
-                ),
+                {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"},
+                ((key, len(words), *packed[key]) for key, words in found.items()),
             )
+            counts = [len(hashes) // 8 for hashes, _ in packed.values()]
             lengths = np.array([len(words) for words in found.values()], np.int32)
-            self._database.copy(
+            self._database.copy_numbers(
                 f"{self._table}_posting",
-                ("term", "item", "times", "length"),
-                [_postings(np.array(list(found), np.int64), lengths, packed)],
+                term=np.frombuffer(b"".join(h for h, _ in packed.values()), "<i8").astype(np.int64),
+                item=np.repeat(np.array(list(packed), np.int64), counts),
+                times=np.frombuffer(b"".join(t for _, t in packed.values()), "<u2").astype(
+                    np.int32
+                ),
+                length=np.repeat(lengths, counts),
             )
             self._database.add_total(self._items, len(found))
             self._database.add_total(self._tokens, int(lengths.sum()))
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
-            if not self._is_there():
-                return []
             rows = self._database.fetch(
                 f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
                 (after, limit),
@@ -137,19 +129,18 @@ class PostgresTexts:
         return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove items."""
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
-            if keys and self._is_there():
+            if keys:
                 self._lock()
                 self._delete(keys)
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
-        """Return the ``k`` best items that share a term with ``query``, of ``where`` if given."""
         if k <= 0:
             return []
         with self._database.reading():
-            if not self._is_there() or not (items := self._database.total(self._items)):
+            items = self._database.total(self._items)
+            if not items:
                 return []
             frequencies = self._frequencies.of(query_terms(query))
             if not frequencies:
@@ -166,40 +157,23 @@ class PostgresTexts:
         return [Scored(int_to_id(key), score) for key, score in found]
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
-        """Return how often each term occurs in each item, of shape (len(ids), len(terms))."""
         keys = dict(keys_of(ids))
         rows: list[tuple[int, int, bytes, bytes]] = []
         with self._database.reading():
-            if keys and self._is_there():
+            if keys:
                 rows = self._rows(list(keys.values()))
         return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
         with self._database.reading():
-            return self._frequencies.of(terms) if self._is_there() else {}
+            return self._frequencies.of(terms)
 
     def count(self) -> int:
-        """Return the number of items."""
         return self._database.total(self._items)
 
     def _lock(self) -> None:
         if self._name not in _OF_ONE_CHUNK:
             self._database.lock_shared()
-
-    def _is_there(self) -> bool:
-        """Return True if the tables of the index exist."""
-        if self._exists:
-            return True
-        exists = bool(self._database.rows_once(_NAMED, (self._name,)))
-        self._exists = exists and not self._database.writing  # a rollback may undo its creation
-        return exists
-
-    def _create(self) -> None:
-        if not self._is_there():
-            self._database.lock_shared()
-            if not self._is_there():  # another writer may have created it meanwhile
-                self._database.define(partial(create_text_index, name=self._name))
 
     def _delete(self, keys: list[int]) -> None:
         """Delete the items with these keys, and their postings."""
@@ -307,20 +281,3 @@ _MATCH = (
     " ORDER BY score DESC, item LIMIT CASE WHEN $6::bigint = 0 THEN NULL ELSE $5::bigint END)"
     " SELECT t.id, t.length, t.hashes, t.times FROM near n JOIN {table} t ON t.id = n.item"
 )
-
-
-def _postings(
-    keys: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    packed: Mapping[int, tuple[bytes, bytes]],
-) -> bytes:
-    """Return the postings of items as rows of (term, item, times, length)."""
-    hashes = np.frombuffer(b"".join(packed[key][0] for key in keys.tolist()), "<i8")
-    times = np.frombuffer(b"".join(packed[key][1] for key in keys.tolist()), "<u2")
-    counts = [len(packed[key][0]) // 8 for key in keys.tolist()]
-    return number_rows(
-        hashes.astype(np.int64),
-        np.repeat(keys, counts),
-        times.astype(np.int32),
-        np.repeat(lengths, counts),
-    )

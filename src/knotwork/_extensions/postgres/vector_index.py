@@ -18,15 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import psycopg
 
-from knotwork._extensions.postgres.adaptation import Field, int8, packed_rows, text
 from knotwork._extensions.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
-from knotwork._stores.packed_terms import check_index_name
-from knotwork._stores.sql.database import reports_damage
+from knotwork._stores.sql.database import Bindings, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
     as_query,
@@ -58,7 +56,6 @@ _MOST_DIMENSIONS = 2_000
 """The most dimensions of a vector in an HNSW index."""
 
 _HEADER = struct.Struct(">hh")
-_INT2 = struct.Struct(">h").pack
 _BUILDING_LOCK = 0x4B4E4F58
 
 
@@ -90,7 +87,6 @@ class PostgresVectors:
     def __init__(
         self, database: PostgresDatabase, name: str, *, exact_rows: int = EXACT_ROWS
     ) -> None:
-        check_index_name(name)
         self._database = database
         self._name = name
         self._exact_rows = exact_rows
@@ -102,11 +98,10 @@ class PostgresVectors:
         database.committed.append(self._build_index)
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
-        """Add (id, content key, matrix) triples; an id that exists is replaced."""
         with self._database.transaction():
             self._lock()
             table = self._table()
-            dimension = table.dimension if table and self._database.total(table.items) else None
+            dimension = table.dimension if self._database.total(table.items) else None
             new: dict[int, tuple[str, FloatMatrix]] = {}
             for identifier, key, matrix in items:
                 rows = as_rows(matrix, dimension)
@@ -115,22 +110,21 @@ class PostgresVectors:
                     new[id_to_int(identifier)] = (key, rows)
             if dimension is None or not new:
                 return
-            if table is None or table.dimension != dimension:
+            if table.dimension != dimension:
                 table = self._set_dimension(dimension)
             self._delete(table, list(new))
-            columns = ("id", "place", "key", "embedding")
-            self._database.copy(table.name, columns, packed_rows(self._rows(new)))
+            columns = {"id": "int8", "place": "int2", "key": "text", "embedding": "bytea"}
+            self._database.copy(table.name, columns, self._rows(new))
             matrices = sum(len(rows) != 1 for _, rows in new.values())
             self._database.add_total(table.items, len(new))
             self._database.add_total(table.matrices, matrices)
             self._has_grown = self._database.total(table.items) > self._exact_rows
 
     def get(self, ids: Collection[str]) -> dict[str, FloatMatrix]:
-        """Return matrices by id."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             rows = self._database.fetch(
                 f"SELECT id, embedding FROM {table.name}"  # noqa: S608
@@ -141,10 +135,9 @@ class PostgresVectors:
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def items(self, after: int, *, limit: int) -> list[VectorItem]:
-        """Return the first ``limit`` items whose keys follow ``after``, by key."""
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None:
+            if table.dimension is None:
                 return []
             named = self._database.fetch(
                 f"SELECT id, key FROM {table.name} WHERE id > $1 AND place = 0"  # noqa: S608
@@ -158,7 +151,7 @@ class PostgresVectors:
         """Return matrices by content key; if several have it, the one with the smallest id."""
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             rows = self._database.fetch(
                 "SELECT f.place, v.embedding FROM (SELECT k.place,"  # noqa: S608
@@ -178,7 +171,7 @@ class PostgresVectors:
         keys = dict(keys_of(ids))
         with self._database.reading():
             table = self._table()
-            if table is None or table.dimension is None or not keys:
+            if table.dimension is None or not keys:
                 return {}
             wanted = as_rows(vectors, table.dimension)
             columns = "".join(
@@ -197,11 +190,10 @@ class PostgresVectors:
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove matrices."""
         keys = [key for _, key in keys_of(ids)]
         with self._database.transaction():
             table = self._table()
-            if keys and table is not None and table.dimension is not None:
+            if keys and table.dimension is not None:
                 self._lock()
                 self._delete(table, keys)
 
@@ -214,7 +206,7 @@ class PostgresVectors:
         with self._database.transaction():
             self._lock_replacing()
             taken = source._table()
-            if taken is None or taken.dimension is None:
+            if taken.dimension is None:
                 self.clear()
                 return
             self._retire(self._table())
@@ -224,11 +216,10 @@ class PostgresVectors:
             self._database.define(partial(create_vector_index, name=source._name))
 
     def clear(self) -> None:
-        """Remove all vectors."""
         with self._database.transaction():
             self._lock_replacing()
             table = self._table()
-            if table is not None and table.dimension is not None:
+            if table.dimension is not None:
                 self._retire(table)
                 self._database.define(partial(create_vector_index, name=self._name))
 
@@ -241,8 +232,8 @@ class PostgresVectors:
         """
         with self._database.reading():
             table = self._table()
-            items = self._database.total(table.items) if table else 0
-            if table is None or table.dimension is None or not items:
+            items = self._database.total(table.items)
+            if table.dimension is None or not items:
                 return []
             if self._database.total(table.matrices):
                 raise matrix_search_error(self._name)
@@ -256,10 +247,8 @@ class PostgresVectors:
         return [Scored(int_to_id(i), score) for i, score in top_scores(keys, scores.tolist(), k)]
 
     def count(self) -> int:
-        """Return the number of ids."""
         with self._database.reading():
-            table = self._table()
-            return self._database.total(table.items) if table else 0
+            return self._database.total(self._table().items)
 
     def _near(
         self,
@@ -311,21 +300,16 @@ class PostgresVectors:
         self._database.lock_replacing()
         self._database.lock_shared()
 
-    def _table(self) -> _Table | None:
+    def _table(self) -> _Table:
         sql = "SELECT name, number, dimension FROM vector_index"
-        for name, number, dimension in self._database.rows_held(sql):
-            if name == self._name:
-                return _Table(number, dimension)
-        return None
+        rows = self._database.rows_held(sql)
+        (found,) = (_Table(*row) for name, *row in rows if name == self._name)
+        return found
 
     def _set_dimension(self, dimension: int) -> _Table:
-        """Return the table, created if it is new, for rows of this length."""
+        """Return the table for rows of this length."""
         self._database.lock_shared()
         table = self._table()
-        if table is None:
-            self._database.define(partial(create_vector_index, name=self._name))
-            table = self._table()
-            assert table is not None  # created just now
         if table.dimension not in (None, dimension):
             if self._database.total(table.items):
                 as_rows(np.zeros((1, dimension), np.float32), table.dimension)
@@ -349,16 +333,15 @@ class PostgresVectors:
         self._database.add_total(table.items, -items)
         self._database.add_total(table.matrices, -matrices)
 
-    def _rows(self, items: dict[int, tuple[str, FloatMatrix]]) -> Iterator[Sequence[Field]]:
+    def _rows(self, items: dict[int, tuple[str, FloatMatrix]]) -> Iterator[Bindings]:
         """Yield the rows of matrices; an empty one is a row without a vector."""
         for key, (content_key, matrix) in items.items():
             header = _HEADER.pack(matrix.shape[1], 0)
             data = matrix.astype(self._stored)
-            named = text(content_key)
             if not len(data):
-                yield int8(key), _INT2(0), named, None
+                yield key, 0, content_key, None
             for place, row in enumerate(data):
-                yield int8(key), _INT2(place), None if place else named, header + row.tobytes()
+                yield key, place, None if place else content_key, header + row.tobytes()
 
     def _matrices(
         self, rows: Sequence[tuple[int, bytes | None]], dimension: int
@@ -396,8 +379,7 @@ class PostgresVectors:
         with database.reading():
             table = self._table()
             if (
-                table is None
-                or table.dimension is None
+                table.dimension is None
                 or table.dimension > _MOST_DIMENSIONS
                 or database.total(table.items) <= self._exact_rows
                 or database.total(table.matrices)
@@ -413,11 +395,9 @@ class PostgresVectors:
         except psycopg.Error as error:
             _log.warning("the HNSW index of `%s` was not built: %s", self._name, error)
 
-    def _retire(self, table: _Table | None) -> None:
+    def _retire(self, table: _Table) -> None:
         """Take a table out of use, and drop those that were taken out of use before."""
         self._drop_garbage()
-        if table is None:
-            return
         self._database.write("DELETE FROM vector_index WHERE name = $1", (self._name,))
         self._database.write(
             "INSERT INTO vector_garbage (number, since) VALUES ($1, now())", (table.number,)

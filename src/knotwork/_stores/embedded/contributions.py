@@ -6,15 +6,20 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 
 from knotwork._cancellation import checked
-from knotwork._stores.collisions import check_same_name
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.dialect import SQLITE
+from knotwork._stores.embedded.database import SQLITE, Database
 from knotwork._stores.graph_view import entity_type, most_frequent
-from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.graph import keyed_mentions, keyed_relations
-from knotwork._stores.sql.packing import pack_spans, unpack_json
+from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name
+from knotwork._stores.sql.graph import (
+    GraphChanges,
+    contribution_row,
+    keyed_mentions,
+    keyed_relations,
+    mention_row,
+)
+from knotwork._stores.sql.packing import unpack_json
 from knotwork.records import Mention, Relation, int_to_id
 
 _MENTIONS = (
@@ -53,20 +58,14 @@ _NO_ENTITY = (0, "", "", "{}", "{}", "")
 _Forms = dict[str, int]
 """Names or types of an entity, with the number of occurrences of each."""
 
-_EdgeKey = tuple[int, int, int]
-
 
 @dataclass(slots=True)
-class _Difference:
-    """The changes of entities and edges that a set of contributions causes."""
+class _Difference(GraphChanges):
+    """The changes that a set of contributions causes, with the names and types of each entity."""
 
     chunks: Counter[int] = field(default_factory=Counter)
     names: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
     types: defaultdict[int, _Forms] = field(default_factory=lambda: defaultdict(dict))
-    normal_forms: dict[int, str] = field(default_factory=dict)
-    weights: Counter[_EdgeKey] = field(default_factory=Counter)
-    supports: Counter[_EdgeKey] = field(default_factory=Counter)
-    relations: dict[int, str] = field(default_factory=dict)
 
     def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
         self.chunks[entity] += sign
@@ -75,10 +74,6 @@ class _Difference:
         if type_:
             types = self.types[entity]
             types[type_] = types.get(type_, 0) + sign * times
-
-    def relation(self, sign: int, *, key: _EdgeKey, weight: int) -> None:
-        self.supports[key] += sign
-        self.weights[key] += sign * weight
 
 
 class EmbeddedContributions:
@@ -89,31 +84,17 @@ class EmbeddedContributions:
         self._checks = SqlIdChecks(database)
 
     def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        """Add contributions, or replace those with the same key."""
         database, difference = self._database, _Difference()
         new_mentions = keyed_mentions(mentions, difference.normal_forms)
         new_relations = keyed_relations(relations, difference.relations)
         self._checks.check_relations(difference.relations)
         _subtract_replaced(database, difference, new_mentions, new_relations)
-        mention_rows = []
-        for (chunk, entity), mention in checked(new_mentions.items()):
-            times = max(1, len(mention.spans))
-            difference.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
-            spans = pack_spans(mention.spans)
-            mention_rows.append(
-                (chunk, entity, times, mention.about, mention.name, mention.type, spans)
-            )
-        database.write_many(_PUT_MENTION, mention_rows)
-        relation_rows = []
-        for (chunk, *key), relation in checked(new_relations.items()):
-            difference.relation(1, key=(key[0], key[1], key[2]), weight=relation.weight)
-            span = relation.span or (None, None)
-            relation_rows.append((chunk, *key, relation.weight, *span, relation.description))
-        database.write_many(_PUT_CONTRIBUTION, relation_rows)
+        difference.add(new_mentions, new_relations)
+        database.write_many(_PUT_MENTION, starmap(mention_row, new_mentions.items()))
+        database.write_many(_PUT_CONTRIBUTION, starmap(contribution_row, new_relations.items()))
         self._apply(difference)
 
     def remove(self, chunks: Sequence[int]) -> None:
-        """Remove the contributions of chunks, and entities and edges without other support."""
         database, difference = self._database, _Difference()
         packed = SQLITE.bind_keys(chunks)
         for _, entity, times, name, type_ in checked(database.fetch(_MENTIONS, (packed,))):

@@ -1,63 +1,55 @@
-"""Find what is damaged in an index file: the tables, the ranges of their keys, the documents."""
+"""Damaged index files: what is damaged in one, and a copy of what can still be read.
+
+A document is damaged if it cannot be read with all that its chunks contribute. A copy goes through
+the parts of two stores, so that the new one computes again what follows from documents.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
+import numpy as np
 
-from knotwork._sqlite_file import Row, is_damage
-from knotwork._sqlite_pages import (
-    HiddenChecksums,
-    MissingChecksumVfs,
-    check_protection,
-    open_connection,
-)
-from knotwork.records import id_to_int
+from knotwork._sqlite_file import OFF, Migration, SqliteFile, is_damage
+from knotwork._stores.base import LedgerEntry
+from knotwork._stores.contents import VectorItem
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.store import EmbeddedStore
+from knotwork._stores.removal import remove_vectors
+from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
+from knotwork.errors import IndexDamaged, StoreError
+from knotwork.records import Document, id_to_int, int_to_id
 
-_LEAST_KEY, _LARGEST_KEY = -(1 << 63), (1 << 63) - 1
-_MOST_HALVINGS = 8
-"""How often a range without a readable row is halved before it counts as lost."""
-
-OF_CHUNKS = ("mention", "contribution", "chunk_reading", "description")
-"""The tables whose first key is a chunk."""
-
-PARTS = {
-    "document": "documents",
-    "section": "documents",
-    "chunk": "passages",
-    "mention": "graph",
-    "entity": "graph",
-    "contribution": "graph",
-    "relation": "graph",
-    "edge": "graph",
-    "ledger": "list of sources",
-    "meta": "settings of the index",
-    "state": "settings of the index",
-    "migration": "settings of the index",
-    "community": "communities",
-    "community_member": "communities",
-    "community_chunk": "communities",
-    "report": "communities",
-    "report_citation": "communities",
-    "chunk_reading": "readings of a model",
-    "description": "readings of a model",
-    "entity_summary": "readings of a model",
-    "question": "questions of passages",
-    "same_as": "aliases",
-    "touched_entity": "aliases",
-    "homonym": "aliases",
-    "sense": "aliases",
-    "property_graph": "imported graphs",
-    "property_node": "imported graphs",
-    "property_relationship": "imported graphs",
-    "document_field": "fields of documents",
-    "document_page": "fields of documents",
+_PARTS = {
+    "documents": "document section",
+    "passages": "chunk",
+    "graph": "mention entity contribution relation edge",
+    "list of sources": "ledger",
+    "settings of the index": "meta state migration",
+    "communities": "community community_member community_chunk report report_citation",
+    "readings of a model": "chunk_reading description entity_summary",
+    "questions of passages": "question",
+    "aliases": "same_as touched_entity homonym sense",
+    "imported graphs": "property_graph property_node property_relationship",
+    "fields of documents": "document_field document_page",
 }
+_PART_OF = {table: part for part, tables in _PARTS.items() for table in tables.split()}
+
+_BUSY_TIMEOUT_S = 10.0
+_SHOWN_DOCUMENTS = 5
+_ITEMS = 1_024
+_LAST_KEY = (1 << 63) - 1
+
+T = TypeVar("T")
+Gaps = list[tuple[str, str]]
+"""Ranges of ids, of which items could not be read."""
 
 
 def part_of(table: str) -> str:
@@ -66,122 +58,7 @@ def part_of(table: str) -> str:
         return "full text"
     if table.startswith("vector_"):
         return "vectors"
-    return PARTS.get(table, f"table {table}")
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A range of keys, both ends included, in which rows of a table could not be read."""
-
-    first: int
-    last: int
-
-    def __contains__(self, key: int) -> bool:
-        return self.first <= key <= self.last
-
-
-def in_gaps(key: int, gaps: Collection[Gap]) -> bool:
-    """Return True if a row with this key may be among those that could not be read."""
-    return any(key in gap for gap in gaps)
-
-
-class TableReader:
-    """Reads the rows of one table of a damaged file, as far as possible."""
-
-    def __init__(self, connection: apsw.Connection, table: str) -> None:
-        self._connection = connection
-        self._table = table
-        found = connection.execute(
-            "SELECT name, type, pk FROM pragma_table_info(?)", (table,)
-        ).fetchall()
-        self.columns = [str(name) for name, _, _ in found]
-        keys = sorted((pk, str(name), str(kind)) for name, kind, pk in found if pk)
-        self._key = keys[0][1] if keys else "rowid"
-        self._order = ", ".join(f'"{name}"' for _, name, _ in keys) or "rowid"
-        self._descending = ", ".join(f'"{name}" DESC' for _, name, _ in keys) or "rowid DESC"
-        self._is_integer = not keys or keys[0][2] == "INTEGER"
-        self._is_unique = len(keys) < 2
-        self.is_damaged = False
-        self.gaps: list[Gap] = []
-
-    def rows(self) -> Iterator[Row]:
-        """Yield all rows that can be read; ``gaps`` and ``is_damaged`` are complete afterwards."""
-        if self._is_integer:
-            yield from self._between(_LEAST_KEY, _LARGEST_KEY, _MOST_HALVINGS)
-            return
-        columns = ", ".join(f'"{name}"' for name in self.columns)
-        for order in (self._order, self._descending):
-            sql = f'SELECT {columns} FROM "{self._table}" ORDER BY {order}'  # noqa: S608
-            try:
-                yield from self._connection.execute(sql)
-            except (apsw.Error, UnicodeDecodeError) as error:
-                self._note(error)
-            else:
-                return
-
-    def _note(self, error: Exception) -> None:
-        """Note damage. Raises other errors."""
-        if not is_damage(error):
-            raise error
-        self.is_damaged = True
-
-    def _between(self, low: int, high: int, halvings: int) -> Iterator[Row]:
-        """Yield the readable rows with keys in this range, both ends included."""
-        last = low - 1
-        whole = True
-        for row in self._scan(low, high, self._order):
-            if row is None:
-                whole = False
-                break
-            last = int(row[0])
-            yield row[1:]
-        if whole:
-            return
-        # A key with several rows may have lost some of them.
-        start = last + 1 if self._is_unique else max(last, low)
-        first = high + 1
-        for row in self._scan(start, high, self._descending):
-            if row is None:
-                break
-            first = int(row[0])
-            yield row[1:]
-        end = first - 1 if self._is_unique else min(first, high)
-        found = last >= low or first <= high
-        halvings = _MOST_HALVINGS if found else halvings - 1
-        if end < start:
-            return
-        if halvings < 0 or end == start:
-            self.gaps.append(Gap(start, end))
-            return
-        middle = (start + end) // 2
-        yield from self._between(start, middle, halvings)
-        yield from self._between(middle + 1, end, halvings)
-
-    def _scan(self, low: int, high: int, order: str) -> Iterator[Row | None]:
-        """Yield (key, *row) in this order; None, last, if a page is damaged."""
-        columns = ", ".join(f'"{name}"' for name in self.columns)
-        sql = (
-            f'SELECT "{self._key}", {columns} FROM "{self._table}" NOT INDEXED'  # noqa: S608
-            f' WHERE "{self._key}" BETWEEN ? AND ? ORDER BY {order}'
-        )
-        try:
-            yield from self._connection.execute(sql, (low, high))
-        except (apsw.Error, UnicodeDecodeError) as error:
-            self._note(error)
-            yield None
-
-
-def owners_in_gaps(
-    source: apsw.Connection, table: str, column: str, gaps: Collection[Gap]
-) -> Iterator[int]:
-    """Yield the owners of lost rows of a damaged table, if its index by owner can be read."""
-    if not gaps:
-        return
-    with suppress(apsw.Error):
-        sql = f"SELECT {column}, rowid FROM {table} INDEXED BY {table}_by_{column}"  # noqa: S608
-        for owner, row in source.execute(sql):
-            if in_gaps(int(row), gaps):
-                yield int(owner)
+    return _PART_OF.get(table, f"table {table}")
 
 
 def find_damaged_tables(connection: apsw.Connection, *, quick: bool = False) -> dict[str, str]:
@@ -208,37 +85,6 @@ def find_damaged_tables(connection: apsw.Connection, *, quick: bool = False) -> 
     return faults
 
 
-def find_damaged_documents(connection: apsw.Connection, tables: Collection[str]) -> list[str]:
-    """Return the uris of the documents of which rows in these damaged tables cannot be read.
-
-    Documents that cannot be named, because the list of sources or the passages are damaged as
-    well, are left out.
-    """
-    gaps = {table: _find_gaps(connection, table) for table in tables if table in PARTS}
-    keys: set[int] = set()
-    for table in ("chunk", "section"):
-        keys.update(owners_in_gaps(connection, table, "document", gaps.get(table, ())))
-    with suppress(apsw.Error):
-        for chunk, document in connection.execute("SELECT id, document FROM chunk"):
-            if any(in_gaps(int(chunk), gaps.get(table, ())) for table in OF_CHUNKS):
-                keys.add(int(document))
-    found: list[str] = []
-    with suppress(apsw.Error):
-        for uri, document_id in connection.execute("SELECT uri, document_id FROM ledger"):
-            key = id_to_int(str(document_id)) if document_id else -1
-            if key in keys or in_gaps(key, gaps.get("document", ())):
-                found.append(str(uri))
-    return found
-
-
-def _find_gaps(connection: apsw.Connection, table: str) -> Sequence[Gap]:
-    reader = TableReader(connection, table)
-    for _ in reader.rows():
-        pass
-    return reader.gaps
-
-
-_SHOWN_DOCUMENTS = 5
 _locating = threading.Lock()
 _located: dict[str, tuple[tuple[int, int], str]] = {}
 
@@ -254,21 +100,16 @@ def locate_damage(path: Path) -> str:
             version = (state.st_mtime_ns, state.st_size)
             known = _located.get(str(path))
             if known is None or known[0] != version:
-                known = _located[str(path)] = version, _locate(path)
-        except (apsw.Error, OSError):
+                with closing(DamagedIndex(path)) as index:
+                    tables = find_damaged_tables(index.connection(), quick=True)
+                    place = describe_damage(tables, index.damaged_documents() if tables else ())
+                known = _located[str(path)] = version, place
+        except (apsw.Error, OSError, StoreError):
             return ""
         return known[1]
 
 
-def _locate(path: Path) -> str:
-    with closing(open_connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        with suppress(HiddenChecksums, MissingChecksumVfs):
-            check_protection(connection)
-        tables = find_damaged_tables(connection, quick=True)
-        return describe_damage(tables, find_damaged_documents(connection, tables))
-
-
-def describe_damage(tables: Mapping[str, str] | Collection[str], documents: Sequence[str]) -> str:
+def describe_damage(tables: Collection[str], documents: Sequence[str]) -> str:
     """Return a phrase with the damaged parts and documents; "" for no damage."""
     if not tables:
         return ""
@@ -278,3 +119,371 @@ def describe_damage(tables: Mapping[str, str] | Collection[str], documents: Sequ
         named = ", ".join(f"`{uri}`" for uri in documents[:_SHOWN_DOCUMENTS])
         phrase += f" (documents {named}{f' and {more:,} more' if more > 0 else ''})"
     return phrase
+
+
+class _DamagedDatabase(Database):
+    """An index file whose small tables may be damaged too, and which raises no located errors."""
+
+    def _prepare(self, migrations: Sequence[Migration]) -> None:
+        pass
+
+    @staticmethod
+    def _locate(path: Path) -> str:
+        del path
+        return ""
+
+    def generation(self) -> int:
+        return 0
+
+
+class Unread(NamedTuple):
+    """A document that lost something: its uri, "" if unknown, and what is known of it."""
+
+    uri: str
+    entry: LedgerEntry | None
+    document: Document | None
+
+
+@dataclass(slots=True)
+class Salvage:
+    """What a copy lacks: documents, reports of communities, and what no document can restore."""
+
+    documents: list[Unread] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    lost_reports: bool = False
+
+
+class DamagedIndex:
+    """A damaged index file, of which each part is read for itself."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = _DamagedDatabase(
+            path, read_only=True, create=False, busy_timeout_s=_BUSY_TIMEOUT_S
+        )
+        self._store = EmbeddedStore(self._database)
+
+    def connection(self) -> apsw.Connection:
+        """Return the connection of this thread."""
+        return self._database.connection()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def damaged_documents(self) -> list[str]:
+        """Return the uris of the documents in the list of sources that cannot be read."""
+        entries, _ = self._entries()
+        return [
+            entry.uri
+            for entry in entries.values()
+            if (key := entry.document_id) and self._writer(self._document(key), entry) is None
+        ]
+
+    def copy_to(self, path: Path) -> Salvage:
+        """Copy what can be read into a new index, except for its full text."""
+        found = Salvage()
+        database = Database(
+            path, read_only=False, create=True, busy_timeout_s=_BUSY_TIMEOUT_S, synchronous=OFF
+        )
+        with closing(EmbeddedStore(database)) as target:
+            with target.transaction():
+                self._copy_documents(target, found)
+                with suppress(IndexDamaged):
+                    target.set_meta(self._store.meta())
+                self._copy_names(target, found)
+                self._copy_graphs(target, found)
+                self._copy_communities(target, found)
+            gaps: dict[str, Gaps] = {}
+            # A chunk is embedded with its sentences, and again if any of them is lost.
+            for name in sorted(VECTOR_INDEXES, key=lambda name: name != "sentence"):
+                for index in (name, staged_name(name)):
+                    lost = gaps.get(index.replace("chunk", "sentence"), [])
+                    with target.transaction():
+                        gaps[index] = self._copy_vectors(target, index, lost)
+            with suppress(IndexDamaged), target.transaction():
+                ((generation,),) = self._database.rows("SELECT generation FROM state")
+                database.write("UPDATE state SET generation = generation + ?", (generation,))
+        return found
+
+    def _entries(self) -> tuple[dict[str, LedgerEntry], bool]:
+        """Return the entries of the ledger up to a damaged page, by uri, and True if it has one."""
+        found: dict[str, LedgerEntry] = {}
+        try:
+            for entry in self._store.ledger.entries():
+                found[entry.uri] = entry
+        except IndexDamaged:
+            return found, True
+        return found, False
+
+    def _document(self, key: str) -> Document | None:
+        with suppress(IndexDamaged):
+            return self._store.documents.documents([key]).get(key)
+        return None
+
+    def _writer(
+        self, document: Document | None, entry: LedgerEntry | None
+    ) -> Callable[[EmbeddedStore], None] | None:
+        """Return what writes all of a document to another store; None if any of it is lost."""
+        if document is None:
+            return None
+        stored, graph, key = self._store.documents, self._store.graph, document.id
+        readings, questions = self._store.readings, self._store.questions
+        try:
+            sections = stored.sections_of([key]).get(key, [])
+            ids = stored.chunk_ids_of([key]).get(key, [])
+            chunks = list(stored.chunks(ids).values())
+            mentions = [one for found in graph.mentions(ids).values() for one in found]
+            relations = [one for found in graph.relations(ids).values() for one in found]
+            read = list(readings.readings(ids).values())
+            said = [one for found in readings.descriptions_in(ids).values() for one in found]
+            asked = questions.questions(ids)
+            counted = self._count("mention", ids), self._count("contribution", ids)
+        except IndexDamaged:
+            return None
+        places = {section.id for section in sections}
+        wanted = {chunk.section_id for chunk in chunks} | {s.parent_id for s in sections} - {None}
+        parents = {chunk.parent_id for chunk in chunks} - {None}
+        leaves = sum(not chunk.is_parent for chunk in chunks)
+        is_whole = (
+            len(chunks) == len(ids)
+            and wanted <= places
+            and parents <= set(ids)
+            and counted == (len(mentions), len(relations))
+            and (entry is None or entry.chunks == leaves)
+        )
+
+        def write(target: EmbeddedStore) -> None:
+            target.documents.put(document, sections, chunks)
+            target.graph.upsert(mentions=mentions, relations=relations)
+            target.readings.put(read, said)
+            target.questions.put(asked)
+            if entry is not None:
+                target.ledger.put([entry])
+
+        return write if is_whole else None
+
+    def _count(self, table: str, chunk_ids: Sequence[str]) -> int:
+        keys = self._database.dialect.bind_keys(map(id_to_int, chunk_ids))
+        sql = f"SELECT count(*) FROM {table} WHERE chunk IN (SELECT value FROM json_each(?))"  # noqa: S608
+        ((count,),) = self._database.rows(sql, (keys,))
+        return int(count)
+
+    def _copy_documents(self, target: EmbeddedStore, found: Salvage) -> None:
+        entries, is_damaged = self._entries()
+        left = {entry.document_id: entry for entry in entries.values() if entry.document_id}
+        target.ledger.put(entry for entry in entries.values() if not entry.document_id)
+        gaps: Gaps = []
+        for key in _readable(self._store.contents.document_ids, gaps):
+            document, entry = self._document(key), left.pop(key, None)
+            if entry is None and document is not None and is_damaged:
+                with suppress(IndexDamaged):
+                    entry = self._store.ledger.get([document.uri]).get(document.uri)
+            write = self._writer(document, entry)
+            if write is not None and (entry is not None or not is_damaged):
+                write(target)
+                continue
+            uri = entry.uri if entry is not None else document.uri if document is not None else ""
+            found.documents.append(Unread(uri, entry, document))
+        found.documents += (Unread(entry.uri, entry, None) for entry in left.values())
+        if gaps and is_damaged:  # documents that neither list names
+            found.documents.append(Unread("", None, None))
+
+    def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
+        """Copy decisions about entities, and their descriptions by a model."""
+        contents = self._store.contents
+
+        def decisions(after: str, *, limit: int) -> Sequence[Any]:
+            first, _, second = after.partition(" ")
+            return contents.decisions((first, second), limit=limit)
+
+        gaps: Gaps = []
+        target.resolutions.put(_readable(decisions, gaps, key=lambda d: " ".join(d.pair)))
+        target.resolutions.touch(list(_readable(contents.touched, [])))
+        found.lost += ["decisions about aliases"] * bool(gaps)
+        gaps = []
+        homonyms = _readable(contents.homonyms, gaps, key=lambda h: h.entity_id)
+        target.homonyms.replace(homonyms)
+        found.lost += ["decisions about homonyms"] * bool(gaps)
+        gaps = []
+        summaries = list(_readable(contents.summaries, gaps, key=lambda s: s.entity_id))
+        described = target.readings.descriptions([summary.entity_id for summary in summaries])
+        target.readings.put_summaries(s for s in summaries if s.entity_id in described)
+        found.lost += ["descriptions of entities by a model"] * bool(gaps)
+
+    def _copy_graphs(self, target: EmbeddedStore, found: Salvage) -> None:
+        contents = self._store.contents
+
+        def listed(read: Callable[..., Sequence[T]], name: str) -> Iterator[T]:
+            start = 0
+            while page := read(name, start, limit=_ITEMS):
+                yield from page
+                start += len(page)
+
+        lost = "imported graphs: import these graphs again"
+        try:
+            names = self._store.property_graphs.names()
+        except IndexDamaged:
+            names = []
+            found.lost.append(lost)
+        for name in names:
+            try:
+                nodes = list(listed(contents.graph_nodes, name))
+                target.property_graphs.put(
+                    name, nodes, list(listed(contents.graph_relationships, name))
+                )
+            except StoreError:  # a graph without some of its nodes is not valid
+                found.lost.append(lost)
+
+    def _copy_communities(self, target: EmbeddedStore, found: Salvage) -> None:
+        """Copy communities and reports; see `forget_lost`."""
+        held, stale, gaps = self._store.communities, set[str](), list[tuple[str, str]]()
+        with suppress(IndexDamaged):
+            stale.update(held.stale())
+        for key in _readable(self._store.contents.community_ids, gaps):
+            with suppress(IndexDamaged):
+                target.contents.put_communities(held.communities([key]).values(), stale=stale)
+            try:
+                target.communities.put_reports(held.reports([key]).values())
+            except IndexDamaged:
+                found.lost_reports = True
+        found.lost_reports |= bool(gaps)
+
+    def _copy_vectors(self, target: EmbeddedStore, index: str, lost: Gaps) -> Gaps:
+        """Copy the vectors of what is there and not ``lost``; return what cannot be read."""
+        owners: Mapping[str, Callable[[list[str]], Collection[str]]] = {
+            "chunk": target.documents.chunks,
+            "sentence": target.documents.chunks,
+            "question": target.questions.questions,
+            "report": target.communities.reports,
+            DESCRIPTIONS: target.readings.descriptions,
+            "entity": lambda ids: {
+                key for key, e in target.graph.entities(ids).items() if e.chunk_count > 1
+            },
+        }
+
+        def read(after: str, *, limit: int) -> Sequence[VectorItem]:
+            return self._store.contents.vector_items(index, after, limit=limit)
+
+        gaps: Gaps = []
+        items = _readable(read, gaps, key=lambda item: item.id)
+        while batch := list(islice(items, _ITEMS)):
+            known = owners[final_name(index)]([item.id for item in batch])
+            target.vectors(index).put(
+                item
+                for item in batch
+                if item.id in known
+                and np.isfinite(item.matrix).all()
+                and not any(first < item.id <= last for first, last in lost)
+            )
+        return gaps
+
+
+def forget_lost(store: EmbeddedStore) -> None:
+    """Remove from communities what was not read again, and the reports that cite it."""
+    held = store.communities
+    known = [key for level in held.levels() for key in level]
+    for start in range(0, len(known), _ITEMS):
+        ids = known[start : start + _ITEMS]
+        communities, reports = held.communities(ids).values(), held.reports(ids).values()
+        chunks = {i for community in communities for i in community.chunk_ids}
+        chunks |= {i for report in reports for i in report.chunk_ids}
+        members = {i for community in communities for i in community.entity_ids}
+        chunks -= store.documents.chunks(chunks).keys()
+        members -= store.graph.entities(members).keys()
+        with store.transaction():
+            lost = held.forget(chunks, mentioned=(), vanished=members)
+            store.texts("report").remove(lost)
+            remove_vectors(store, "report", lost)
+
+
+def _readable(
+    read: Callable[..., Sequence[T]], gaps: Gaps, *, key: Callable[[T], str] = str
+) -> Iterator[T]:
+    """Yield the items of a list by id that can be read; add the others to ``gaps``."""
+    after, size = "", _ITEMS
+    while True:
+        try:
+            items = read(after, limit=size)
+        except IndexDamaged:
+            if size > 1:
+                size = 1  # up to the damaged page
+                continue
+            beyond = _first_readable(read, after)
+            gaps.append((after[:16], int_to_id(beyond)))
+            if beyond == _LAST_KEY:
+                return
+            after, size = int_to_id(beyond), _ITEMS
+            continue
+        if not items:
+            return
+        yield from items
+        after = key(items[-1])
+
+
+def _first_readable(read: Callable[..., Sequence[T]], after: str) -> int:
+    """Return the first id after ``after`` behind which something can be read, or the last id."""
+
+    def can_read(key: int) -> bool:
+        try:
+            read(int_to_id(key), limit=1)
+        except IndexDamaged:
+            return False
+        return True
+
+    start, step = id_to_int(after[:16]) if after else -1, 1
+    while start + step < _LAST_KEY and not can_read(start + step):
+        step *= 2
+    low, high = start + step // 2, min(start + step, _LAST_KEY)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if can_read(middle) else (middle, high)
+    return high
+
+
+def copy_tables(source: SqliteFile, target: SqliteFile) -> list[str]:
+    """Copy a file of plain tables, each from both ends up to a damaged page.
+
+    Return the names of the tables that lost rows.
+    """
+    damaged: list[str] = []
+    read, write = apsw.SQLITE_OPEN_READONLY, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    with (
+        closing(source.connect(flags=read, busy_timeout_s=_BUSY_TIMEOUT_S)) as old,
+        closing(target.connect(flags=write, busy_timeout_s=_BUSY_TIMEOUT_S)) as new,
+    ):
+        schema = old.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+            " AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
+        ).fetchall()
+        new.pragma("application_id", int(old.pragma("application_id")))
+        for kind, name, sql in schema:
+            new.execute(str(sql))
+            if kind == "table" and not _copy_rows(old, new, str(name)):
+                damaged.append(str(name))
+        new.pragma("journal_mode", str(old.pragma("journal_mode")))
+    return damaged
+
+
+def _copy_rows(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
+    """Copy the rows of a table; return True if all could be read."""
+    described: Any = old.execute("SELECT name, pk FROM pragma_table_info(?)", (table,)).fetchall()
+    keys = [f'"{name}"' for name, place in sorted(described, key=lambda c: c[1]) if place]
+    keys = keys or ["rowid"]
+    columns = ", ".join(f'"{name}"' for name, _ in described)
+    places = ", ".join("?" for _ in described)
+    insert = f'INSERT OR IGNORE INTO "{table}" ({columns}) VALUES ({places})'  # noqa: S608
+    if keys == ["rowid"]:
+        columns = f"rowid, {columns}"
+        insert = f'INSERT OR IGNORE INTO "{table}" ({columns}) VALUES (?, {places})'  # noqa: S608
+    for direction in ("ASC", "DESC"):
+        order = ", ".join(f"{name} {direction}" for name in keys)
+        select = f'SELECT {columns} FROM "{table}" NOT INDEXED ORDER BY {order}'  # noqa: S608
+        try:
+            for row in old.execute(select):
+                new.execute(insert, row)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if not is_damage(error):
+                raise
+        else:
+            return direction == "ASC"
+    return False

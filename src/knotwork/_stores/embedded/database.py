@@ -1,7 +1,8 @@
-"""SQLite connections: one per thread, one writer at a time, readable errors, integrity checks."""
+"""The index file: its tables and dialect, one connection per thread, one writer at a time."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,90 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_commits,
 )
-from knotwork._stores.embedded.damage import locate_damage
-from knotwork._stores.embedded.dialect import SQLITE
-from knotwork._stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from knotwork._stores.sql.database import Bindings, Row, SqlDatabase
+from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
+from knotwork._stores.sql.tables import TABLES
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
+
+_FORMATS: Mapping[Form, str] = {"id": "%016x", "integer": "%d", "real": "%!.17g"}
+"""Formats of SQLite; 17 digits of a real number are the number itself."""
+
+
+class SqliteDialect:
+    """The `Dialect` of SQLite, which flattens the subqueries of its lists into ``json_each``."""
+
+    def keys(self, parameter: str) -> str:
+        return f"(SELECT key AS place, value FROM json_each({parameter})) j"
+
+    def texts(self, parameter: str) -> str:
+        return self.keys(parameter)
+
+    def rows(self, parameter: str, *columns: str) -> str:
+        found = ", ".join(f"value ->> {place} AS {name}" for place, name in enumerate(columns))
+        return f"(SELECT key AS place, {found} FROM json_each({parameter})) j"
+
+    def joined(self, query: str, **columns: Form) -> str:
+        """Return a scalar expression: the columns of all rows of ``query`` as one text.
+
+        SQLite has no LATERAL joins, and parses the text of a query of many keys only once.
+        """
+        formats = " ".join(_FORMATS[form] for form in columns.values())
+        row = f"format('{formats}', {', '.join(columns)})"
+        return f"(SELECT group_concat({row}, ' ') FROM ({query}))"
+
+    def bind_keys(self, keys: Iterable[int]) -> str:
+        """Return the JSON array of keys."""
+        return json.dumps(list(keys))
+
+    def bind_texts(self, texts: Iterable[str]) -> str:
+        """Return the JSON array of texts."""
+        return json.dumps(list(texts))
+
+    def bind_rows(self, rows: Iterable[Sequence[int]]) -> str:
+        """Return the JSON array of rows."""
+        return json.dumps(list(rows))
+
+
+SQLITE = SqliteDialect()
+
+
+APPLICATION_ID = 0x4B4E4F54
+"""``KNOT``, which marks a SQLite file as an index of Knotwork."""
+
+_OWN_TABLES = """
+CREATE TABLE state (generation INTEGER NOT NULL);
+INSERT INTO state VALUES (0);
+CREATE TABLE entity (
+    id INTEGER PRIMARY KEY, chunk_count INTEGER NOT NULL, name TEXT NOT NULL,
+    type TEXT NOT NULL, normal_form TEXT NOT NULL, names TEXT NOT NULL, types TEXT NOT NULL
+);
+CREATE INDEX entity_by_name ON entity (name);
+CREATE TABLE text_index (
+    name TEXT PRIMARY KEY, items INTEGER NOT NULL, tokens INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE vector_index (
+    name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, items INTEGER NOT NULL,
+    matrices INTEGER NOT NULL, version INTEGER NOT NULL, replaced INTEGER NOT NULL,
+    coded INTEGER NOT NULL DEFAULT 0, center BLOB NOT NULL DEFAULT x''
+) WITHOUT ROWID;
+CREATE TABLE vector_code (
+    name TEXT NOT NULL, page INTEGER NOT NULL, keys BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (name, page)
+);
+CREATE TABLE document_field (
+    name TEXT NOT NULL, text TEXT NOT NULL, document INTEGER NOT NULL,
+    PRIMARY KEY (name, text, document)
+) WITHOUT ROWID;
+CREATE INDEX document_field_by_document ON document_field (document);
+CREATE TABLE document_page (
+    label TEXT NOT NULL, document INTEGER NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, PRIMARY KEY (label, document, start)
+) WITHOUT ROWID;
+CREATE INDEX document_page_by_document ON document_page (document);
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("0016-first-release", TABLES + _OWN_TABLES),)
+"""The names of migrations begin with a number, which is higher than those of former layouts."""
+
 
 _log = logging.getLogger("knotwork.stores")
 
@@ -97,7 +177,7 @@ class Database(SqlDatabase):
             "index",
             APPLICATION_ID,
             repair=repair_advice(path),
-            locate=partial(locate_damage, path),
+            locate=partial(self._locate, path),
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -141,41 +221,33 @@ class Database(SqlDatabase):
         return list(self._opened)
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows."""
         with self._translated_errors():
             return self.connection().execute(sql, bindings).fetchall()
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
-        """What `rows_once` has read in the open `reading` of this thread; None outside of one."""
         return self._thread.kept
 
     def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a query and return all its rows; use inside `reading` or `transaction`."""
         checks_due()
         return self.connection().execute(sql, bindings).fetchall()
 
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Yield the rows of a query as they are read; use inside `reading` or `transaction`."""
         return checked(self.connection().execute(sql, bindings))
 
     def write(self, sql: str, bindings: Bindings = ()) -> None:
-        """Run a statement inside the open transaction."""
         checks_due()
         self._in_transaction().execute(sql, bindings)
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
-        """Run a statement for each of many rows inside the open transaction."""
         self._in_transaction().executemany(sql, checked(rows))
 
     @property
     def writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         return self._thread.writing
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one consistent state of the index, also while others write."""
         connection = self.connection()
         if connection.in_transaction:
             with self._translated_errors():
@@ -258,12 +330,10 @@ class Database(SqlDatabase):
         return connection
 
     def generation(self) -> int:
-        """Return the number of committed writes."""
         ((generation,),) = self.rows_once("SELECT generation FROM state")
         return int(generation)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         self._closed = True
         if self._process == os.getpid():
             for connection in list(self._opened):
@@ -344,8 +414,13 @@ class Database(SqlDatabase):
         )
 
     def damaged(self, detail: object) -> IndexDamaged:
-        """Return the error for damage, with its place."""
         return self._file.damaged(detail)
+
+    @staticmethod
+    def _locate(path: Path) -> str:
+        from knotwork._stores.embedded.damage import locate_damage
+
+        return locate_damage(path)
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded.contributions import EmbeddedContributions
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.schema import MIGRATIONS
+from knotwork._stores.embedded.database import MIGRATIONS, Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.sql.store import SqlStore
@@ -80,7 +79,6 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """All optional parts."""
         return replace(super().capabilities, full_check=self.check_fully)
 
     def check(self) -> list[str]:

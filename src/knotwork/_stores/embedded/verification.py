@@ -12,18 +12,13 @@ from typing import Any
 import numpy as np
 
 from knotwork._stores.embedded.contributions import EmbeddedContributions
-from knotwork._stores.embedded.damage import (
-    describe_damage,
-    find_damaged_documents,
-    find_damaged_tables,
-    locate_damage,
-)
+from knotwork._stores.embedded.damage import find_damaged_tables, locate_damage, part_of
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
-from knotwork._stores.sql.references import MISSING_REFERENCES
+from knotwork._stores.sql.tables import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
@@ -74,8 +69,8 @@ def find_all_faults(database: Database) -> list[str]:
         connection = database.connection()
         tables = find_damaged_tables(connection)
         if tables:
-            documents = find_damaged_documents(connection, tables)
-            return [f"damaged pages: {describe_damage(tables, documents)}"]
+            place = locate_damage(database.path) or ", ".join(dict.fromkeys(map(part_of, tables)))
+            return [f"damaged pages: {place}"]
         (structure,) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     if structure != ("ok",):
         return [f"damaged pages: {structure[0]}"]

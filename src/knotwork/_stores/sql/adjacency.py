@@ -12,9 +12,8 @@ from typing import NamedTuple
 from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, strongest_edges
 from knotwork._stores.base import RelationLink
-from knotwork._stores.sql.database import Row, SqlDatabase
-from knotwork._stores.sql.dialect import Dialect
-from knotwork._stores.sql.graph_tables import relation_key
+from knotwork._stores.sql.database import Dialect, Row, SqlDatabase
+from knotwork._stores.sql.nodes import relation_key
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,

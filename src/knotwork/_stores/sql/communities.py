@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+)
 from knotwork._stores.sql.packing import keys_of, unpack_json
 from knotwork.records import (
     Community,
@@ -87,11 +94,14 @@ class CommunityStatements:
             "content_key",
         )
         self.put_citation = insert_new("report_citation", "chunk", "community")
-        self.remove_communities = delete_keys(dialect, "community", "id")
-        self.remove_members = delete_keys(dialect, "community_member", "community")
-        self.remove_chunks = delete_keys(dialect, "community_chunk", "community")
-        self.remove_reports = delete_keys(dialect, "report", "community")
-        self.remove_citations = delete_keys(dialect, "report_citation", "community")
+        self.remove = {"community": delete_keys(dialect, "community", "id")} | {
+            table: delete_keys(dialect, table, "community")
+            for table in ("community_member", "community_chunk")
+        }
+        self.remove_reports = {
+            table: delete_keys(dialect, table, "community")
+            for table in ("report", "report_citation")
+        }
         self.forget_chunks = delete_keys(dialect, "community_chunk", "chunk")
         self.forget_entities = delete_keys(dialect, "community_member", "entity")
 
@@ -110,12 +120,12 @@ class SqlCommunities(SqlPart):
             ids = [key for level in self.levels() for key in level]
             stored = self.communities(ids)
             wanted = {community.id: community for community in communities}
-            self._remove([id_to_int(key) for key in stored if key not in wanted])
+            gone = [id_to_int(key) for key in stored if key not in wanted]
+            self._delete(gone, self._sql.remove, self._sql.remove_reports)
             self.write([c for key, c in wanted.items() if stored.get(key) != c])
             self._database.write(self._sql.settle)
 
     def communities(self, ids: Collection[str]) -> dict[str, Community]:
-        """Return the communities with these ids."""
         keys = dict(keys_of(ids))
         bound = (self._bind(keys.values()),)
         with self._database.reading():
@@ -141,7 +151,6 @@ class SqlCommunities(SqlPart):
         return {identifier: found[key] for identifier, key in keys.items() if key in found}
 
     def levels(self) -> list[list[str]]:
-        """Return the ids of the communities of each level, topmost level first, ids ascending."""
         found: list[list[str]] = []
         for level, key in self._database.rows(self._sql.levels):
             while len(found) <= level:
@@ -150,28 +159,23 @@ class SqlCommunities(SqlPart):
         return found
 
     def parents(self) -> dict[str, str | None]:
-        """Return the parent of each community, None for the topmost, by ascending id."""
         rows = self._database.rows(self._sql.parents)
         return {
             int_to_id(key): None if parent is None else int_to_id(parent) for key, parent in rows
         }
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities of each entity, from the topmost to the lowest."""
         return self._lists(self._sql.of_entities, entity_ids, _other_id)
 
     def of_chunks(self, chunk_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the communities with each chunk, from the topmost to the lowest."""
         return self._lists(self._sql.of_chunks, chunk_ids, _other_id)
 
     def stale(self) -> list[str]:
-        """Return the ids of the communities that a removal changed since `replace`, ascending."""
         return self._ids(self._sql.stale)
 
     def forget(
         self, chunk_ids: Collection[str], *, mentioned: Collection[str], vanished: Collection[str]
     ) -> list[str]:
-        """Remove chunks and vanished entities from all communities; see `CommunityStore.forget`."""
         database, sql, bind = self._database, self._sql, self._bind
         (chunks,), (entities,) = self._bound(chunk_ids), self._bound(mentioned)
         with database.transaction():
@@ -183,15 +187,14 @@ class SqlCommunities(SqlPart):
             dropped = {key for (key,) in database.fetch(sql.citing, (chunks,))}
             empty = [key for (key,) in database.fetch(sql.empty)]
             dropped.update(key for key, *_ in database.fetch(sql.reports, (bind(empty),)))
-            self._remove(empty)
-            self._remove_reports(sorted(dropped))
+            self._delete(empty, sql.remove, sql.remove_reports)
+            self._delete(sorted(dropped), sql.remove_reports)
         return [int_to_id(key) for key in sorted(dropped)]
 
     def put_reports(self, reports: Iterable[CommunityReport]) -> None:
-        """Add or replace the reports of communities."""
         with self._database.transaction():
             new = {id_to_int(report.community_id): report for report in reports}
-            self._remove_reports(new)
+            self._delete(new, self._sql.remove_reports)
             self._database.write_many(
                 self._sql.put_report, ((key, *_report_columns(r)) for key, r in new.items())
             )
@@ -200,20 +203,14 @@ class SqlCommunities(SqlPart):
                 ((id_to_int(chunk), key) for key, r in new.items() for chunk in r.chunk_ids),
             )
 
-    def remove_reports(self, community_ids: Collection[str]) -> None:
-        """Remove the reports of these communities."""
-        with self._database.transaction():
-            self._remove_reports(key for _, key in keys_of(community_ids))
-
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
-        """Return the reports of these communities, by community id."""
         return self._by_id(self._sql.reports, community_ids, _report)
 
     def write(self, communities: Sequence[Community]) -> None:
         """Add or replace communities without a mark, in the open transaction; reports stay."""
         database, sql = self._database, self._sql
         keys = [id_to_int(community.id) for community in communities]
-        self._remove(keys, with_reports=False)
+        self._delete(keys, sql.remove)
         keyed = list(zip(keys, communities, strict=True))
         database.write_many(
             sql.put_community,
@@ -235,19 +232,11 @@ class SqlCommunities(SqlPart):
             ((key, id_to_int(chunk)) for key, community in keyed for chunk in community.chunk_ids),
         )
 
-    def _remove(self, keys: Iterable[int], *, with_reports: bool = True) -> None:
+    def _delete(self, keys: Iterable[int], *tables: Mapping[str, str]) -> None:
         bound = (self._bind(keys),)
-        self._database.write(self._sql.remove_communities, bound)
-        self._database.write(self._sql.remove_members, bound)
-        self._database.write(self._sql.remove_chunks, bound)
-        if with_reports:
-            self._database.write(self._sql.remove_reports, bound)
-            self._database.write(self._sql.remove_citations, bound)
-
-    def _remove_reports(self, keys: Iterable[int]) -> None:
-        bound = (self._bind(keys),)
-        self._database.write(self._sql.remove_reports, bound)
-        self._database.write(self._sql.remove_citations, bound)
+        for statements in tables:
+            for sql in statements.values():
+                self._database.write(sql, bound)
 
 
 def _other_id(_: str, key: int) -> str:

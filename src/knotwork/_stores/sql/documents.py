@@ -12,8 +12,16 @@ from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import (
     keys_of,
     pack_blocks,
@@ -86,11 +94,10 @@ class DocumentStatements:
         )
         self.put_field = PUT_FIELD
         self.put_page = PUT_PAGE
-        self.remove_documents = delete_keys(dialect, "document", "id")
-        self.remove_sections = delete_keys(dialect, "section", "document")
-        self.remove_chunks = delete_keys(dialect, "chunk", "document")
-        self.remove_fields = delete_keys(dialect, "document_field", "document")
-        self.remove_pages = delete_keys(dialect, "document_page", "document")
+        self.remove = {"document": delete_keys(dialect, "document", "id")} | {
+            table: delete_keys(dialect, table, "document")
+            for table in ("section", "chunk", "document_field", "document_page")
+        }
 
 
 @reports_damage
@@ -103,7 +110,6 @@ class SqlDocuments(SqlPart):
         self._sql = DocumentStatements(database.dialect)
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
-        """Add a document, or replace the one with its id (structure only)."""
         database, sql = self._database, self._sql
         key = id_to_int(document.id)
         with database.transaction():
@@ -116,36 +122,28 @@ class SqlDocuments(SqlPart):
             database.write_many(sql.put_page, page_rows(key, document))
 
     def remove(self, document_ids: Collection[str]) -> None:
-        """Remove documents, sections and chunks."""
         with self._database.transaction():
             self._remove(key for _, key in keys_of(document_ids))
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
-        """Return the documents with these ids."""
         return self._by_id(self._sql.documents, ids, _document)
 
     def document_ids(self) -> list[str]:
-        """Return all document ids, ascending."""
         return self._ids(self._sql.document_ids)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
-        """Return the sections of each document in reading order, the root first."""
         return self._lists(self._sql.sections, document_ids, _section)
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids."""
         return self._by_id(self._sql.chunks, ids, _chunk)
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return the chunk ids of each document: leaves in order, then parents in order."""
         return self._lists(self._sql.chunk_ids, document_ids, lambda _, key: int_to_id(key))
 
     def chunk_count(self) -> int:
-        """Return the number of leaf chunks."""
         return self._once(lambda: self._count(self._sql.leaf_count))
 
     def document_count(self) -> int:
-        """Return the number of documents."""
         return self._count(self._sql.document_count)
 
     def _count(self, sql: str) -> int:
@@ -153,12 +151,9 @@ class SqlDocuments(SqlPart):
         return int(count)
 
     def _remove(self, keys: Iterable[int]) -> None:
-        bound, sql = (self._bind(keys),), self._sql
-        self._database.write(sql.remove_documents, bound)
-        self._database.write(sql.remove_sections, bound)
-        self._database.write(sql.remove_chunks, bound)
-        self._database.write(sql.remove_fields, bound)
-        self._database.write(sql.remove_pages, bound)
+        bound = (self._bind(keys),)
+        for sql in self._sql.remove.values():
+            self._database.write(sql, bound)
 
 
 def _section(
@@ -307,28 +302,23 @@ class SqlLedger:
         self._sql = LedgerStatements(database.dialect)
 
     def put(self, entries: Iterable[LedgerEntry]) -> None:
-        """Add or replace entries."""
         with self._database.transaction():
             self._database.write_many(self._sql.put, map(astuple, entries))
 
     def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
-        """Return the entries of these sources."""
         distinct = dict.fromkeys(uris)
         rows = self._database.rows(self._sql.entries, (self._bind(distinct),))
         found = {row[0]: LedgerEntry(*row) for row in checked(rows)}
         return {uri: found[uri] for uri in distinct if uri in found}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all entries ordered by uri."""
         yield from self.get([""]).values()
         for row in self._database.rows_in_pages(self._sql.next_entries, ("",)):
             yield LedgerEntry(*row)
 
     def settings_counts(self) -> dict[str, int]:
-        """Return the number of entries without an error, by their settings."""
         return dict(self._database.rows(self._sql.settings_counts))
 
     def remove(self, uris: Collection[str]) -> None:
-        """Remove entries."""
         with self._database.transaction():
             self._database.write(self._sql.remove, (self._bind(uris),))

@@ -38,8 +38,7 @@ from knotwork._stores.fields import (
 )
 from knotwork._stores.graph_view import entity_type, most_frequent, schema_of
 from knotwork._stores.id_sets import IdSet
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
-from knotwork._stores.sql.dialect import Bound, Dialect
+from knotwork._stores.sql.database import Bound, Dialect, SqlDatabase, reports_damage
 from knotwork.records import (
     KEYWORD_TYPES,
     AllOf,
@@ -159,7 +158,6 @@ class SqlFields:
         self._sql = FieldStatements(database.dialect)
 
     def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
-        """Return the fields of all documents, or of those ``among`` these, ordered by name."""
         fetch, sql = self._database.fetch, self._sql.summary
         bound: tuple[Bound, ...] = ()
         if among is not None:
@@ -186,7 +184,6 @@ class SqlFields:
         return [found[name] for name in sorted(found)]
 
     def select(self, wanted: Filter) -> Selection:
-        """Return the documents and chunks that pass a filter; see `FieldStore.select`."""
         with self._database.reading():
             check_fields(wanted, [name for (name,) in self._database.fetch(self._sql.field_names)])
             if self._is_of_documents(wanted):
@@ -195,12 +192,10 @@ class SqlFields:
             return Selection(self._keys(self._sql.documents_of, chunks), chunks)
 
     def mentioned(self, chunks: IdSet) -> IdSet:
-        """Return the ids of the entities that these chunks mention."""
         with self._database.reading():
             return self._keys(self._sql.mentioned, chunks)
 
     def totals(self, selection: Selection) -> Totals:
-        """Return the totals of an index that would hold this selection only."""
         fetch, sql = self._database.fetch, self._sql
         documents, chunks = ((self._bind(ids),) for ids in selection)
         forms: defaultdict[int, list[tuple[str, str, int, int]]] = defaultdict(list)
@@ -222,17 +217,14 @@ class SqlFields:
         return Totals(leaves, entities, schema_of(labels, structure, relations))
 
     def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the documents that are known under each of these names."""
         return self._by_value(KNOWN_AS, names)
 
     def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
-        """Return the ids of the documents with a link whose target fits."""
         targets = [target for (target,) in self._database.rows(self._sql.values, (LINKS,))]
         found = self._by_value(LINKS, list(filter(fits, targets)))
         return {i for ids in found.values() for i in ids}
 
     def linked(self) -> list[tuple[str, str]]:
-        """Return the id of each document that has links with each of its targets, ascending."""
         rows = self._database.rows(self._sql.values_and_documents, (LINKS,))
         return sorted((int_to_id(key), target) for target, key in rows)
 

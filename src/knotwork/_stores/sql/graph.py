@@ -5,7 +5,10 @@ What is written to it has the integer keys of its rows, with the names that hash
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
 from typing import Protocol
@@ -13,14 +16,12 @@ from typing import Protocol
 from knotwork._cancellation import checked
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._stores.base import RelationLink, Scored
-from knotwork._stores.collisions import check_same_name
 from knotwork._stores.graph_view import EDGE_CHUNKS, schema_of
 from knotwork._stores.sql.adjacency import Adjacency, NeighbourReader
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect
-from knotwork._stores.sql.graph_tables import NODE_TABLES, relation_key, scan_edges
-from knotwork._stores.sql.nodes import NodeReader
-from knotwork._stores.sql.packing import keys_of, unpack_spans
+from knotwork._stores.sql.collisions import check_same_name
+from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage
+from knotwork._stores.sql.nodes import NODE_TABLES, NodeReader, relation_key, scan_edges
+from knotwork._stores.sql.packing import keys_of, pack_spans, unpack_spans
 from knotwork.records import (
     ENTITY_EDGES,
     Direction,
@@ -118,44 +119,36 @@ class SqlGraph(SqlPart):
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
-        """Add contributions, or replace those with the same key."""
         with self._database.transaction():
             self._contributions.add(mentions, relations)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove the contributions of these chunks, and nodes and edges without other support."""
         with self._database.transaction():
             self._contributions.remove([key for _, key in keys_of(chunk_ids)])
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these ids."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             found = self._nodes.entities(keys.values())
         return {i: found[key] for i, key in keys.items() if key in found}
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
-        """Return the entities with these normal forms, by normal form."""
         found = self.entities([entity_id(form) for form in normal_forms])
         return {entity.normal_form: entity for entity in found.values()}
 
     def entity_count(self) -> int:
-        """Return the number of entities without keywords."""
         ((count,),) = self._database.rows(self._sql.entity_count)
         return int(count)
 
     def mentions(self, chunk_ids: Collection[str]) -> dict[str, list[Mention]]:
-        """Return each chunk's mentions, ordered by entity id."""
         return self._lists(self._sql.mentions, chunk_ids, _mention)
 
     def relations(self, chunk_ids: Collection[str]) -> dict[str, list[Relation]]:
-        """Return each chunk's relations, ordered by source, relation and target."""
         return self._lists(self._sql.relations, chunk_ids, _relation)
 
     def about(
         self, entity_ids: Collection[str], *, fan: int, minimum: float = 0.0
     ) -> dict[str, list[Scored]]:
-        """Return the ``fan`` chunks of each entity with the highest ``about`` over ``minimum``."""
         keys = dict(keys_of(entity_ids))
         with self._database.reading():
             bindings = (minimum, max(fan, 0), self._bind(keys.values()))
@@ -168,7 +161,6 @@ class SqlGraph(SqlPart):
         return found
 
     def nodes(self, ids: Collection[str]) -> dict[str, Node]:
-        """Return nodes of any label."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             found = self._nodes.read(keys.values())
@@ -177,7 +169,6 @@ class SqlGraph(SqlPart):
     def find(
         self, *, label: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Node]:
-        """Return nodes of a label, a name or both, ordered by id; see `GraphStore.find`."""
         with self._database.reading():
             keys = self._nodes.find(label=label, name=name, limit=max(limit, 0))
             found = self._nodes.read(keys)
@@ -191,7 +182,6 @@ class SqlGraph(SqlPart):
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return the edges of each node to its ``fan`` strongest neighbours, strongest first."""
         keys = dict(keys_of(ids))
         with self._database.reading():
             adjacency = Adjacency(self._neighbours, direction=direction, types=types, fan=fan)
@@ -203,14 +193,12 @@ class SqlGraph(SqlPart):
     def relation_links(
         self, entity_ids: Collection[str], *, limit: int
     ) -> dict[str, list[RelationLink]]:
-        """Return the strongest relations and co-occurrences of each entity, without chunks."""
         with self._database.reading():
             return self._neighbours.links(dict(keys_of(entity_ids)), limit=max(limit, 0))
 
     def relation_chunks(
         self, relations: Sequence[tuple[str, str, str]], *, limit: int
     ) -> list[tuple[str, ...]]:
-        """Return the ``limit`` chunks with the smallest ids of each (source, relation, target)."""
         keys = dict(keys_of([end for source, _, target in relations for end in (source, target)]))
         known = [
             (keys[source], keys[target], relation_key(name))
@@ -222,7 +210,6 @@ class SqlGraph(SqlPart):
             return self._supports(known, limit=limit)
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:
-        """Yield all edges with all their chunks, ordered by (type, source, target, relation)."""
         for type_ in sorted(EdgeType):
             if types is None or type_ in types:
                 yield from scan_edges(self._database, type_)
@@ -237,7 +224,6 @@ class SqlGraph(SqlPart):
         limit: int = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
-        """Walk breadth first from ``seeds``; see `GraphStore.explore`."""
         followed = ENTITY_EDGES if types is None else types
         with self._database.reading():
             keys = [key for _, key in keys_of(seeds)]
@@ -314,6 +300,9 @@ def _relation(
 MentionKey = tuple[int, int]
 """Chunk and entity."""
 
+EdgeKey = tuple[int, int, int]
+"""Source, target and relation."""
+
 ContributionKey = tuple[int, int, int, int]
 """Chunk, source, target and relation."""
 
@@ -333,6 +322,48 @@ def keyed_mentions(
             check_same_name(mention.entity_id, "entity", form, mention.normal_form)
         found[id_to_int(mention.chunk_id), entity] = mention
     return found
+
+
+@dataclass(slots=True)
+class GraphChanges(ABC):
+    """How contributions change the entities and edges that sum them up."""
+
+    normal_forms: dict[int, str] = field(default_factory=dict)
+    weights: Counter[EdgeKey] = field(default_factory=Counter)
+    supports: Counter[EdgeKey] = field(default_factory=Counter)
+    relations: dict[int, str] = field(default_factory=dict)
+
+    @abstractmethod
+    def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
+        """Add a mention, or subtract it."""
+
+    def relation(self, sign: int, *, key: EdgeKey, weight: int) -> None:
+        """Add a relation that a chunk states, or subtract it."""
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
+
+    def add(
+        self,
+        mentions: Mapping[MentionKey, Mention],
+        relations: Mapping[ContributionKey, Relation],
+    ) -> None:
+        """Add what chunks contribute."""
+        for (_, entity), mention in checked(mentions.items()):
+            times = max(1, len(mention.spans))
+            self.mention(1, entity=entity, times=times, name=mention.name, type_=mention.type)
+        for (_, *ends, name), relation in checked(relations.items()):
+            self.relation(1, key=(ends[0], ends[1], name), weight=relation.weight)
+
+
+def mention_row(key: MentionKey, mention: Mention) -> Row:
+    """Return the columns of a mention, in the order of its table."""
+    times = max(1, len(mention.spans))
+    return *key, times, mention.about, mention.name, mention.type, pack_spans(mention.spans)
+
+
+def contribution_row(key: ContributionKey, relation: Relation) -> Row:
+    """Return the columns of a relation that a chunk states, in the order of its table."""
+    return *key, relation.weight, *(relation.span or (None, None)), relation.description
 
 
 def keyed_relations(

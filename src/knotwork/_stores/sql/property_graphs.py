@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
-from knotwork._stores.sql.dialect import insert
+from knotwork._stores.sql.database import Row, SqlDatabase, insert, reports_damage
 from knotwork._stores.sql.packing import pack_line, unpack_json, unpack_line
 from knotwork.errors import StoreError
 from knotwork.records import PropertyNode, PropertyValue, Relationship
@@ -58,7 +57,6 @@ class SqlPropertyGraphs:
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        """Add a graph, or replace the one of this name; see `PropertyGraphStore.put`."""
         valid_nodes, edges = validate_graph(nodes, relationships)
         with self._database.transaction():
             self.remove(validate_graph_name(name))
@@ -70,7 +68,6 @@ class SqlPropertyGraphs:
             self._database.write_many(self._sql.put_relationship, _edge_rows(key, edges, positions))
 
     def remove(self, name: str) -> None:
-        """Remove the graph of this name, if it exists."""
         with self._database.transaction():
             key = self.key(name)
             if key is None:
@@ -80,7 +77,6 @@ class SqlPropertyGraphs:
             self._database.write(self._sql.remove_graph, (key,))
 
     def names(self) -> list[str]:
-        """Return the names of all graphs, ascending."""
         rows = self._database.rows(self._sql.names)
         return sorted(unpack_line(name) for (name,) in rows)
 

@@ -7,8 +7,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from knotwork._stores.graph_view import question_id
 from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import (
     keys_of,
     pack_line,
@@ -95,7 +102,6 @@ class SqlReadings(SqlPart):
     def put(
         self, readings: Iterable[ChunkReading], descriptions: Iterable[Description] = ()
     ) -> None:
-        """Add readings and descriptions; see `ReadingStore.put`."""
         database = self._database
         read = {id_to_int(reading.chunk_id): reading for reading in readings}
         with database.transaction():
@@ -106,40 +112,32 @@ class SqlReadings(SqlPart):
             self._drop_summaries(lost)
 
     def readings(self, chunk_ids: Collection[str]) -> dict[str, ChunkReading]:
-        """Return the readings of these chunks, by chunk id."""
         return self._by_id(self._sql.readings, chunk_ids, _reading)
 
     def quarantined(self) -> list[ChunkReading]:
-        """Return the quarantined readings, ordered by chunk id."""
         rows = self._database.rows(self._sql.quarantined)
         return [_reading(int_to_id(key), *columns) for key, *columns in rows]
 
     def counts(self) -> Mapping[ReadingStatus, int]:
-        """Return the number of chunks with each status, without statuses that no chunk has."""
         rows = self._database.rows(self._sql.counts)
         return {unpack_status(status): count for status, count in rows}
 
     def has_readings(self) -> bool:
-        """Return True if there is a reading of any chunk; reads one row at most."""
         return self._database.row(self._sql.any) is not None
 
     def descriptions(self, entity_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions of each entity that has any, ordered by chunk id."""
         return self._lists(self._sql.descriptions, entity_ids, _description)
 
     def descriptions_in(self, chunk_ids: Collection[str]) -> dict[str, list[Description]]:
-        """Return the descriptions from each chunk, ordered by entity id."""
         return self._lists(self._sql.descriptions_in, chunk_ids, _description)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove the readings and descriptions of chunks; see `ReadingStore.remove_chunks`."""
         chunks = [key for _, key in keys_of(chunk_ids)]
         with self._database.transaction():
             self._database.write(self._sql.remove_readings, (self._bind(chunks),))
             self._drop_summaries(self._drop_descriptions(chunks))
 
     def put_summaries(self, summaries: Iterable[EntitySummary]) -> None:
-        """Add or replace the summaries of entities."""
         with self._database.transaction():
             self._database.write_many(
                 self._sql.put_summary,
@@ -150,11 +148,9 @@ class SqlReadings(SqlPart):
             )
 
     def summaries(self, entity_ids: Collection[str]) -> dict[str, EntitySummary]:
-        """Return the summaries of entities, by entity id."""
         return self._by_id(self._sql.summaries, entity_ids, _summary)
 
     def described(self) -> list[str]:
-        """Return the ids of all entities that have a description, ascending."""
         return self._ids(self._sql.described)
 
     def _drop_descriptions(self, chunks: Sequence[int]) -> list[int]:
@@ -235,7 +231,6 @@ class SqlQuestions(SqlPart):
         self._checks = SqlIdChecks(database)
 
     def put(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Replace the questions of these chunks, and drop repeated questions of a chunk."""
         with self._database.transaction():
             self.remove_chunks(questions)
             rows = [
@@ -247,15 +242,12 @@ class SqlQuestions(SqlPart):
             self._database.write_many(self._sql.put, rows)
 
     def questions(self, chunk_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the questions of each chunk, in order, without chunks that have none."""
         found = self._lists(self._sql.questions, chunk_ids, lambda _, text: unpack_line(text))
         return {identifier: tuple(asked) for identifier, asked in found.items()}
 
     def chunk_ids(self) -> list[str]:
-        """Return the ids of the chunks that have questions, ascending."""
         return self._ids(self._sql.chunks)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
-        """Remove the questions of these chunks."""
         with self._database.transaction():
             self._database.write(self._sql.remove, self._bound(chunk_ids))

@@ -6,8 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from knotwork._stores.resolutions import form_groups
-from knotwork._stores.sql.database import SqlDatabase, SqlPart, reports_damage
-from knotwork._stores.sql.dialect import Dialect, delete_keys, insert, insert_new, upsert
+from knotwork._stores.sql.database import (
+    Dialect,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    insert,
+    insert_new,
+    reports_damage,
+    upsert,
+)
 from knotwork._stores.sql.packing import keys_of, pack_line, unpack_line, unpack_verdict
 from knotwork.records import PERSON_SOURCE, Homonym, SameAs, id_to_int, int_to_id
 
@@ -70,22 +78,18 @@ class SqlResolutions(SqlPart):
         self._sql = ResolutionStatements(database.dialect)
 
     def put(self, decisions: Iterable[SameAs]) -> None:
-        """Add or replace decisions, one per pair."""
         with self._database.transaction():
             self._database.write_many(self._sql.put, map(_row, decisions))
 
     def decisions(self) -> list[SameAs]:
-        """Return all decisions, ordered by the ids of their pairs."""
         return [decision_of(*row) for row in self._database.rows(self._sql.decisions)]
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
-        """Return the decisions about each entity, ordered by pair."""
         return self._lists(
             self._sql.of_entities, entity_ids, lambda _, *columns: decision_of(*columns)
         )
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
-        """Remove the decisions about these pairs (ids ascending), including those of persons."""
         keys = dict(keys_of([end for pair in pairs for end in pair]))
         rows = [(keys[one], keys[other]) for one, other in pairs if one in keys and other in keys]
         with self._database.transaction():
@@ -99,16 +103,13 @@ class SqlResolutions(SqlPart):
         return dict(self._once(self._form_groups))
 
     def touch(self, entity_ids: Collection[str]) -> None:
-        """Mark entities as changed, whether they exist or not."""
         with self._database.transaction():
             self._database.write_many(self._sql.touch, ((key,) for _, key in keys_of(entity_ids)))
 
     def touched(self) -> list[str]:
-        """Return the ids of the entities marked as changed, ascending."""
         return self._ids(self._sql.touched)
 
     def settle(self, entity_ids: Collection[str]) -> None:
-        """Clear the mark of these entities; see `ResolutionStore.settle`."""
         bound = self._bound(entity_ids)
         with self._database.transaction():
             self._database.write(self._sql.settle, bound)
@@ -186,7 +187,6 @@ class SqlHomonyms(SqlPart):
         self._sql = HomonymStatements(database.dialect)
 
     def replace(self, homonyms: Iterable[Homonym], *, among: Collection[str] | None = None) -> None:
-        """Replace the stored homonyms of ``among``, by default all."""
         database, sql = self._database, self._sql
         new = list(homonyms)
         with database.transaction():
@@ -212,7 +212,6 @@ class SqlHomonyms(SqlPart):
             )
 
     def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
-        """Return the homonyms among these entities (default: all), by entity id, ascending."""
         if entity_ids is None:
             rows = self._database.rows(self._sql.all_senses)
         else:
