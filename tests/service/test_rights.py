@@ -13,8 +13,8 @@ from tests.service.test_access import BODIES, FILES, operations
 
 import knotwork
 from knotwork._extensions.server.keys import KeyFile, KeyRole
-from knotwork._extensions.server.rights import read_rights, readable_part
 from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import read_rights, readable_part
 from knotwork.agents._agent import ask_agent_events
 from knotwork.errors import ConfigError, FilterError
 from knotwork.testing import ScriptedChatModel

@@ -13,9 +13,13 @@ from fastapi.routing import APIRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import knotwork
-from knotwork._extensions.server.access_middleware import AccessMiddleware
 from knotwork._extensions.server.mcp_endpoint import McpEndpoint
-from knotwork._extensions.server.middleware import REQUEST_ID_HEADER, RequestMiddleware
+from knotwork._extensions.server.middleware import (
+    REQUEST_ID_HEADER,
+    AccessMiddleware,
+    RequestMiddleware,
+    UnreadBodyMiddleware,
+)
 from knotwork._extensions.server.observability import Metrics, require_telemetry
 from knotwork._extensions.server.pages import add_pages
 from knotwork._extensions.server.responses import ErrorEnvelope, handle_errors
@@ -35,7 +39,6 @@ from knotwork._extensions.server.routes import (
 )
 from knotwork._extensions.server.schemas.openai import OpenAIError
 from knotwork._extensions.server.server import ServerConfig, Service
-from knotwork._extensions.server.unread_bodies import UnreadBodyMiddleware
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork.errors import KnotworkError
 

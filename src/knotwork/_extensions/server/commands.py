@@ -207,7 +207,7 @@ def add(
         KeyRole,
         is_workspace_name,
     )
-    from knotwork._extensions.server.rights import read_rights
+    from knotwork._extensions.server.workspaces import read_rights
 
     wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
     if wrong:

@@ -1,21 +1,34 @@
-"""ASGI middleware: request ids, metrics, security headers and the request log."""
+"""ASGI middleware: request ids, metrics, headers and the log; keys; and bodies that are not read."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import secrets
 import time
 from http import HTTPStatus
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knotwork._extensions.server.access import HELD_BODY, admit, caller_of, service_of
+from knotwork._extensions.server.limits import HeldBytes, QuietLog, calling
 from knotwork._extensions.server.observability import Metrics
-from knotwork._extensions.server.quiet_log import QuietLog
-from knotwork._extensions.server.responses import error_response, request_id
-from knotwork._extensions.server.security_headers import security_headers
-from knotwork.errors import KnotworkError, RequestTooLarge
+from knotwork._extensions.server.responses import (
+    OPENAI_PREFIX,
+    describe_error,
+    describe_openai_error,
+    error_response,
+    format_event,
+    is_page,
+    request_id,
+    security_headers,
+)
+from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork.errors import KnotworkError, NotAuthenticated, RequestTooLarge
 
 REQUEST_ID_HEADER = "X-Request-ID"
 _TOO_LARGE = RequestTooLarge(
@@ -144,3 +157,170 @@ def _known_method(scope: Scope) -> str:
     """Return the method, or OTHER: arbitrary methods would create unbounded metric labels."""
     known = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
     return scope["method"] if scope["method"] in known else "OTHER"
+
+
+_REVOKED = NotAuthenticated(
+    "The key of this request was removed or changed.", fix="Send the request with a valid key."
+)
+
+
+class AccessMiddleware:
+    """Check the key of a request before anything of its body is read.
+
+    Only the web pages and the health checks need no key. If a key is removed while one of its
+    requests is in progress, the request ends. Bodies count towards ``Service.bodies``.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_page(scope["path"]) or _is_health_check(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            key = await admit(request)
+        except KnotworkError as error:
+            await error_response(request, error)(scope, receive, send)
+            return
+        service = service_of(request)
+        response = _Response(scope, send)
+        caller = caller_of(request)
+        calling.set(caller)
+        with service.requests.track(key) as tracked, service.bodies.hold(caller) as held:
+            scope[HELD_BODY] = held
+            try:
+                await self._app(scope, _counting(receive, held), response.send)
+            except asyncio.CancelledError:
+                if not tracked.is_revoked:
+                    raise
+                tracked.task.uncancel()
+                await response.revoke()
+
+
+def _is_health_check(path: str) -> bool:
+    return path.startswith("/health/")
+
+
+def _counting(receive: Receive, held: HeldBytes) -> Receive:
+    """Return a ``receive`` that counts the body; raises HTTPException if there is no room."""
+
+    async def receive_counted() -> Message:
+        message = await receive()
+        try:
+            held.add(len(message.get("body", b"")))
+        except KnotworkError as error:
+            # FastAPI passes on no other exception that is raised while it reads a body.
+            raise HTTPException(error.http_status, error.message) from error
+        return message
+
+    return receive_counted
+
+
+class _Response:
+    """What was sent of a response, to end it well if the key of its request is removed."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._has_started = False
+        self._is_complete = False
+        self._is_event_stream = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._has_started = True
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            self._is_event_stream = kind.startswith("text/event-stream")
+        elif not message.get("more_body"):
+            self._is_complete = True
+        await self._send(message)
+
+    async def revoke(self) -> None:
+        """Send an error, as a response or as the last event of a stream."""
+        if not self._has_started:
+            await error_response(Request(self._scope), _REVOKED)(self._scope, _no_body, self._send)
+        elif not self._is_complete:
+            last = self._last_event() if self._is_event_stream else b""
+            await self._send({"type": "http.response.body", "body": last})
+
+    def _last_event(self) -> bytes:
+        if self._scope["path"].startswith(OPENAI_PREFIX):
+            error = json.dumps({"error": describe_openai_error(_REVOKED)})
+            return f"data: {error}\n\n".encode()
+        if self._scope["path"].startswith("/api/"):
+            return format_event(describe_error(_REVOKED), event="error")
+        return b""
+
+
+async def _no_body() -> Message:
+    return {"type": "http.disconnect"}
+
+
+_LINGER_S = 1.0
+_LINGER_BYTES = MEGABYTE
+
+
+class UnreadBodyMiddleware:
+    """Close the connection after a response that came before the whole body was read.
+
+    Otherwise uvicorn would receive the rest of a refused upload, to find the next request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _RequestBody(scope, receive)
+
+        async def send_closing(message: Message) -> None:
+            if body.is_read:
+                await send(message)
+            elif message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Connection"] = "close"
+                await send(message)
+            elif message.get("more_body"):
+                await send(message)
+            else:
+                await send({**message, "more_body": True})
+                await body.linger()
+                await send({**message, "body": b""})
+
+        await self._app(scope, body.receive, send_closing)
+
+
+class _RequestBody:
+    """The body of a request, which a response may come before."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        headers = Headers(scope=scope)
+        self.is_read = (
+            "transfer-encoding" not in headers and headers.get("content-length", "0") == "0"
+        )
+        """Whether no part of the body is left."""
+
+        self._receive = receive
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body"):
+            self.is_read = True
+        return message
+
+    async def linger(self) -> None:
+        """Discard a little of the body that nobody reads, so that the client sees the response.
+
+        Closing a connection with unread data resets it, and many clients then report the reset in
+        place of the response.
+        """
+        left = _LINGER_BYTES
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                while left > 0 and not self.is_read:
+                    left -= len((await self.receive()).get("body", b""))
+        except TimeoutError:
+            return

@@ -32,13 +32,17 @@ from knotwork._extensions.server.connections import (
 )
 from knotwork._extensions.server.job_runner import JobRunner
 from knotwork._extensions.server.job_store import JOBS, JobStore
-from knotwork._extensions.server.keys import AccessKey, KeyFile, hidden_file_beside, keys_beside
-from knotwork._extensions.server.limits import ByteQuota, RateLimiter, Threads
+from knotwork._extensions.server.keys import (
+    AccessKey,
+    KeyFile,
+    OpenRequests,
+    hidden_file_beside,
+    keys_beside,
+)
+from knotwork._extensions.server.limits import ByteQuota, QuietLog, RateLimiter, Threads
 from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
-from knotwork._extensions.server.open_requests import OpenRequests
 from knotwork._extensions.server.private_files import place_name
-from knotwork._extensions.server.quiet_log import QuietLog
 from knotwork._extensions.server.watching import WatchThread
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork._indexing.loaders.loader import MEGABYTE

@@ -25,9 +25,9 @@ from knotwork._extensions.server.schemas.workspaces import (
     Upload,
     UploadedFile,
 )
-from knotwork._extensions.server.upload_stream import UploadRoute
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
+    UploadRoute,
     check_document,
     parse_upload_name,
     store_file,

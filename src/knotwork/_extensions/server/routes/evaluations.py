@@ -14,8 +14,7 @@ from knotwork._extensions.evaluation.datasets import QuestionSet, read_question_
 from knotwork._extensions.evaluation.metrics import compare_paired
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.evaluation_job import summarize_results
-from knotwork._extensions.server.evaluation_store import (
+from knotwork._extensions.server.evaluation_job import (
     CaseShape,
     DifferenceShape,
     Evaluation,
@@ -28,13 +27,13 @@ from knotwork._extensions.server.evaluation_store import (
     PairedQuestion,
     PlanShape,
     SideShape,
+    summarize_results,
 )
 from knotwork._extensions.server.job_store import Job, utc_now
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
 from knotwork._extensions.server.server import Service
-from knotwork._extensions.server.upload_stream import QuestionsRoute
-from knotwork._extensions.server.uploads import ReceivedFile
+from knotwork._extensions.server.uploads import QuestionsRoute, ReceivedFile
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling

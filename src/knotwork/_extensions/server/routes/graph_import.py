@@ -17,9 +17,9 @@ from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, Wr
 from knotwork._extensions.server.job_runner import hide_folder
 from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.schemas.workspaces import JobShape, RefusedFile
-from knotwork._extensions.server.upload_stream import UploadRoute
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
+    UploadRoute,
     check_content,
     parse_upload_name,
     store_files,

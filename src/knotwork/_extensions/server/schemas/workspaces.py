@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from knotwork._extensions.server.public_text import hide_paths, hide_paths_within
+from knotwork._extensions.server.responses import hide_paths, hide_paths_within
 from knotwork._extensions.server.schemas.answers import RequestModel
 from knotwork._shapes.documents import BlockShape
 from knotwork._shapes.views import View
