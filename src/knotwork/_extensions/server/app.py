@@ -34,7 +34,6 @@ from knotwork._extensions.server.routes import (
     memory,
     openai,
     operations,
-    preferences,
     workspaces,
 )
 from knotwork._extensions.server.schemas.openai import OpenAIError
@@ -45,7 +44,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces, documents, jobs, ask, graph, graph_import, maps),
-    *(memory, evaluations, preferences),
+    *(memory, evaluations),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
