@@ -1,4 +1,4 @@
-"""ASGI middleware: request ids, metrics, headers and the log; keys; and bodies that are not read."""
+"""ASGI middleware: request ids, metrics, headers and the log; keys; and unread bodies."""
 
 from __future__ import annotations
 
