@@ -6,6 +6,7 @@ Maps are sent as columns, so that field names occur once and not for each node.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -46,8 +47,8 @@ class FilterFields(RequestModel):
 
     types: NameFilter = Field(default_factory=list, description="Types of entities.")
     relations: NameFilter = Field(default_factory=list, description="Names of relations.")
-    weight: float = Field(0.0, ge=0, le=1e9, description="Minimum weight of relations.")
-    document: str = Field("", max_length=40, description="Only entities in this document.")
+    weight: float = Field(default=0.0, ge=0, le=1e9, description="Minimum weight of relations.")
+    document: str = Field(default="", max_length=40, description="Only entities in this document.")
 
 
 class LevelQuery(FilterFields):
@@ -467,20 +468,40 @@ def _cached_response(
 
 
 class _View:
-    """The map of a workspace as a request filters it.
-
-    ``entities`` and ``edges`` are masks of the selected entities, and of the selected relations
-    between them. Raises InvalidRequest for an unknown document.
-    """
+    """The map of a workspace as a request filters it."""
 
     def __init__(self, workspace: Workspace, asked: FilterFields) -> None:
         self._workspace = workspace
         self._asked = asked
         self.map: GraphMap = workspace.map.current(workspace.base.store)
-        self._in_document = (
-            self._mask(self._entities_of(asked.document)) if asked.document else None
-        )
-        self.entities, self.edges = self._select(asked.types, asked.relations)
+
+    @property
+    def entities(self) -> Mask:
+        """The mask of the selected entities. Raises InvalidRequest for an unknown document."""
+        return self._selected[0]
+
+    @property
+    def edges(self) -> Mask:
+        """The mask of the selected relations, which are between selected entities."""
+        return self._selected[1]
+
+    @cached_property
+    def _selected(self) -> tuple[Mask, Mask]:
+        return self._select(self._asked.types, self._asked.relations)
+
+    @cached_property
+    def _in_document(self) -> Mask | None:
+        document, store = self._asked.document, self._workspace.base.store
+        if not document:
+            return None
+        if not store.documents.documents([document]):
+            raise InvalidRequest(
+                f"Unknown document `{document}`.", fix="List documents: GET …/documents"
+            )
+        chunks = store.documents.chunk_ids_of([document]).get(document, [])
+        mentions = store.graph.mentions(chunks)
+        named = {mention.entity_id for found in mentions.values() for mention in found}
+        return self._mask(self.map.find_entities(sorted(named)))
 
     def circles(self, places: Sequence[int]) -> CircleColumns:
         """Return communities with their titles, and the number of selected entities in each."""
@@ -657,17 +678,6 @@ class _View:
         mask = np.zeros(len(self.map.entity_keys), dtype=np.bool_)
         mask[np.asarray(places, dtype=np.int64)] = True
         return mask
-
-    def _entities_of(self, document: str) -> list[int]:
-        store = self._workspace.base.store
-        if not store.documents.documents([document]):
-            raise InvalidRequest(
-                f"Unknown document `{document}`.", fix="List documents: GET …/documents"
-            )
-        chunks = store.documents.chunk_ids_of([document]).get(document, [])
-        mentions = store.graph.mentions(chunks)
-        named = {mention.entity_id for found in mentions.values() for mention in found}
-        return self.map.find_entities(sorted(named))
 
 
 def _highest(places: Keys, values: np.ndarray, limit: int) -> list[int]:
