@@ -36,7 +36,7 @@ from knotwork._extensions.server.routes import (
     operations,
     workspaces,
 )
-from knotwork._extensions.server.schemas.openai import OpenAIError
+from knotwork._extensions.server.routes.openai import OpenAIError
 from knotwork._extensions.server.server import ServerConfig, Service
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork.errors import KnotworkError

@@ -32,7 +32,7 @@ from knotwork._extensions.server.access import (
 )
 from knotwork._extensions.server.limits import HeldBytes
 from knotwork._extensions.server.private_files import FOLDER_MODE, make_private_folder, open_private
-from knotwork._extensions.server.schemas.workspaces import RefusedFile
+from knotwork._extensions.server.schemas import RefusedFile
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
 from knotwork._indexing.loaders.loader import (

@@ -24,7 +24,7 @@ from knotwork._extensions.server.responses import (
     EventStream,
     wrap,
 )
-from knotwork._extensions.server.schemas.answers import (
+from knotwork._extensions.server.schemas import (
     AskRequest,
     FilterText,
     Passages,

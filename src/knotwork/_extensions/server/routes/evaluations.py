@@ -31,7 +31,7 @@ from knotwork._extensions.server.evaluation_job import (
 )
 from knotwork._extensions.server.job_store import Job, utc_now
 from knotwork._extensions.server.keys import AccessKey, KeyRole
-from knotwork._extensions.server.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
+from knotwork._extensions.server.schemas import MOST_FILTER_CHARACTERS, MOST_PASSAGES
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.uploads import QuestionsRoute, ReceivedFile
 from knotwork._extensions.server.workspaces import Workspace

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server
 from knotwork._extensions.server.responses import Envelope, wrap
-from knotwork._extensions.server.schemas.answers import RequestModel, Text
+from knotwork._extensions.server.schemas import RequestModel, Text
 from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._shapes.answers import ResultShape

@@ -16,7 +16,7 @@ from knotwork._durable_files import move_folder
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_runner import hide_folder
 from knotwork._extensions.server.private_files import make_private_folder
-from knotwork._extensions.server.schemas.workspaces import JobShape, RefusedFile
+from knotwork._extensions.server.schemas import JobShape, RefusedFile
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
     UploadRoute,

@@ -17,7 +17,7 @@ from knotwork._extensions.server.responses import (
     hide_paths_within,
     keep_alive,
 )
-from knotwork._extensions.server.schemas.workspaces import (
+from knotwork._extensions.server.schemas import (
     CommunitiesRequest,
     IndexRequest,
     JobShape,

@@ -23,7 +23,7 @@ from knotwork._extensions.server.graph_map import (
     count_members,
 )
 from knotwork._extensions.server.responses import Envelope
-from knotwork._extensions.server.schemas.answers import RequestModel
+from knotwork._extensions.server.schemas import RequestModel
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._shapes.base import fields_of
