@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import secrets
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Self, TypeVar
+from typing import Self, TypeVar
 
 from fastapi import Request, Response, UploadFile
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.datastructures import FormData, Headers
-from starlette.datastructures import UploadFile as StarletteUploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from knotwork._config import IndexSettings
 from knotwork._durable_files import move_file
@@ -50,7 +48,6 @@ from knotwork.errors import InvalidRequest, LoadError, RequestTooLarge, StoreErr
 MOST_FILES = 1_000
 _MOST_FIELDS = 50
 _MOST_FIELD_BYTES = 64_000
-_MOST_HEADER_BYTES = 16_000
 _FORM_OVERHEAD_BYTES = 64 * 1024
 _FLUSH_BYTES = 256 * 1024
 _NOT_A_FORM = InvalidRequest(
@@ -61,9 +58,26 @@ _NOT_A_FORM = InvalidRequest(
 class ReceivedUpload(UploadFile):
     """A file of a form, stored at ``path``; ``file`` is not used, so that no file stays open."""
 
-    def __init__(self, path: Path, *, filename: str, headers: Headers) -> None:
+    def __init__(self, path: Path, *, filename: str | None, headers: Headers) -> None:
         super().__init__(BytesIO(), filename=filename, headers=headers)
         self.path = path
+        self._pending = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        """Append to the file. The last bytes are in memory until `seek` is called."""
+        self._pending += data
+        if len(self._pending) >= _FLUSH_BYTES:
+            await asyncio.to_thread(self._flush)
+
+    async def seek(self, offset: int) -> None:
+        """Complete the file; the parser calls it at the end of each file."""
+        del offset
+        await asyncio.to_thread(self._flush)
+
+    def _flush(self) -> None:
+        with open_private(self.path, append=True) as file:
+            file.write(self._pending)
+        self._pending.clear()
 
 
 class _ReceivedRequest(Request):
@@ -100,9 +114,9 @@ class UploadRoute(WorkspaceRoute):
                 server.received.hold(client) as held,
             ):
                 async with _private_folder(workspace.files) as folder:
-                    form = _Form(folder, held, most_bytes=most)
+                    form = _FormParser(request, folder, held, most_bytes=most)
                     received = _ReceivedRequest(request.scope, request.receive)
-                    received.received = await form.receive(request)
+                    received.received = await form.parse()
                     return await handle(received)
 
         return super().checked(answer)
@@ -149,132 +163,60 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(mode=FOLDER_MODE)
 
 
-class _Form:
-    """Receive the fields and the files of one form."""
+class _FormParser(MultiPartParser):
+    """Starlette's parser of forms with files in a folder, and with the limits of this server."""
 
-    def __init__(self, folder: Path, held: HeldBytes, *, most_bytes: int) -> None:
+    def __init__(self, request: Request, folder: Path, held: HeldBytes, *, most_bytes: int) -> None:
+        stream = _received_bytes(request, held, most_bytes)
+        super().__init__(request.headers, stream, max_files=math.inf, max_fields=math.inf)
         self._folder = folder
-        self._held = held
-        self._most_bytes = most_bytes
-        self._items: list[tuple[str, str | StarletteUploadFile]] = []
-        self._files = 0
-        self._header: list[bytes] = [b"", b""]
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._name = ""
-        self._upload: ReceivedUpload | None = None
-        self._value = bytearray()
-        self._ended: list[ReceivedUpload] = []
-        self._pending: list[tuple[ReceivedUpload, bytes]] = []
-        self._pending_bytes = 0
-        self._open: tuple[ReceivedUpload, BinaryIO] | None = None
 
-    async def receive(self, request: Request) -> FormData:
-        """Return the form of a request.
-
-        Raises InvalidRequest, RequestTooLarge, and TooManyRequests or Overloaded by quota.
-        """
-        kind, options = parse_options_header(request.headers.get("content-type"))
-        if kind != b"multipart/form-data" or b"boundary" not in options:
-            raise _NOT_A_FORM
-        body: HeldBytes = request.scope[HELD_BODY]
-        received = 0
-        try:
-            parser = MultipartParser(
-                options[b"boundary"],
-                {
-                    "on_part_begin": self._begin_part,
-                    "on_header_field": partial(self._add_header, 0),
-                    "on_header_value": partial(self._add_header, 1),
-                    "on_header_end": self._end_header,
-                    "on_headers_finished": self._end_headers,
-                    "on_part_data": self._add_data,
-                    "on_part_end": self._end_part,
-                },
-            )
-            async for part in request.stream():
-                received += len(part)
-                _check_size(received, self._most_bytes)
-                body.release(len(part))  # it is on disk from here on
-                self._held.add(len(part))
-                parser.write(part)
-                if self._pending_bytes >= _FLUSH_BYTES:
-                    await asyncio.to_thread(self._flush)
-            parser.finalize()
-            await asyncio.to_thread(self._flush)
-        except FormParserError as error:
-            raise _NOT_A_FORM from error
-        except OSError as error:
-            raise _cannot_store(error) from error
-        finally:
-            self._close()
-        return FormData(self._items)
-
-    def _begin_part(self) -> None:
-        self._headers, self._header = [], [b"", b""]
-        self._name, self._upload, self._value = "", None, bytearray()
-
-    def _add_header(self, part: int, data: bytes, start: int, end: int) -> None:
-        self._header[part] += data[start:end]
-        if len(self._header[part]) > _MOST_HEADER_BYTES:
-            raise _NOT_A_FORM
-
-    def _end_header(self) -> None:
-        self._headers.append((self._header[0].lower(), self._header[1]))
-        self._header = [b"", b""]
-
-    def _end_headers(self) -> None:
-        _, options = parse_options_header(dict(self._headers).get(b"content-disposition"))
-        if b"name" not in options:
-            raise _NOT_A_FORM
-        self._name = _decode(options[b"name"])
-        if b"filename" not in options:
-            if len(self._items) - self._files >= _MOST_FIELDS:
-                raise RequestTooLarge(f"The form has more than {_MOST_FIELDS} fields.")
-            return
-        self._files += 1
-        if self._files > MOST_FILES:
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        if self._current_fields > _MOST_FIELDS:
+            raise RequestTooLarge(f"The form has more than {_MOST_FIELDS} fields.")
+        if self._current_files > MOST_FILES:
             raise RequestTooLarge(
                 f"The upload has more than {MOST_FILES:,} files.", fix="Send fewer at a time."
             )
-        self._upload = ReceivedUpload(
-            self._folder / str(self._files),
-            filename=_decode(options[b"filename"]),
-            headers=Headers(raw=self._headers),
-        )
-        self._pending.append((self._upload, b""))
+        file = self._current_part.file
+        if file is not None:
+            path = self._folder / str(self._current_files)
+            received = ReceivedUpload(path, filename=file.filename, headers=file.headers)
+            self._current_part.file = received
 
-    def _add_data(self, data: bytes, start: int, end: int) -> None:
-        if self._upload is not None:
-            self._pending.append((self._upload, data[start:end]))
-            self._pending_bytes += end - start
-        elif len(self._value) + end - start > _MOST_FIELD_BYTES:
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._current_part
+        if part.file is None and len(part.data) + end - start > _MOST_FIELD_BYTES:
             raise RequestTooLarge(f"A field has more than {format_size(_MOST_FIELD_BYTES)}.")
-        else:
-            self._value += data[start:end]
+        super().on_part_data(data, start, end)
 
-    def _end_part(self) -> None:
-        self._items.append((self._name, self._upload or _decode(bytes(self._value))))
+    async def parse(self) -> FormData:
+        """Return the form.
 
-    def _flush(self) -> None:
-        """Write the pending parts; at most one file is open at a time."""
-        for upload, data in self._pending:
-            if self._open is None or self._open[0] is not upload:
-                self._close()
-                self._open = upload, open_private(upload.path)
-            self._open[1].write(data)
-        self._pending, self._pending_bytes = [], 0
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open[1].close()
-            self._open = None
+        Raises InvalidRequest, RequestTooLarge, and TooManyRequests or Overloaded by quota.
+        """
+        if not self.headers.get("content-type", "").startswith("multipart/form-data"):
+            raise _NOT_A_FORM
+        try:
+            return await super().parse()
+        except MultiPartException as error:
+            raise _NOT_A_FORM from error
+        except OSError as error:
+            raise _cannot_store(error) from error
 
 
-def _decode(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1")
+async def _received_bytes(
+    request: Request, held: HeldBytes, most_bytes: int
+) -> AsyncGenerator[bytes]:
+    body: HeldBytes = request.scope[HELD_BODY]
+    received = 0
+    async for part in request.stream():
+        received += len(part)
+        _check_size(received, most_bytes)
+        body.release(len(part))  # it is on disk from here on
+        held.add(len(part))
+        yield part
 
 
 Stored = TypeVar("Stored")
