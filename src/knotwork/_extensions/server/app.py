@@ -18,7 +18,6 @@ from knotwork._extensions.server.middleware import (
     REQUEST_ID_HEADER,
     AccessMiddleware,
     RequestMiddleware,
-    UnreadBodyMiddleware,
 )
 from knotwork._extensions.server.observability import Metrics, require_telemetry
 from knotwork._extensions.server.pages import add_pages
@@ -122,7 +121,6 @@ def build_app(config: ServerConfig) -> FastAPI:
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
     app.add_middleware(RequestMiddleware, metrics=metrics)
-    app.add_middleware(UnreadBodyMiddleware)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     return app

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,9 +234,11 @@ class Evaluation:
 
     def questions(self) -> QuestionSet:
         """Read the questions."""
-        return QuestionSet(
-            *(tuple(self._cases(name)) for name in (QUESTIONS_FILE, UNANSWERABLE_FILE))
-        )
+        read = []
+        for name in (QUESTIONS_FILE, UNANSWERABLE_FILE):
+            with (self.path / name).open(encoding="utf-8") as lines:
+                read.append(tuple(read_cases(lines, name=name)))
+        return QuestionSet(*read)
 
     def results(self) -> Iterator[MeasuredQuestion]:
         """Yield the results so far, in the order in which they were added."""
@@ -267,10 +271,6 @@ class Evaluation:
         except FileNotFoundError:
             return None
         return EvaluationSummary.model_validate_json(text)
-
-    def _cases(self, name: str) -> list[EvaluationCase]:
-        with (self.path / name).open(encoding="utf-8") as lines:
-            return read_cases(lines, name=name)
 
     def _lines(self) -> Iterator[bytes]:
         try:
@@ -467,22 +467,19 @@ class _Run:
             gold_rank=next(
                 (n for n, uri in enumerate(asked.ranked, 1) if uri in case.gold_uris), None
             ),
-            hits=self._describe_hits(asked),
+            hits=[
+                RankedShape(
+                    rank=rank,
+                    document=(uri := self._uris.get(hit.chunk.document_id, "")),
+                    document_id=hit.chunk.document_id,
+                    chunk_id=hit.chunk.id,
+                    score=hit.score,
+                    is_gold=uri in case.gold_uris,
+                )
+                for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
+            ],
             answer=None if answer is None else AnswerShape.of(answer),
         )
-
-    def _describe_hits(self, asked: AskedCase) -> list[RankedShape]:
-        return [
-            RankedShape(
-                rank=rank,
-                document=(uri := self._uris.get(hit.chunk.document_id, "")),
-                document_id=hit.chunk.document_id,
-                chunk_id=hit.chunk.id,
-                score=hit.score,
-                is_gold=uri in asked.case.gold_uris,
-            )
-            for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
-        ]
 
 
 def _judge_answer(answer: Answer, case: EvaluationCase, *, is_answerable: bool) -> dict[str, float]:
@@ -504,52 +501,39 @@ def summarize_results(
     retrievers: Sequence[str], results: Iterable[MeasuredQuestion], skipped: Mapping[str, str]
 ) -> list[OutcomeShape]:
     """Return the summary of each retriever, in the given order."""
-    tallies = {name: _Tally() for name in retrievers}
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in retrievers}
+    searching: dict[str, list[float]] = {name: [] for name in retrievers}
+    answering: dict[str, list[float]] = {name: [] for name in retrievers}
+    tokens: Counter[str] = Counter()
+    money: dict[str, Decimal | None] = dict.fromkeys(retrievers, Decimal(0))
     for result in results:
-        tallies[result.retriever].add(result)
-    return [tally.outcome(name, skipped.get(name, "")) for name, tally in tallies.items()]
-
-
-class _Tally:
-    """The running totals of one retriever."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, list[float]] = {}
-        self._times: tuple[list[float], list[float]] = ([], [])
-        self._tokens = 0
-        self._money: Decimal | None = Decimal(0)
-
-    def add(self, result: MeasuredQuestion) -> None:
+        name, paid = result.retriever, money[result.retriever]
         for metric, value in result.values.items():
-            self._values.setdefault(metric, []).append(value)
-        self._times[0].append(result.seconds)
+            values[name].setdefault(metric, []).append(value)
+        searching[name].append(result.seconds)
         if result.answer is not None:
-            self._times[1].append(result.answer.usage.seconds)
-        self._tokens += result.tokens
-        if self._money is not None:
-            self._money = None if result.money is None else self._money + Decimal(result.money)
-
-    def outcome(self, retriever: str, skipped: str) -> OutcomeShape:
-        metrics = {}
-        for metric, values in self._values.items():
-            found = estimate_mean(values)
-            if found is not None:
-                metrics[metric] = EstimateShape(
-                    mean=found.mean, low=found.low, high=found.high, questions=len(values)
-                )
-        searching, answering = self._times
-        return OutcomeShape(
-            retriever=retriever,
-            asked=len(searching),
-            metrics=metrics,
-            tokens=self._tokens,
-            money=None if self._money is None else str(self._money),
-            p50_ms=_percentile(searching, 50),
-            p95_ms=_percentile(searching, 95),
-            answer_p50_ms=_percentile(answering, 50),
-            answer_p95_ms=_percentile(answering, 95),
-            skipped=skipped,
+            answering[name].append(result.answer.usage.seconds)
+        tokens[name] += result.tokens
+        money[name] = None if paid is None or result.money is None else paid + Decimal(result.money)
+    return [
+        OutcomeShape(
+            retriever=name,
+            asked=len(searching[name]),
+            metrics={
+                metric: EstimateShape(questions=len(measured), **asdict(estimate))
+                for metric, measured in values[name].items()
+                if (estimate := estimate_mean(measured)) is not None
+            },
+            tokens=tokens[name],
+            money=None if money[name] is None else str(money[name]),
+            p50_ms=_percentile(searching[name], 50),
+            p95_ms=_percentile(searching[name], 95),
+            answer_p50_ms=_percentile(answering[name], 50),
+            answer_p95_ms=_percentile(answering[name], 95),
+            skipped=skipped.get(name, ""),
         )
+        for name in retrievers
+    ]
 
 
 def _percentile(seconds: Sequence[float], percent: float) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import time
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -65,6 +65,7 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        exchange = _Exchange(scope, receive, send)
         identifier = secrets.token_hex(8)
         request_id.set(identifier)
         start = time.perf_counter()
@@ -76,7 +77,7 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 has_started = True
                 self._start_response(scope, message, identifier, time.perf_counter() - start)
-            await send(message)
+            await exchange.send(message)
 
         async def send_checked(message: Message) -> None:
             nonlocal status, is_too_large
@@ -87,18 +88,19 @@ class RequestMiddleware:
                 is_too_large = _is_plain_413(message)
                 if is_too_large:
                     response = error_response(Request(scope), _TOO_LARGE)
-                    await response(scope, receive, send_with_headers)
+                    await response(scope, exchange.receive, send_with_headers)
                     return
             await send_with_headers(message)
 
         self._metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, send_checked)
+            await self._app(scope, exchange.receive, send_checked)
         except Exception as error:
             failure = self._describe_failure(identifier, error)
             if has_started:
                 raise  # too late for an error response: the connection is closed
-            await error_response(Request(scope), failure)(scope, receive, send_checked)
+            response = error_response(Request(scope), failure)
+            await response(scope, exchange.receive, send_checked)
         finally:
             self._metrics.in_flight.dec()
             route = _route_template(scope)
@@ -175,7 +177,8 @@ class AccessMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_page(scope["path"]) or _is_health_check(scope["path"]):
+        path = scope.get("path", "")
+        if scope["type"] != "http" or is_page(path) or path.startswith("/health/"):
             await self._app(scope, receive, send)
             return
         request = Request(scope)
@@ -197,10 +200,6 @@ class AccessMiddleware:
                     raise
                 tracked.task.uncancel()
                 await response.revoke()
-
-
-def _is_health_check(path: str) -> bool:
-    return path.startswith("/health/")
 
 
 def _counting(receive: Receive, held: HeldBytes) -> Receive:
@@ -242,16 +241,12 @@ class _Response:
         if not self._has_started:
             await error_response(Request(self._scope), _REVOKED)(self._scope, _no_body, self._send)
         elif not self._is_complete:
-            last = self._last_event() if self._is_event_stream else b""
+            last, path = b"", self._scope["path"]
+            if self._is_event_stream and path.startswith(OPENAI_PREFIX):
+                last = format_event({"error": describe_openai_error(_REVOKED)})
+            elif self._is_event_stream and path.startswith("/api/"):
+                last = format_event(describe_error(_REVOKED), event="error")
             await self._send({"type": "http.response.body", "body": last})
-
-    def _last_event(self) -> bytes:
-        if self._scope["path"].startswith(OPENAI_PREFIX):
-            error = json.dumps({"error": describe_openai_error(_REVOKED)})
-            return f"data: {error}\n\n".encode()
-        if self._scope["path"].startswith("/api/"):
-            return format_event(describe_error(_REVOKED), event="error")
-        return b""
 
 
 async def _no_body() -> Message:
@@ -262,65 +257,46 @@ _LINGER_S = 1.0
 _LINGER_BYTES = MEGABYTE
 
 
-class UnreadBodyMiddleware:
-    """Close the connection after a response that came before the whole body was read.
+class _Exchange:
+    """A request whose response may come before its whole body was read.
 
-    Otherwise uvicorn would receive the rest of a refused upload, to find the next request.
+    The connection is then closed. Otherwise uvicorn would receive the rest of a refused upload, to
+    find the next request.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        body = _RequestBody(scope, receive)
-
-        async def send_closing(message: Message) -> None:
-            if body.is_read:
-                await send(message)
-            elif message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Connection"] = "close"
-                await send(message)
-            elif message.get("more_body"):
-                await send(message)
-            else:
-                await send({**message, "more_body": True})
-                await body.linger()
-                await send({**message, "body": b""})
-
-        await self._app(scope, body.receive, send_closing)
-
-
-class _RequestBody:
-    """The body of a request, which a response may come before."""
-
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        self.is_read = (
+        self._is_read = (
             "transfer-encoding" not in headers and headers.get("content-length", "0") == "0"
         )
-        """Whether no part of the body is left."""
-
         self._receive = receive
+        self._send = send
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] != "http.request" or not message.get("more_body"):
-            self.is_read = True
+            self._is_read = True
         return message
 
-    async def linger(self) -> None:
+    async def send(self, message: Message) -> None:
+        is_last = message["type"] != "http.response.start" and not message.get("more_body")
+        if not self._is_read and message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        if self._is_read or not is_last:
+            await self._send(message)
+            return
+        await self._send({**message, "more_body": True})
+        await self._linger()
+        await self._send({**message, "body": b""})
+
+    async def _linger(self) -> None:
         """Discard a little of the body that nobody reads, so that the client sees the response.
 
         Closing a connection with unread data resets it, and many clients then report the reset in
         place of the response.
         """
         left = _LINGER_BYTES
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_LINGER_S):
-                while left > 0 and not self.is_read:
+                while left > 0 and not self._is_read:
                     left -= len((await self.receive()).get("body", b""))
-        except TimeoutError:
-            return

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from functools import cache
 from http import HTTPStatus
@@ -304,10 +304,10 @@ def format_event(data: object, *, event: str | None = None, number: int | None =
 
 async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield events, and a ping after every `PING_S` seconds without one."""
-    upcoming: asyncio.Task[bytes] | None = None
+    upcoming: asyncio.Future[bytes] | None = None
     try:
         while True:
-            upcoming = upcoming or asyncio.ensure_future(_next_event(events))
+            upcoming = upcoming or asyncio.ensure_future(anext(events))
             done, _ = await asyncio.wait([upcoming], timeout=PING_S)
             if not done:
                 yield PING
@@ -330,24 +330,15 @@ async def start_stream(events: AsyncGenerator[T]) -> AsyncGenerator[T]:
 
     Errors before the first item are raised here, while an error response is still possible.
     """
-    try:
-        first = await anext(events)
-    except StopAsyncIteration:
-        return _empty()
+    first: list[T] = []
+    with suppress(StopAsyncIteration):
+        first.append(await anext(events))
 
     async def rest() -> AsyncGenerator[T]:
         async with aclosing(events) as left:
-            yield first
+            for item in first:
+                yield item
             async for item in left:
                 yield item
 
     return rest()
-
-
-async def _next_event(events: AsyncGenerator[bytes]) -> bytes:
-    return await anext(events)
-
-
-async def _empty() -> AsyncGenerator[Any]:
-    return
-    yield

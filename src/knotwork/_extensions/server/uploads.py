@@ -182,6 +182,7 @@ class _FormParser(MultiPartParser):
         file = self._current_part.file
         if file is not None:
             path = self._folder / str(self._current_files)
+            file.file.close()
             received = ReceivedUpload(path, filename=file.filename, headers=file.headers)
             self._current_part.file = received
 
