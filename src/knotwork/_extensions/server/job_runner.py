@@ -1,6 +1,6 @@
 """Run jobs in worker threads: one at a time in each workspace, oldest first.
 
-Workspaces take turns (`job_turns.py`): a job that has worked for a while pauses where it checks
+Workspaces take turns: a job that has worked for a while pauses where it checks
 its cancellation, and goes on when it is its turn again. `WORK` maps each kind of job to its
 function. An interrupted job can be started again and does only what is left.
 """
@@ -8,20 +8,20 @@ function. An interrupted job can be started again and does only what is left.
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knotwork._cancellation import Cancellation, check_cancelled, checks_due
+from knotwork._cancellation import Cancellation, Cancelled, check_cancelled, checks_due
 from knotwork._extensions.server.evaluation_job import run_evaluation_job
 from knotwork._extensions.server.job_store import Job, JobState, JobStore, Progress
-from knotwork._extensions.server.job_turns import JobTurns
 from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.responses import describe_error
 from knotwork._extensions.server.workspaces import Workspace, Workspaces
@@ -31,7 +31,7 @@ from knotwork._indexing.graph_import.graph_importer import describe_graph_import
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._indexing.stored_objects import is_url
-from knotwork._indexing.watching import check_not_emptied
+from knotwork._indexing.watching import Watch, check_not_emptied
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (
@@ -46,6 +46,56 @@ from knotwork.errors import (
 if TYPE_CHECKING:
     from knotwork._indexing.graph_import.graph_importer import GraphImportReport
     from knotwork._indexing.runs import IndexOptions
+
+
+SLICE_S = 2.0
+"""Seconds that a job works before it gives way to the job of a workspace that waits."""
+
+
+class JobTurns:
+    """Decides which workspaces work, at most ``most`` at a time. Not thread-safe.
+
+    A turn lasts until it is ended, or for ``slice_s`` once other workspaces wait. The workspace
+    that has waited longest since its last turn is next, and one without a turn so far comes first.
+    """
+
+    def __init__(
+        self, most: int, *, slice_s: float = SLICE_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = most
+        self._slice_s = slice_s
+        self._clock = clock
+        self._ends: dict[str, float] = {}
+        self._began: dict[str, int] = {}
+        self._turns = 0
+        self._some_wait = False
+
+    def grant(self, wanting: Iterable[str]) -> list[str]:
+        """Begin the turns that are free, and return their workspaces.
+
+        ``wanting`` are all workspaces that have work and no turn, in the order in which they asked.
+        """
+        waiting = [workspace for workspace in wanting if workspace not in self._ends]
+        waiting.sort(key=lambda workspace: self._began.get(workspace, 0))
+        granted = waiting[: max(0, self._most - len(self._ends))]
+        for workspace in granted:
+            self._turns += 1
+            self._began[workspace] = self._turns
+            self._ends[workspace] = self._clock() + self._slice_s
+        self._some_wait = len(waiting) > len(granted)
+        return granted
+
+    def has(self, workspace: str) -> bool:
+        """Return True if it is the turn of a workspace."""
+        return workspace in self._ends
+
+    def is_over(self, workspace: str) -> bool:
+        """Return True if a workspace has used its time and another one waits."""
+        return self._some_wait and self._clock() >= self._ends.get(workspace, math.inf)
+
+    def end(self, workspace: str) -> None:
+        """End the turn of a workspace, if it has one."""
+        self._ends.pop(workspace, None)
 
 
 MOST_QUEUED = 1_000
@@ -549,3 +599,35 @@ def index_report_json(report: IndexReport) -> dict[str, Any]:
         "usage": describe_model_usage(report.usage),
         "money": describe_money(report.money),
     }
+
+
+class WatchThread:
+    """A thread that queues a job for each path that is due; jobs have the usual limits."""
+
+    def __init__(self, jobs: JobRunner, workspace: str, watch: Watch) -> None:
+        self._jobs = jobs
+        self._workspace = workspace
+        self._watch = watch
+        self._cancellation = Cancellation()
+
+    def start(self) -> None:
+        """Start the thread. It ends with the process, or soon after `stop`."""
+        name = f"watch-{self._workspace}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Queue no more jobs."""
+        self._cancellation.cancel()
+
+    def _run(self) -> None:
+        with self._cancellation.scope(), suppress(Cancelled):
+            for due in self._watch.due():
+                for path in due:
+                    self._submit({"path": path, "filled_as": self._watch.filled_as(path)})
+
+    def _submit(self, arguments: dict[str, object]) -> None:
+        try:
+            self._jobs.submit(self._workspace, "watch", arguments)
+        except KnotworkError as error:  # too many jobs, or a connection that may come back
+            _log.warning("cannot update a watched folder of `%s`: %s", self._workspace, error)
+            self._watch.retry_soon()

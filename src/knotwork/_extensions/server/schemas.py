@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -15,9 +16,29 @@ from pydantic import (
 )
 
 from knotwork._extensions.server.responses import hide_paths, hide_paths_within
-from knotwork._shapes.documents import BlockShape
+from knotwork._shapes.base import Shape
 from knotwork._shapes.views import View
-from knotwork.records import Page, Span
+from knotwork.records import BlockKind, BlockTree, Page, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShape(Shape):
+    """A block of a document, with the blocks inside it in reading order."""
+
+    kind: BlockKind
+    span: Span
+    label: str
+    """Its name: the title of a section, the term of a definition, the language of code …"""
+    lead: str
+    """The sentence before it that introduces it; may be empty."""
+    level: int
+    """The level of a section, from 1; 0 for other blocks."""
+    children: tuple[BlockShape, ...]
+
+    @classmethod
+    def derived(cls, record: BlockTree) -> dict[str, object]:
+        return record.block._asdict()
+
 
 MOST_PASSAGES = 200
 

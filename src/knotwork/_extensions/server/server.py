@@ -30,7 +30,7 @@ from knotwork._extensions.server.connections import (
     fit_file_limit,
     protocol_of,
 )
-from knotwork._extensions.server.job_runner import JobRunner
+from knotwork._extensions.server.job_runner import JobRunner, WatchThread
 from knotwork._extensions.server.job_store import JOBS, JobStore
 from knotwork._extensions.server.keys import (
     AccessKey,
@@ -43,7 +43,6 @@ from knotwork._extensions.server.limits import ByteQuota, QuietLog, RateLimiter,
 from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
 from knotwork._extensions.server.private_files import place_name
-from knotwork._extensions.server.watching import WatchThread
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.watching import Watch

@@ -10,6 +10,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_runner import is_upload, known_entries, uploaded_files
 from knotwork._extensions.server.schemas import (
+    BlockShape,
     ChunkShape,
     DeleteRequest,
     DocumentContents,
@@ -37,7 +38,6 @@ from knotwork._extensions.server.uploads import (
 )
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._shapes.base import fields_of
-from knotwork._shapes.documents import BlockShape
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.fields import FieldInfo
 from knotwork._stores.links import links_to, resolve_links
