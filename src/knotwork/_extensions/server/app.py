@@ -27,7 +27,6 @@ from knotwork._extensions.server.routes import (
     documents,
     evaluations,
     graph,
-    graph_import,
     jobs,
     maps,
     memory,
@@ -42,7 +41,7 @@ from knotwork.errors import KnotworkError
 
 API = "/api/v1"
 _ROUTES = (
-    *(workspaces, documents, jobs, ask, graph, graph_import, maps),
+    *(workspaces, documents, jobs, ask, graph, maps),
     *(memory, evaluations),
 )
 Responses = dict[int | str, dict[str, Any]]
@@ -132,7 +131,7 @@ def _add_routes(app: FastAPI) -> None:
         app.include_router(
             routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
         )
-    for routes in (documents, graph_import, evaluations):
+    for routes in (documents, graph, evaluations):
         app.include_router(routes.uploads, prefix=API, responses=errors)  # see `UploadRoute`
     app.include_router(operations.router, responses=errors)
     openai_errors: Responses = {"default": {"model": OpenAIError, "description": "Error."}}

@@ -20,8 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 from knotwork._extensions.mcp import Permissions, check_sdk
 from knotwork._extensions.server.access import key_of, lease, service_of
+from knotwork._extensions.server.answer_events import ask_events, check_question, search
 from knotwork._extensions.server.keys import AccessKey, KeyRole
-from knotwork._extensions.server.questions import ask_events, check_question, search
 from knotwork._extensions.server.responses import hide_paths
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, Workspace, no_workspace

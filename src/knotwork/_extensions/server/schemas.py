@@ -45,7 +45,6 @@ MOST_PASSAGES = 200
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 MOST_FILTER_CHARACTERS = 10_000
 FilterText = Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)]
-Number = Annotated[int, Field(ge=0)]
 
 
 class UnicodeRequest(BaseModel):

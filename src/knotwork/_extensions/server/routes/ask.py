@@ -10,14 +10,16 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from knotwork._extensions.server.access import Caller, ReadWorkspace, Routes, Server
-from knotwork._extensions.server.answer_events import NamedEvent, name_step, stream_events
-from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.questions import (
+from knotwork._extensions.server.answer_events import (
+    NamedEvent,
     ask,
     ask_events,
     check_question,
+    name_step,
     search,
+    stream_events,
 )
+from knotwork._extensions.server.observability import trace
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     Envelope,

@@ -17,11 +17,15 @@ from knotwork._extensions.server.access import (
     WriteWorkspace,
     require,
 )
-from knotwork._extensions.server.answer_events import NamedEvent, name_step, stream_events
+from knotwork._extensions.server.answer_events import (
+    NamedEvent,
+    check_question,
+    name_step,
+    stream_events,
+)
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
 from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.questions import check_question
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,

@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager, nullcontext
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -20,9 +20,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from knotwork._extensions.server.access import Caller, Server, lease
+from knotwork._extensions.server.answer_events import ask_events, check_question, last_answer
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.memories import recalling
-from knotwork._extensions.server.questions import ask_events, check_question, last_answer
 from knotwork._extensions.server.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -336,23 +336,20 @@ async def complete_chat(
     identifier = f"chatcmpl-{secrets.token_hex(12)}"
     base_url = str(request.base_url)
     conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
-    lease = lease_model(server, key, asked.model)
 
-    def ask(workspace: Workspace) -> Iterator[AskEvent]:
-        remembers = recalling(key, workspace, question) if options.memory else nullcontext(question)
-        with remembers as recalled:
-            yield from ask_events(server, workspace, recalled)
-
-    def ask_within_lease() -> Iterator[AskEvent]:
-        with lease as workspace:
-            yield from ask(workspace)
+    def ask() -> Iterator[AskEvent]:
+        with lease_model(server, key, asked.model) as workspace:
+            if not options.memory:
+                yield from ask_events(server, workspace, question)
+                return
+            with recalling(key, workspace, question) as recalled:
+                yield from ask_events(server, workspace, recalled)
 
     threads = server.threads_for(question)
     if asked.stream:
-        started = await start_stream(threads.iterate(ask_within_lease))
+        started = await start_stream(threads.iterate(ask))
         return EventStream(keep_alive(_stream_chunks(started, conversation)))
-    with lease as workspace:
-        answer = await threads.run(lambda: last_answer(ask(workspace)))
+    answer = await threads.run(lambda: last_answer(ask()))
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
