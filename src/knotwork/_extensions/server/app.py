@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.routing import APIRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import knotwork
@@ -96,7 +95,7 @@ def build_app(config: ServerConfig) -> FastAPI:
         # FastAPI's documentation pages load scripts from other origins.
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_operation_name,
+        generate_unique_id_function=lambda route: route.name,  # functions of generated clients
         telemetry={
             "tracing": settings.telemetry,
             "metrics": settings.telemetry,
@@ -138,8 +137,3 @@ def _add_routes(app: FastAPI) -> None:
     app.include_router(
         openai.router, prefix="/v1", responses=openai_errors, max_body_size=_MOST_CHAT_BYTES
     )
-
-
-def _operation_name(route: APIRoute) -> str:
-    """Return the operation id of a route, which generated clients use as a function name."""
-    return route.name

@@ -402,18 +402,17 @@ def _writing(workspace: Workspace) -> Iterator[None]:
         workspace.writing.release()
 
 
+Arguments = Mapping[str, Any]
 JobReport = dict[str, Any]
 
 
-def run_index(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+def run_index(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Update the index from the uploaded files."""
     make_private_folder(workspace.uploads)
     return _index_paths(workspace, [str(workspace.uploads)], arguments, progress)
 
 
-def run_reindex(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
-) -> JobReport:
+def run_reindex(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Update documents of the index, or all folders that were indexed.
 
     Files are read again if they or the settings changed, or if reading them failed before.
@@ -424,24 +423,19 @@ def run_reindex(
         paths = [root for root in roots if is_url(root) or Path(root).exists()]
     else:
         paths = [entry_path(e) for e in _existing_entries(workspace, arguments) if e.root]
-    options = {**arguments, "retry": True}
-    return (
-        _index_paths(workspace, paths, options, progress)
-        if paths
-        else index_report_json(IndexReport())
-    )
+    if not paths:
+        return index_report_json(IndexReport())
+    return _index_paths(workspace, paths, {**arguments, "retry": True}, progress)
 
 
-def run_watched(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
-) -> JobReport:
+def run_watched(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Update the index from a folder or URL that the server watches."""
     path = str(arguments["path"])
     check_not_emptied(workspace.base.store, path, arguments["filled_as"])
     return _index_paths(workspace, [path], arguments, progress)
 
 
-def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Progress) -> JobReport:
+def run_delete(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
     entries = _existing_entries(workspace, arguments)
@@ -452,9 +446,7 @@ def run_delete(workspace: Workspace, arguments: Mapping[str, Any], progress: Pro
     return {"removed": list(removed)}
 
 
-def run_graph_import(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
-) -> JobReport:
+def run_graph_import(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Import an uploaded graph, and delete the upload once it is in the index."""
     folder = workspace.graphs / str(arguments["folder"])
     if not folder.is_dir():
@@ -480,9 +472,7 @@ def run_graph_import(
     return describe_graph_import(report)
 
 
-def run_communities(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: Progress
-) -> JobReport:
+def run_communities(workspace: Workspace, arguments: Arguments, progress: Progress) -> JobReport:
     """Update communities, their reports and the map, without a language model."""
     progress.enter("communities")
     workspace.base.communities.update(rebuild=bool(arguments["rebuild"]))
@@ -490,7 +480,7 @@ def run_communities(
     return {}
 
 
-WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], Progress], JobReport]] = {
+WORK: Mapping[str, Callable[[Workspace, Arguments, Progress], JobReport]] = {
     "index": run_index,
     "reindex": run_reindex,
     "watch": run_watched,
@@ -542,7 +532,7 @@ def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry
     return [known[uri] for uri in dict.fromkeys(uris)]
 
 
-def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> list[LedgerEntry]:
+def _existing_entries(workspace: Workspace, arguments: Arguments) -> list[LedgerEntry]:
     """Return the documents of a job that still exist; an interrupted job may have removed some."""
     store = workspace.base.store
     existing = list(store.ledger.get(arguments["documents"]))

@@ -136,7 +136,7 @@ class Threads:
             calling.get(),
             partial(contextvars.copy_context().run, function),
             asyncio.get_running_loop().create_future(),
-            hold() if hold is not None else _nothing,
+            hold() if hold is not None else lambda: None,
         )
         work.result.add_done_callback(partial(self._drop, work))
         self._queues.setdefault(work.caller, deque()).append(work)
@@ -200,10 +200,6 @@ class Threads:
             fix="Request less, or raise service.timeout_s.",
             retry_after_s=_RETRY_AFTER_S,
         )
-
-
-def _nothing() -> None:
-    """Release nothing."""
 
 
 def _forget(future: asyncio.Future[None]) -> None:

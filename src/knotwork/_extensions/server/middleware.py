@@ -188,7 +188,7 @@ class AccessMiddleware:
             await error_response(request, error)(scope, receive, send)
             return
         service = service_of(request)
-        response = _Response(scope, send)
+        response = _Response(scope, receive, send)
         caller = caller_of(request)
         calling.set(caller)
         with service.requests.track(key) as tracked, service.bodies.hold(caller) as held:
@@ -220,8 +220,9 @@ def _counting(receive: Receive, held: HeldBytes) -> Receive:
 class _Response:
     """What was sent of a response, to end it well if the key of its request is removed."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
+        self._receive = receive
         self._send = send
         self._has_started = False
         self._is_complete = False
@@ -239,7 +240,9 @@ class _Response:
     async def revoke(self) -> None:
         """Send an error, as a response or as the last event of a stream."""
         if not self._has_started:
-            await error_response(Request(self._scope), _REVOKED)(self._scope, _no_body, self._send)
+            await error_response(Request(self._scope), _REVOKED)(
+                self._scope, self._receive, self._send
+            )
         elif not self._is_complete:
             last, path = b"", self._scope["path"]
             if self._is_event_stream and path.startswith(OPENAI_PREFIX):
@@ -247,10 +250,6 @@ class _Response:
             elif self._is_event_stream and path.startswith("/api/"):
                 last = format_event(describe_error(_REVOKED), event="error")
             await self._send({"type": "http.response.body", "body": last})
-
-
-async def _no_body() -> Message:
-    return {"type": "http.disconnect"}
 
 
 _LINGER_S = 1.0

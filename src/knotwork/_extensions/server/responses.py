@@ -118,7 +118,6 @@ OPENAI_PREFIX = "/v1/"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-_STATUS_ERRORS: dict[int, type[ServiceError]] = {413: RequestTooLarge}
 _DOCUMENT = "/api/v1/openapi.json"
 _UNREAD = ("dict_type", "model_type", "model_attributes_type")
 """Validation errors of a body that was not parsed as JSON."""
@@ -237,7 +236,7 @@ def _describe_http_error(request: Request, error: HTTPException) -> ServiceError
             f"`{path}` does not support `{request.method[:20]}`.",
             fix=f"Use {allowed}." if allowed else f"See {_DOCUMENT}",
         )
-    kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
+    kind = RequestTooLarge if error.status_code == 413 else InvalidRequest
     return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
 
 

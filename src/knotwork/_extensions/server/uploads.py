@@ -29,7 +29,7 @@ from knotwork._extensions.server.access import (
     service_of,
 )
 from knotwork._extensions.server.limits import HeldBytes
-from knotwork._extensions.server.private_files import FOLDER_MODE, make_private_folder, open_private
+from knotwork._extensions.server.private_files import make_private_folder, open_private
 from knotwork._extensions.server.schemas import RefusedFile
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
@@ -142,7 +142,7 @@ async def _private_folder(parent: Path) -> AsyncIterator[Path]:
     folder = parent / f"{INCOMPLETE_PREFIX}{secrets.token_hex(8)}"
     try:
         try:
-            await asyncio.to_thread(_make_folder, folder)
+            await asyncio.to_thread(make_private_folder, folder)
         except OSError as error:
             raise _cannot_store(error) from error
         yield folder
@@ -156,11 +156,6 @@ def _cannot_store(error: OSError) -> StoreError:
         f"The server cannot store the upload: {error.strerror}.",
         fix="Check the disk of the server.",
     )
-
-
-def _make_folder(folder: Path) -> None:
-    folder.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
-    folder.mkdir(mode=FOLDER_MODE)
 
 
 class _FormParser(MultiPartParser):
@@ -343,6 +338,8 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
     with file.path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     suffix = PurePosixPath(file.name).suffix.lower()
+    pictures = (_RIFF,) if suffix == ".webp" else FORMATS["picture"].signatures
+    media = (*pictures, *FORMATS["audio"].signatures)
     if not head.strip():
         raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
     if find_plugin_loader(suffix, head) is not None:
@@ -352,7 +349,7 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
-    elif _PDF in head[:1_024] or _is_picture(suffix, head) or _is_recording(suffix, head):
+    elif _PDF in head[:1_024] or head.startswith(media) or suffix in FORMATS["audio"].suffixes:
         return
     elif suffix == ".pdf":
         raise _wrong_format(file.name, "PDF")
@@ -377,15 +374,6 @@ def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
         if check_directory(file.path, file.name, limits):
             return
     check_content(file, max_file_mb=settings.max_file_mb)
-
-
-def _is_picture(suffix: str, head: bytes) -> bool:
-    return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
-
-
-def _is_recording(suffix: str, head: bytes) -> bool:
-    suffixes, signatures = FORMATS["audio"]
-    return suffix in suffixes or head.startswith(signatures)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:

@@ -18,7 +18,7 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
 from knotwork._retrieval.filters import read_filter
 from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
-from knotwork._stores.base import Store, require_fields
+from knotwork._stores.base import require_fields
 from knotwork._stores.fields import BUILT_IN_FIELDS, PAGE, Selection, field_name
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.id_sets import IdSet
@@ -46,16 +46,12 @@ def readable_part(base: KnowledgeBase, where: str) -> KnowledgeBase:
     A condition on a field that no document has is neither met nor not met, so that it admits no
     document by itself. Closing the part leaves the index open.
     """
-    return KnowledgeBase(_readable_store(base.store, read_rights(where)), base.settings)
-
-
-def _readable_store(store: Store, wanted: Filter) -> FilteredStore:
-    fields = require_fields(store)
+    fields = require_fields(base.store)
     known = {*BUILT_IN_FIELDS, *(field.name for field in fields.fields())}
-    decidable = _decidable(wanted, known)
+    decidable = _decidable(read_rights(where), known)
     nothing = Selection(IdSet(()), IdSet(()))
     selection = nothing if decidable is None else fields.select(decidable)
-    return FilteredStore(store, fields, selection, is_apart=True)
+    return KnowledgeBase(FilteredStore(base.store, fields, selection, is_apart=True), base.settings)
 
 
 def _decidable(wanted: Filter, known: Collection[str], *, negated: bool = False) -> Filter | None:
