@@ -54,11 +54,6 @@ def ask_events(server: Service, workspace: Workspace, request: AskRequest) -> It
             yield event
 
 
-def ask(server: Service, workspace: Workspace, request: AskRequest) -> Answer:
-    """Return the answer to a question; raises like `ask_events`."""
-    return last_answer(ask_events(server, workspace, request))
-
-
 def last_answer(events: Iterator[AskEvent]) -> Answer:
     """Return the answer that the last event has."""
     *_, last = events

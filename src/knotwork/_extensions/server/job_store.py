@@ -42,11 +42,8 @@ def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
         connection.execute(JOB_TABLES)
 
 
-def _advise(_path: str) -> str:
-    return "Move the file away: the list of jobs is lost, documents and answers are not."
-
-
-JOBS = Companion("job database", ".jobs", _advise, _configure, _prepare, busy_timeout_s=0)
+_ADVICE = "Move the file away: the list of jobs is lost, documents and answers are not."
+JOBS = Companion("job database", ".jobs", lambda _: _ADVICE, _configure, _prepare, busy_timeout_s=0)
 """Jobs of a server, and their events."""
 
 

@@ -60,9 +60,13 @@ from knotwork.errors import (
 )
 
 RECORDS_FILE = ".knotwork-service.db"
+"""The job database."""
+
 PLACE_FILE = ".knotwork-place"
-JOB_GRACE_S = 3.0
+"""The file with the name of the folder of uploads, for servers that share jobs."""
+
 DATABASE_ANSWER_S = 3.0
+JOB_GRACE_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
 
 SHUTDOWN_S = 4.0
@@ -96,16 +100,6 @@ class ServerConfig:
         """The key file."""
         configured = self.settings.service.keys
         return Path(configured) if configured else keys_beside(self.path)
-
-    @property
-    def records_path(self) -> Path:
-        """The job database."""
-        return hidden_file_beside(self.path, RECORDS_FILE)
-
-    @property
-    def place_path(self) -> Path:
-        """The file with the name of the folder of uploads, for servers that share jobs."""
-        return hidden_file_beside(self.path, PLACE_FILE)
 
     def check(self) -> None:
         """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
@@ -231,11 +225,12 @@ class Service:
         """
         config = self.config
         if not config.url:
-            return JobStore.open(config.records_path)
+            return JobStore.open(hidden_file_beside(config.path, RECORDS_FILE))
         with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
             companions = companions_of(workspace.base.store)
         try:
-            return JobStore(companions.open(JOBS), place_name(config.place_path))
+            place = place_name(hidden_file_beside(config.path, PLACE_FILE))
+            return JobStore(companions.open(JOBS), place)
         except StoreReadOnly:
             if not config.read_only:
                 raise

@@ -12,9 +12,9 @@ from pydantic import Field
 from knotwork._extensions.server.access import Caller, ReadWorkspace, Routes, Server
 from knotwork._extensions.server.answer_events import (
     NamedEvent,
-    ask,
     ask_events,
     check_question,
+    last_answer,
     name_step,
     search,
     stream_events,
@@ -116,8 +116,11 @@ async def ask_question(
 ) -> Envelope[AnswerShape]:
     """Answer a question with a citation for each statement, or report that there is no answer."""
     question = check_question(server, key, _ask_request(asked))
-    answer = await server.threads_for(question).run(ask, server, workspace, question)
-    return wrap(AnswerShape.of(answer))
+
+    def answer() -> AnswerShape:
+        return AnswerShape.of(last_answer(ask_events(server, workspace, question)))
+
+    return wrap(await server.threads_for(question).run(answer))
 
 
 @router.post(

@@ -71,18 +71,13 @@ def read_document_graph(store: Store, document: Document) -> DocumentContents:
         for entity in entities.values()
         if not entity.is_keyword
     ]
+    first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
+    linking = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
     return DocumentContents(
         things=sorted(mentioned, key=lambda thing: (-len(thing.spans), thing.name, thing.id)),
         relations=_read_relations(store, entities, chunk_ids),
-        linked_from=_read_linking(store, document),
+        linked_from=[LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in linking],
     )
-
-
-def _read_linking(store: Store, document: Document) -> list[LinkHere]:
-    """Return the documents that link to this one, each with the first such link."""
-    first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
-    others = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
-    return [LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in others]
 
 
 def _read_relations(
