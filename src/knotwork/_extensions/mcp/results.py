@@ -13,8 +13,8 @@ from pydantic import Field
 
 from knotwork._shapes.answers import AnswerShape, CitationShape
 from knotwork._shapes.base import rounded
-from knotwork._shapes.communities import CommunityShape
 from knotwork._shapes.evidence import EvidenceShape, HitShape, PathShape
+from knotwork._shapes.graph import CommunityShape
 from knotwork._shapes.views import View
 from knotwork._stores.base import Store
 from knotwork.records import RETRIEVAL_QUERY, Answer, Edge, EdgeType, Evidence, Strength, Subgraph

@@ -19,9 +19,8 @@ from pydantic import BaseModel, Field
 from knotwork._extensions.mcp import results
 from knotwork._indexing.report import OUTCOMES, EventKind
 from knotwork._knowledge_base.base import KnowledgeBase
-from knotwork._shapes.communities import describe_communities
 from knotwork._shapes.evidence import PathShape
-from knotwork._shapes.graph import NameList
+from knotwork._shapes.graph import NameList, describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskEvent, AskEventKind, AskRequest
 from knotwork.errors import KnotworkError

@@ -33,9 +33,8 @@ from knotwork._indexing.graph_import.formats import list_files
 from knotwork._indexing.graph_import.graph_importer import graph_root
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._shapes.answers import ResultShape
-from knotwork._shapes.communities import CommunityShape, describe_communities
 from knotwork._shapes.evidence import PathShape
-from knotwork._shapes.graph import NameList, SubgraphShape
+from knotwork._shapes.graph import CommunityShape, NameList, SubgraphShape, describe_communities
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import LoadError, NotFound
 from knotwork.records import Entity
