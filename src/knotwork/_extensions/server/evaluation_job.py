@@ -1,4 +1,9 @@
-"""Run an evaluation as a job, and summarize its results. An interrupted run can be continued."""
+"""Run an evaluation as a job, store its results, and summarize them.
+
+``NAME.files/evaluations/ID/`` contains ``plan.json``, ``questions.jsonl``, ``results.jsonl`` and,
+once finished, ``summary.json``. An incomplete last line of results is ignored, so that an
+interrupted run can be continued.
+"""
 
 from __future__ import annotations
 

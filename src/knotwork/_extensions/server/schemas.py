@@ -1,4 +1,4 @@
-"""Request models of questions."""
+"""Request and response models that several routes share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Validate the names and contents of uploaded files, and store them in the workspace."""
+"""Receive uploaded files, validate their names and contents, and store them in the workspace.
+
+Forms are received as streams, with their files in a folder beside their later place. By itself,
+Starlette keeps a megabyte of every file in memory and the rest in the folder of temporary files,
+without a limit for all requests together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Workspaces: named knowledge bases, opened on demand and closed when idle."""
+"""Workspaces: named knowledge bases, opened on demand and closed when idle.
+
+A key with a filter sees a knowledge base of its own, with the documents that pass the filter.
+"""
 
 from __future__ import annotations
 

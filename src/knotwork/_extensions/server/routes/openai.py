@@ -1,6 +1,7 @@
 """OpenAI-compatible API below /v1: chat completions with citations, embeddings and models.
 
 Chat answers the last question of a conversation. Earlier turns clarify it, but are not sources.
+Unknown fields of a request are ignored, because clients send many.
 """
 
 from __future__ import annotations
