@@ -60,8 +60,6 @@ from knotwork.errors import (
 )
 
 RECORDS_FILE = ".knotwork-service.db"
-"""The job database."""
-
 PLACE_FILE = ".knotwork-place"
 """The file with the name of the folder of uploads, for servers that share jobs."""
 
@@ -100,6 +98,11 @@ class ServerConfig:
         """The key file."""
         configured = self.settings.service.keys
         return Path(configured) if configured else keys_beside(self.path)
+
+    @property
+    def records_path(self) -> Path:
+        """The job database."""
+        return hidden_file_beside(self.path, RECORDS_FILE)
 
     def check(self) -> None:
         """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
@@ -225,7 +228,7 @@ class Service:
         """
         config = self.config
         if not config.url:
-            return JobStore.open(hidden_file_beside(config.path, RECORDS_FILE))
+            return JobStore.open(config.records_path)
         with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
             companions = companions_of(workspace.base.store)
         try:
