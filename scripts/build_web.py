@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
-BUILT = ROOT / "src" / "knotwork" / "_extensions.server" / "web"
+BUILT = ROOT / "src" / "knotwork" / "_extensions" / "server" / "web"
 LEAST_NODE = (20, 19)
 
 

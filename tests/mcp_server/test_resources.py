@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 import knotwork
-from knotwork._extensions.mcp.schemas import document_resource_uri
+from knotwork._extensions.mcp.results import document_resource_uri
 from knotwork.mcp_server import build_server
 from knotwork.records._documents import Span
 

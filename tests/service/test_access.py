@@ -40,7 +40,6 @@ BODIES = {
     "add_facts": {"statement": "Ann Lee lives in Oslo."},
     "explore_graph": {"names": ["Oriane Keld"]},
     "find_paths": {"names": ["Oriane Keld", "Bram Ostrand"]},
-    "add_preference": {"question": QUESTION, "retrievers": ["graph", "bm25"]},
     "run_statement": {"statement": "MATCH (n) RETURN n LIMIT 1"},
     "complete_chat": {"model": SECRET, "messages": [{"role": "user", "content": QUESTION}]},
     "embed_texts": {"model": SECRET, "input": "x"},

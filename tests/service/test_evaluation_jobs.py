@@ -20,8 +20,7 @@ from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._extensions.server import job_runner as runner_module
 from knotwork._extensions.server import job_runner as work_module
 from knotwork._extensions.server import job_store
-from knotwork._extensions.server.evaluation_job import run_evaluation_job
-from knotwork._extensions.server.evaluation_store import EvaluationStore
+from knotwork._extensions.server.evaluation_job import EvaluationStore, run_evaluation_job
 from knotwork._extensions.server.job_store import JobProgress
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.server.workspaces import Workspaces

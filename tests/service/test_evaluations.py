@@ -14,7 +14,7 @@ from tests.service.evaluating import (
 from tests.service.serving import copy_index, make_settings, open_client
 
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
-from knotwork._extensions.server.evaluation_store import PlanShape
+from knotwork._extensions.server.evaluation_job import PlanShape
 from knotwork._extensions.server.server import ServerConfig
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from knotwork._extensions.server.job_runner import JobTurns
 from knotwork._extensions.server.job_store import NEXT_STATES, JobState, JobStore
-from knotwork._extensions.server.job_turns import JobTurns
 from knotwork.errors import Conflict
 
 

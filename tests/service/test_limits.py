@@ -25,8 +25,7 @@ from tests.service.serving import (
     wait_until,
 )
 
-from knotwork._extensions.server.limits import Threads, calling
-from knotwork._extensions.server.quiet_log import QuietLog
+from knotwork._extensions.server.limits import QuietLog, Threads, calling
 from knotwork._extensions.server.responses import keep_alive
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import KnowledgeBase

@@ -10,7 +10,7 @@ import pytest
 from tests.service.serving import API, add_key, await_job, open_client, upload
 from tests.service.test_access import operations, send
 
-from knotwork._extensions.server.public_text import hide_paths, hide_paths_within
+from knotwork._extensions.server.responses import hide_paths, hide_paths_within
 
 pytestmark = pytest.mark.slow
 

@@ -168,7 +168,7 @@ def test_bytes_are_counted_until_they_are_released():
     ],
 )
 def test_a_removed_key_ends_its_streams(place, monkeypatch, path, asked):
-    monkeypatch.setattr("knotwork._extensions.server.open_requests.CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr("knotwork._extensions.server.keys.CHECK_INTERVAL_S", 0.05)
     whole, go_on = KnowledgeBase.ask, threading.Event()
 
     def held(self, question, **options):
@@ -199,7 +199,7 @@ def test_a_removed_key_ends_its_streams(place, monkeypatch, path, asked):
 
 
 def test_a_removed_key_gets_no_answer_to_what_it_asked_before(place, monkeypatch):
-    monkeypatch.setattr("knotwork._extensions.server.open_requests.CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr("knotwork._extensions.server.keys.CHECK_INTERVAL_S", 0.05)
     begun, go_on = threading.Event(), threading.Event()
 
     def held(*_, **__):

@@ -13,8 +13,8 @@ from tests.service.test_access import BODIES, FILES, operations
 
 import knotwork
 from knotwork._extensions.server.keys import KeyFile, KeyRole
-from knotwork._extensions.server.rights import read_rights, readable_part
 from knotwork._extensions.server.server import ServerConfig
+from knotwork._extensions.server.workspaces import read_rights, readable_part
 from knotwork.agents import ask_agent
 from knotwork.errors import ConfigError, FilterError
 from knotwork.testing import ScriptedChatModel
@@ -198,7 +198,7 @@ SHOWING = {
 
 REFUSED = {
     *("list_jobs", "show_job", "follow_job", "tell_usage", "tell_metrics"),
-    *("list_evaluations", "show_evaluation", "compare_evaluations", "list_preferences"),
+    *("list_evaluations", "show_evaluation", "compare_evaluations"),
 }
 """Routes that read, but are about all documents."""
 
@@ -211,7 +211,7 @@ def test_no_route_shows_anything_of_an_excluded_document(served: Served) -> None
         if told := told_in(text):
             shown.setdefault(name, []).append(f"{told}: {text[:1_500]}")
     assert not shown, json.dumps(shown, indent=1)
-    writing = {*FILES, *(set(BODIES) & {"delete_documents", "reindex_documents", "add_preference"})}
+    writing = {*FILES, *(set(BODIES) & {"delete_documents", "reindex_documents"})}
     for name in REFUSED | writing | {"delete_workspace", "cancel_job", "add_facts"}:
         assert statuses[name] == {403}, (name, statuses[name])
     assert all(200 in statuses[name] for name in SHOWING - {"list_graphs"}), statuses

@@ -25,9 +25,8 @@ from tests.service.serving import (
 
 from knotwork._cancellation import check_cancelled
 from knotwork._extensions.server import job_runner as runner_module
-from knotwork._extensions.server.job_runner import JobRunner
+from knotwork._extensions.server.job_runner import JobRunner, JobTurns
 from knotwork._extensions.server.job_store import JobState, JobStore
-from knotwork._extensions.server.job_turns import JobTurns
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.server.workspaces import Workspaces
 

@@ -428,9 +428,6 @@ export const en = {
     },
     forget: (question: string) => `Delete: ${question}`,
     forgetAll: "Clear history",
-    best: "Which answer is best?",
-    tie: "Tie",
-    preferenceKept: "Saved. See Evaluation for the totals.",
     aligned: "Passages by rank of each retriever",
     compareNote: "All retrievers found the passages in coloured rows.",
     query: (place: string) => `Query on ${place}`,
@@ -701,7 +698,5 @@ export const en = {
     runName: "Name (optional)",
     runNameHint: "Before the new travel rules",
     run: "Start",
-    preferred: "Preferences",
-    choices: (n: number) => plural(n, "choice", "choices"),
   },
 };

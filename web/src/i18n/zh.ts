@@ -405,9 +405,6 @@ export const zh: Messages = {
     },
     forget: (question) => `删除：${question}`,
     forgetAll: "清空历史记录",
-    best: "哪个答案最好？",
-    tie: "不相上下",
-    preferenceKept: "已保存，可在评测页查看统计。",
     aligned: "各检索方式的段落排名",
     compareNote: "着色的行是所有检索方式都找到的段落。",
     query: (place) => `查询：${place}`,
@@ -669,7 +666,5 @@ export const zh: Messages = {
     runName: "名称（可选）",
     runNameHint: "新差旅规定之前",
     run: "开始",
-    preferred: "用户偏好",
-    choices: (n) => `${written(n)} 次选择`,
   },
 };

@@ -21,7 +21,7 @@ from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
-    from knotwork._shapes.communities import CommunityShape
+    from knotwork._shapes.graph import CommunityShape
     from knotwork.records import PropertyValue, QueryResult
 
 
@@ -226,7 +226,7 @@ def communities_command(
     With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
     Communities are updated first if documents have changed. No language model is used.
     """
-    from knotwork._shapes.communities import describe_communities
+    from knotwork._shapes.graph import describe_communities
 
     opened = session.open()
     if rebuild or not opened.communities.is_current():

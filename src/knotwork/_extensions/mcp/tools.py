@@ -16,19 +16,18 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from knotwork._extensions.mcp import schemas, text_output
+from knotwork._extensions.mcp import results
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._run import OUTCOMES, Progress, Stage
-from knotwork._shapes.communities import describe_communities
 from knotwork._shapes.evidence import PathShape
-from knotwork._shapes.graph import NameList
+from knotwork._shapes.graph import NameList, describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.records import Direction, Evidence
 
 if TYPE_CHECKING:
-    from knotwork._extensions.mcp.permissions import Permissions
+    from knotwork._extensions.mcp import Permissions
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 
 
@@ -98,12 +97,12 @@ def add_question_tools(
 ) -> None:
     """Add the tools `search`, `paths` and `ask` to a server."""
 
-    def describe(evidence: Evidence) -> schemas.SearchResult:
-        return schemas.to_search_result(evidence, knowledge_base.knowledge_base.store)
+    def describe(evidence: Evidence) -> results.SearchResult:
+        return results.to_search_result(evidence, knowledge_base.knowledge_base.store)
 
     async def find(request: AskRequest) -> CallToolResult:
         found = await knowledge_base.call(describe, await knowledge_base.search(request))
-        return tool_result(found, text_output.format_passages(found))
+        return tool_result(found, results.format_passages(found))
 
     @server.tool(title="Find passages", annotations=READ_ONLY)
     @as_tool
@@ -115,7 +114,7 @@ def add_question_tools(
         min_score: Annotated[float | None, Field(description="Minimum score of a passage")] = None,
         retrieval_query: RetrievalQueryText = "",
         query_params: QueryParams = {},  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, schemas.SearchResult]:
+    ) -> Annotated[CallToolResult, results.SearchResult]:
         """Find the passages of the documents that are relevant to a question, best first."""
         return await find(
             AskRequest(
@@ -133,7 +132,7 @@ def add_question_tools(
     @as_tool
     async def paths(
         question: QuestionText, k: PassageCount = 8, where: FilterText = ""
-    ) -> Annotated[CallToolResult, schemas.SearchResult]:
+    ) -> Annotated[CallToolResult, results.SearchResult]:
         """Find paths in the knowledge graph from the entities named in a question to those it asks
         for, each relation with the passage that states it.
         """
@@ -151,7 +150,7 @@ def add_question_tools(
         where: FilterText = "",
         retrieval_query: RetrievalQueryText = "",
         query_params: QueryParams = {},  # noqa: B006
-    ) -> Annotated[CallToolResult, schemas.AnswerResult]:
+    ) -> Annotated[CallToolResult, results.AnswerResult]:
         """Answer a question from the documents. The text cites its sources as [1], [2], …, and each
         source gives its exact position in the document. If the documents do not contain the
         answer, the result says so.
@@ -174,8 +173,8 @@ def add_question_tools(
                     number += 1
                     await ctx.report_progress(number, None, _describe_step(step))
         assert answer is not None, "the last step has the answer"
-        reply = schemas.to_answer_result(answer)
-        return tool_result(reply, text_output.format_answer(reply))
+        reply = results.to_answer_result(answer)
+        return tool_result(reply, results.format_answer(reply))
 
 
 def _describe_step(step: Progress) -> str:
@@ -229,7 +228,7 @@ def add_graph_tools(
             int, Field(ge=1, le=MOST_RELATIONS, description="Maximum of relations")
         ] = 50,
         direction: Direction = "both",
-    ) -> Annotated[CallToolResult, schemas.SubgraphResult]:
+    ) -> Annotated[CallToolResult, results.SubgraphResult]:
         """Show the neighbourhood of one or more entities, strongest relations first, each with the
         ids of the chunks that state it.
         """
@@ -238,8 +237,8 @@ def add_graph_tools(
                 names, direction=direction, depth=depth, limit=limit
             )
         )
-        text = found.format(budget=text_output.SUBGRAPH_CHARACTERS)
-        return tool_result(schemas.to_subgraph_result(found), text)
+        text = found.format(budget=results.SUBGRAPH_CHARACTERS)
+        return tool_result(results.to_subgraph_result(found), text)
 
     @server.tool(title="Find shortest paths", annotations=READ_ONLY)
     @as_tool
@@ -247,18 +246,18 @@ def add_graph_tools(
         one: EntityName,
         other: EntityName,
         limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Maximum of paths")] = 5,
-    ) -> Annotated[CallToolResult, schemas.PathsResult]:
+    ) -> Annotated[CallToolResult, results.PathsResult]:
         """Show the shortest paths in the graph between two entities, those over stated relations
         first, each relation with the id of the chunk that states it.
         """
 
-        def find() -> schemas.PathsResult:
+        def find() -> results.PathsResult:
             graph = knowledge_base.knowledge_base.graph
             paths = map(PathShape.of, graph.shortest_paths(one, other, limit=limit))
-            return schemas.PathsResult(paths=list(map(schemas.to_path_result, paths)))
+            return results.PathsResult(paths=list(map(results.to_path_result, paths)))
 
         found = await knowledge_base.call(find)
-        return tool_result(found, text_output.format_paths(found))
+        return tool_result(found, results.format_paths(found))
 
     @server.tool(
         title="Show topics",
@@ -269,38 +268,38 @@ def add_graph_tools(
         about: Annotated[str, Field(max_length=1_000, description="A topic; empty: all")] = "",
         level: Annotated[int | None, Field(ge=0, description="0 is the top level")] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_COMMUNITIES)] = 10,
-    ) -> Annotated[CallToolResult, schemas.CommunitiesResult]:
+    ) -> Annotated[CallToolResult, results.CommunitiesResult]:
         """Show communities, groups of closely related entities, each with a report that cites the
         documents: those about a topic, or the top-level ones.
         """
 
-        def find() -> schemas.CommunitiesResult:
+        def find() -> results.CommunitiesResult:
             base = knowledge_base.knowledge_base
             if update_communities:
                 base.communities.update()
             topics = base.communities.stored(about, level=level, limit=limit)
-            found = map(schemas.to_community_result, describe_communities(base, topics))
-            return schemas.CommunitiesResult(communities=list(found))
+            found = map(results.to_community_result, describe_communities(base, topics))
+            return results.CommunitiesResult(communities=list(found))
 
         found = await knowledge_base.call(find)
-        return tool_result(found, text_output.format_communities(found))
+        return tool_result(found, results.format_communities(found))
 
     @server.tool(title="Show merged names", annotations=READ_ONLY)
     @as_tool
     async def names(
         about: Annotated[list[str], Field(max_length=20, description="Names; empty: all")] = [],  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, schemas.NamesResult]:
+    ) -> Annotated[CallToolResult, results.NamesResult]:
         """Show which names refer to the same entity, which are kept apart, and which are shared by
         several entities.
         """
 
-        def find() -> schemas.NamesResult:
+        def find() -> results.NamesResult:
             entities = knowledge_base.knowledge_base.entities
             same = NameList.of(entities.aliases(about))
-            return schemas.NamesResult.of(same, homonyms=entities.homonyms(about))
+            return results.NamesResult.of(same, homonyms=entities.homonyms(about))
 
         found = await knowledge_base.call(find)
-        return tool_result(found, text_output.format_names(found))
+        return tool_result(found, results.format_names(found))
 
 
 def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
@@ -315,7 +314,7 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
             str, Field(description="The name of an imported graph; empty: the index")
         ] = OWN_GRAPH,
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Maximum of rows")] = 100,
-    ) -> Annotated[CallToolResult, schemas.QueryRows]:
+    ) -> Annotated[CallToolResult, results.QueryRows]:
         """Run a read-only openCypher statement on the graph of the index. Nodes: Document, Section,
         Chunk, Entity, Keyword, Community (with title, summary and level) and Question, all with
         name. Relationships: HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT, RELATES and
@@ -326,8 +325,8 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
                 statement, parameters, graph=graph, row_limit=limit
             )
         )
-        found = schemas.QueryRows.of(rows)
-        return tool_result(found, text_output.format_rows(found))
+        found = results.QueryRows.of(rows)
+        return tool_result(found, results.format_rows(found))
 
 
 WRITES_INDEX = ToolAnnotations(
@@ -349,7 +348,7 @@ def add_index_tool(
             list[str],
             Field(max_length=100, description="Files or folders; empty: all allowed folders"),
         ] = [],  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, schemas.IndexResult]:
+    ) -> Annotated[CallToolResult, results.IndexResult]:
         """Update the index from files and folders: unchanged files are skipped, and documents whose
         file is gone from a folder are removed. Only folders allowed at start can be read. Indexing
         may be cancelled at any time; finished documents are kept.
@@ -365,7 +364,7 @@ def add_index_tool(
                     total = None if step.stage == Stage.ENRICHING else max(step.total, number)
                     await ctx.report_progress(number, total, f"{step.stage}: {message}")
             report = await run.result()
-        done = schemas.IndexResult.of(
+        done = results.IndexResult.of(
             report,
             unread=report.failures,
             documents=report.total_documents,
@@ -373,7 +372,7 @@ def add_index_tool(
             entities=report.total_entities,
         )
         await ctx.notify_resources_changed()
-        return tool_result(done, text_output.format_index_report(done))
+        return tool_result(done, results.format_index_report(done))
 
 
 def tool_result(value: BaseModel, text: str) -> CallToolResult:

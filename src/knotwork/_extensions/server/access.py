@@ -51,7 +51,13 @@ async def admit(request: Request) -> AccessKey:
     service = service_of(request)
     credentials = await _scheme(request)
     address = address_of(request)
-    has_keys = _has_keys(service)
+    try:
+        has_keys = bool(service.keys.listed())
+    except ConfigError as error:  # nobody gets in; only the log has the path
+        _log.error("%s", error)
+        raise Overloaded(
+            "The server cannot read its key file.", fix="See the server log."
+        ) from error
     if credentials is not None:
         key = service.keys.find(credentials.credentials)
         if key is None and (has_keys or not _is_local(request, address)):
@@ -98,21 +104,6 @@ async def authenticate(
     return key_of(request)
 
 
-def _has_keys(service: Service) -> bool:
-    """Return True if the server has keys.
-
-    Raises Overloaded if the key file cannot be read, so that nobody gets in. The error does not
-    reveal the path; the log does.
-    """
-    try:
-        return bool(service.keys.listed())
-    except ConfigError as error:
-        _log.error("%s", error)
-        raise Overloaded(
-            "The server cannot read its key file.", fix="See the server log."
-        ) from error
-
-
 def _is_local(request: Request, address: str) -> bool:
     """Return True if a request comes from this machine and not from a page of another site.
 
@@ -141,16 +132,6 @@ def require(key: AccessKey, role: KeyRole) -> None:
         )
 
 
-def require_all_documents(key: AccessKey) -> None:
-    """Raise NotPermitted if a key is bound to some documents."""
-    if key.where:
-        raise NotPermitted(
-            f"The key `{key.name}` may read the documents with {key.where}, but this is about all "
-            "documents.",
-            fix="Use a key without a filter.",
-        )
-
-
 Caller = Annotated[AccessKey, Depends(authenticate)]
 WorkspaceName = Annotated[
     str, Path(description="The name of a workspace.", max_length=64, examples=["default"])
@@ -165,13 +146,6 @@ def lease(server: Service, name: str, key: AccessKey) -> Iterator[Workspace]:
     with server.workspaces.lease(name) as workspace:
         holding.set(partial(server.workspaces.hold, workspace))
         yield ReadableWorkspace(workspace, key.where) if key.where else workspace
-
-
-def check_workspace(key: AccessKey, name: str, role: KeyRole) -> None:
-    """Raise NotFound if a key may not see a workspace, NotPermitted if it lacks the role."""
-    if not key.may_see(name):
-        raise no_workspace(name)
-    require(key, role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +167,15 @@ class _Leasing:
 
     def check(self, key: AccessKey, workspace: str) -> None:
         """Raise NotFound or NotPermitted if a key has no access to the route of a workspace."""
-        check_workspace(key, workspace, self.role)
-        if self.is_whole:
-            require_all_documents(key)
+        if not key.may_see(workspace):
+            raise no_workspace(workspace)
+        require(key, self.role)
+        if self.is_whole and key.where:
+            raise NotPermitted(
+                f"The key `{key.name}` may read the documents with {key.where}, but this is about "
+                "all documents.",
+                fix="Use a key without a filter.",
+            )
 
 
 RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]

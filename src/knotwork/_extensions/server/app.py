@@ -9,13 +9,15 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.routing import APIRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import knotwork
-from knotwork._extensions.server.access_middleware import AccessMiddleware
 from knotwork._extensions.server.mcp_endpoint import McpEndpoint
-from knotwork._extensions.server.middleware import REQUEST_ID_HEADER, RequestMiddleware
+from knotwork._extensions.server.middleware import (
+    REQUEST_ID_HEADER,
+    AccessMiddleware,
+    RequestMiddleware,
+)
 from knotwork._extensions.server.observability import Metrics, require_telemetry
 from knotwork._extensions.server.pages import add_pages
 from knotwork._extensions.server.responses import ErrorEnvelope, handle_errors
@@ -24,25 +26,22 @@ from knotwork._extensions.server.routes import (
     documents,
     evaluations,
     graph,
-    graph_import,
     jobs,
     maps,
     memory,
     openai,
     operations,
-    preferences,
     workspaces,
 )
-from knotwork._extensions.server.schemas.openai import OpenAIError
+from knotwork._extensions.server.routes.openai import OpenAIError
 from knotwork._extensions.server.server import ServerConfig, Service
-from knotwork._extensions.server.unread_bodies import UnreadBodyMiddleware
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork.errors import KnotworkError
 
 API = "/api/v1"
 _ROUTES = (
-    *(workspaces, documents, jobs, ask, graph, graph_import, maps),
-    *(memory, evaluations, preferences),
+    *(workspaces, documents, jobs, ask, graph, maps),
+    *(memory, evaluations),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
@@ -96,7 +95,7 @@ def build_app(config: ServerConfig) -> FastAPI:
         # FastAPI's documentation pages load scripts from other origins.
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_operation_name,
+        generate_unique_id_function=lambda route: route.name,  # functions of generated clients
         telemetry={
             "tracing": settings.telemetry,
             "metrics": settings.telemetry,
@@ -120,7 +119,6 @@ def build_app(config: ServerConfig) -> FastAPI:
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )
     app.add_middleware(RequestMiddleware, metrics=metrics)
-    app.add_middleware(UnreadBodyMiddleware)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     return app
@@ -132,15 +130,10 @@ def _add_routes(app: FastAPI) -> None:
         app.include_router(
             routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
         )
-    for routes in (documents, graph_import, evaluations):
+    for routes in (documents, graph, evaluations):
         app.include_router(routes.uploads, prefix=API, responses=errors)  # see `UploadRoute`
     app.include_router(operations.router, responses=errors)
     openai_errors: Responses = {"default": {"model": OpenAIError, "description": "Error."}}
     app.include_router(
         openai.router, prefix="/v1", responses=openai_errors, max_body_size=_MOST_CHAT_BYTES
     )
-
-
-def _operation_name(route: APIRoute) -> str:
-    """Return the operation id of a route, which generated clients use as a function name."""
-    return route.name

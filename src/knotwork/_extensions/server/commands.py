@@ -207,7 +207,7 @@ def add(
         KeyRole,
         is_workspace_name,
     )
-    from knotwork._extensions.server.rights import read_rights
+    from knotwork._extensions.server.workspaces import read_rights
 
     wrong = [item for item in workspaces if item != ALL_WORKSPACES and not is_workspace_name(item)]
     if wrong:
@@ -324,8 +324,7 @@ def mcp_command(
 
     Assistants get tools to search, ask and explore, and documents and reports as resources.
     """
-    from knotwork._extensions.mcp import check_sdk
-    from knotwork._extensions.mcp.permissions import Permissions
+    from knotwork._extensions.mcp import Permissions, check_sdk
 
     if session.common.json:
         raise ConfigError("`knotwork mcp` does not support --json.", fix="Remove --json.")

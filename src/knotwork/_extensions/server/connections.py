@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from knotwork._extensions.server.security_headers import security_headers
+from knotwork._extensions.server.responses import security_headers
 from knotwork.errors import ConfigError
 
 RESERVED_FILES = 320

@@ -1,32 +1,47 @@
-"""Run an evaluation as a job, and summarize its results. An interrupted run can be continued."""
+"""Run an evaluation as a job, store its results, and summarize them.
+
+``NAME.files/evaluations/ID/`` contains ``plan.json``, ``questions.jsonl``, ``results.jsonl`` and,
+once finished, ``summary.json``. An incomplete last line of results is ignored, so that an
+interrupted run can be continued.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import BaseModel, Field
 
+from knotwork._durable_files import move_folder, replace_file
 from knotwork._extensions.evaluation.answer_runs import SharedBudget
-from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase
+from knotwork._extensions.evaluation.datasets import (
+    QUESTIONS_FILE,
+    UNANSWERABLE_FILE,
+    Dataset,
+    EvaluationCase,
+    QuestionSet,
+    case_as_record,
+    read_cases,
+)
 from knotwork._extensions.evaluation.metrics import contains_answer, estimate_mean, is_verdict
 from knotwork._extensions.evaluation.retriever_runs import (
     AskedCase,
     EvaluationRun,
     evaluate_retrievers,
 )
-from knotwork._extensions.server.evaluation_store import (
-    EstimateShape,
-    Evaluation,
-    EvaluationStore,
-    MeasuredQuestion,
-    OutcomeShape,
-    RankedShape,
-)
-from knotwork._extensions.server.workspaces import Workspace
+from knotwork._extensions.server.job_store import utc_now
+from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder, open_private
+from knotwork._extensions.server.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table
 from knotwork._inference.role_models import RoleModels, open_budget
@@ -34,11 +49,300 @@ from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
 from knotwork._shapes.answers import AnswerShape
 from knotwork._stores.base import companions_of
 from knotwork._text.token_counts import count_tokens
-from knotwork.errors import BudgetExceeded
+from knotwork.errors import BudgetExceeded, NotFound
 from knotwork.records import Answer
 
 if TYPE_CHECKING:
     from knotwork._extensions.server.job_store import JobProgress
+
+
+class EstimateShape(BaseModel):
+    """The mean of a metric over ``questions`` questions, with its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+    questions: int
+
+
+class OutcomeShape(BaseModel):
+    """The summary of one retriever; ``skipped`` is the reason why it could not run, or empty.
+
+    Times of answers are null if no answers were requested. Tokens and money are totals; money is
+    null if a price is unknown.
+    """
+
+    retriever: str
+    asked: int
+    metrics: dict[str, EstimateShape]
+    tokens: int
+    money: str | None
+    p50_ms: float | None
+    p95_ms: float | None
+    answer_p50_ms: float | None
+    answer_p95_ms: float | None
+    skipped: str = ""
+
+
+class PlanShape(BaseModel):
+    """The configuration of an evaluation, with the number of its questions.
+
+    ``unanswerable`` counts questions without an answer, ``documents`` the documents of the index
+    when it started. ``filters`` is the filter that documents had to match, "" for none.
+    """
+
+    id: str
+    name: str
+    created: str
+    retrievers: list[str]
+    k: int
+    answers: bool
+    use_llm: bool
+    budget: str
+    filters: str = ""
+    questions: int
+    unanswerable: int
+    documents: int
+
+
+class EvaluationShape(PlanShape):
+    """An evaluation with its results so far; ``state`` is that of its newest job."""
+
+    state: str
+    job: str
+    finished: str
+    outcomes: list[OutcomeShape]
+
+
+class EvaluationList(BaseModel):
+    """Evaluations, newest first."""
+
+    evaluations: list[EvaluationShape]
+    total: int
+
+
+class RankedShape(BaseModel):
+    """A retrieved passage, and whether it is from a gold document."""
+
+    rank: int
+    document: str
+    document_id: str
+    chunk_id: str
+    score: float
+    is_gold: bool
+
+
+class MeasuredQuestion(BaseModel):
+    """The result of one question with one retriever; ``gold_rank`` is the rank of the first gold
+    document, null if none was found.
+    """
+
+    retriever: str
+    position: int
+    values: dict[str, float]
+    seconds: float
+    tokens: int
+    money: str | None
+    confidence: float
+    gold_rank: int | None
+    hits: list[RankedShape]
+    answer: AnswerShape | None = None
+
+
+class CaseShape(BaseModel):
+    """A question with the result of each retriever; each group of ``gold`` documents states one
+    fact.
+    """
+
+    id: str
+    question: str
+    type: str
+    gold: list[list[str]]
+    answers: list[str]
+    is_answerable: bool
+    results: list[MeasuredQuestion]
+
+
+class EvaluationDetails(EvaluationShape):
+    """An evaluation with a page of its questions; ``next`` is the start of the next page."""
+
+    cases: list[CaseShape]
+    next: int | None
+
+
+class SideShape(BaseModel):
+    """One side of a comparison."""
+
+    evaluation: str
+    name: str
+    retriever: str
+
+
+class MetricDifference(BaseModel):
+    """A metric of two sides on the same questions; ``wins`` counts questions where the first is
+    better, ``p_value`` is that of a two-sided sign-flip permutation test.
+    """
+
+    first: float
+    second: float
+    difference: float
+    wins: int
+    ties: int
+    losses: int
+    p_value: float
+    questions: int
+
+
+class PairedQuestion(BaseModel):
+    """A question with the metrics of both sides."""
+
+    id: str
+    question: str
+    first: dict[str, float]
+    second: dict[str, float]
+
+
+class DifferenceShape(BaseModel):
+    """The paired difference of two sides; ``cases`` are sorted by their difference in
+    ``sorted_by``.
+    """
+
+    first: SideShape
+    second: SideShape
+    questions: int
+    metrics: dict[str, MetricDifference]
+    sorted_by: str
+    cases: list[PairedQuestion] = Field(
+        description="Largest differences first, in either direction."
+    )
+
+
+_ID = re.compile(r"[0-9a-f]{16}")
+_PLAN = "plan.json"
+_RESULTS = "results.jsonl"
+_SUMMARY = "summary.json"
+
+
+class EvaluationSummary(BaseModel):
+    """The results of a finished evaluation."""
+
+    finished: str
+    outcomes: list[OutcomeShape]
+
+
+class Evaluation:
+    """One evaluation, stored in its own folder."""
+
+    def __init__(self, path: Path, plan: PlanShape) -> None:
+        self.path = path
+        self.plan = plan
+
+    def questions(self) -> QuestionSet:
+        """Read the questions."""
+        read = []
+        for name in (QUESTIONS_FILE, UNANSWERABLE_FILE):
+            with (self.path / name).open(encoding="utf-8") as lines:
+                read.append(tuple(read_cases(lines, name=name)))
+        return QuestionSet(*read)
+
+    def results(self) -> Iterator[MeasuredQuestion]:
+        """Yield the results so far, in the order in which they were added."""
+        for line in self._lines():
+            yield MeasuredQuestion.model_validate_json(line)
+
+    def drop_partial_result(self) -> None:
+        """Truncate a last line that was not written completely; call it before `add`."""
+        path = self.path / _RESULTS
+        if path.exists():
+            complete = sum(map(len, self._lines()))
+            if complete < path.stat().st_size:
+                os.truncate(path, complete)
+
+    def add(self, result: MeasuredQuestion) -> None:
+        """Append a result."""
+        with open_private(self.path / _RESULTS, append=True) as results:
+            results.write(result.model_dump_json().encode() + b"\n")
+
+    def finish(self, outcomes: Sequence[OutcomeShape]) -> None:
+        """Store the summary."""
+        summary = EvaluationSummary(finished=utc_now(), outcomes=list(outcomes))
+        with replace_file(self.path / _SUMMARY, mode=FILE_MODE) as file:
+            file.write(summary.model_dump_json(indent=1).encode())
+
+    def summary(self) -> EvaluationSummary | None:
+        """Return the summary, or None if the evaluation is not finished."""
+        try:
+            text = (self.path / _SUMMARY).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return EvaluationSummary.model_validate_json(text)
+
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            with (self.path / _RESULTS).open("rb") as lines:
+                yield from (line for line in lines if line.endswith(b"\n"))
+        except FileNotFoundError:
+            return
+
+
+class EvaluationStore:
+    """The evaluations of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._folder = workspace.files / EVALUATIONS
+
+    def create(self, plan: PlanShape, questions: QuestionSet) -> Evaluation:
+        """Store a plan with its questions."""
+        incomplete = self._folder / f"{INCOMPLETE_PREFIX}{plan.id}"
+        make_private_folder(incomplete)
+        for name, cases in (
+            (QUESTIONS_FILE, questions.cases),
+            (UNANSWERABLE_FILE, questions.unanswerable),
+        ):
+            lines = (json.dumps(case_as_record(case), ensure_ascii=False) + "\n" for case in cases)
+            _write(incomplete / name, "".join(lines))
+        _write(incomplete / _PLAN, plan.model_dump_json(indent=1))
+        move_folder(incomplete, self._folder / plan.id)
+        return Evaluation(self._folder / plan.id, plan)
+
+    def find(self, identifier: str) -> Evaluation:
+        """Return an evaluation. Raises NotFound."""
+        path = self._folder / identifier
+        if _ID.fullmatch(identifier) and (path / _PLAN).is_file():
+            return _open_evaluation(path)
+        raise NotFound(
+            f"Unknown evaluation `{identifier}`.", fix="List evaluations: GET …/evaluations"
+        )
+
+    def listed(self) -> list[Evaluation]:
+        """Return all evaluations, newest first."""
+        try:
+            names = [path for path in self._folder.iterdir() if _ID.fullmatch(path.name)]
+        except FileNotFoundError:
+            return []
+        return sorted(
+            map(_open_evaluation, names),
+            key=lambda found: (found.plan.created, found.plan.id),
+            reverse=True,
+        )
+
+    def remove(self, identifier: str) -> Evaluation:
+        """Delete an evaluation with its results, and return it. Raises NotFound."""
+        found = self.find(identifier)
+        # Rename first, so that a half-deleted evaluation is never listed.
+        doomed = found.path.rename(found.path.with_name(f"{INCOMPLETE_PREFIX}{identifier}"))
+        shutil.rmtree(doomed)
+        return found
+
+
+def _open_evaluation(path: Path) -> Evaluation:
+    text = (path / _PLAN).read_text(encoding="utf-8")
+    return Evaluation(path, PlanShape.model_validate_json(text))
+
+
+def _write(path: Path, text: str) -> None:
+    with open_private(path) as file:
+        file.write(text.encode())
 
 
 MOST_HITS = 10
@@ -168,22 +472,19 @@ class _Run:
             gold_rank=next(
                 (n for n, uri in enumerate(asked.ranked, 1) if uri in case.gold_uris), None
             ),
-            hits=self._describe_hits(asked),
+            hits=[
+                RankedShape(
+                    rank=rank,
+                    document=(uri := self._uris.get(hit.chunk.document_id, "")),
+                    document_id=hit.chunk.document_id,
+                    chunk_id=hit.chunk.id,
+                    score=hit.score,
+                    is_gold=uri in case.gold_uris,
+                )
+                for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
+            ],
             answer=None if answer is None else AnswerShape.of(answer),
         )
-
-    def _describe_hits(self, asked: AskedCase) -> list[RankedShape]:
-        return [
-            RankedShape(
-                rank=rank,
-                document=(uri := self._uris.get(hit.chunk.document_id, "")),
-                document_id=hit.chunk.document_id,
-                chunk_id=hit.chunk.id,
-                score=hit.score,
-                is_gold=uri in asked.case.gold_uris,
-            )
-            for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
-        ]
 
 
 def _judge_answer(answer: Answer, case: EvaluationCase, *, is_answerable: bool) -> dict[str, float]:
@@ -205,52 +506,39 @@ def summarize_results(
     retrievers: Sequence[str], results: Iterable[MeasuredQuestion], skipped: Mapping[str, str]
 ) -> list[OutcomeShape]:
     """Return the summary of each retriever, in the given order."""
-    tallies = {name: _Tally() for name in retrievers}
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in retrievers}
+    searching: dict[str, list[float]] = {name: [] for name in retrievers}
+    answering: dict[str, list[float]] = {name: [] for name in retrievers}
+    tokens: Counter[str] = Counter()
+    money: dict[str, Decimal | None] = dict.fromkeys(retrievers, Decimal(0))
     for result in results:
-        tallies[result.retriever].add(result)
-    return [tally.outcome(name, skipped.get(name, "")) for name, tally in tallies.items()]
-
-
-class _Tally:
-    """The running totals of one retriever."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, list[float]] = {}
-        self._times: tuple[list[float], list[float]] = ([], [])
-        self._tokens = 0
-        self._money: Decimal | None = Decimal(0)
-
-    def add(self, result: MeasuredQuestion) -> None:
+        name, paid = result.retriever, money[result.retriever]
         for metric, value in result.values.items():
-            self._values.setdefault(metric, []).append(value)
-        self._times[0].append(result.seconds)
+            values[name].setdefault(metric, []).append(value)
+        searching[name].append(result.seconds)
         if result.answer is not None:
-            self._times[1].append(result.answer.usage.seconds)
-        self._tokens += result.tokens
-        if self._money is not None:
-            self._money = None if result.money is None else self._money + Decimal(result.money)
-
-    def outcome(self, retriever: str, skipped: str) -> OutcomeShape:
-        metrics = {}
-        for metric, values in self._values.items():
-            found = estimate_mean(values)
-            if found is not None:
-                metrics[metric] = EstimateShape(
-                    mean=found.mean, low=found.low, high=found.high, questions=len(values)
-                )
-        searching, answering = self._times
-        return OutcomeShape(
-            retriever=retriever,
-            asked=len(searching),
-            metrics=metrics,
-            tokens=self._tokens,
-            money=None if self._money is None else str(self._money),
-            p50_ms=_percentile(searching, 50),
-            p95_ms=_percentile(searching, 95),
-            answer_p50_ms=_percentile(answering, 50),
-            answer_p95_ms=_percentile(answering, 95),
-            skipped=skipped,
+            answering[name].append(result.answer.usage.seconds)
+        tokens[name] += result.tokens
+        money[name] = None if paid is None or result.money is None else paid + Decimal(result.money)
+    return [
+        OutcomeShape(
+            retriever=name,
+            asked=len(searching[name]),
+            metrics={
+                metric: EstimateShape(questions=len(measured), **asdict(estimate))
+                for metric, measured in values[name].items()
+                if (estimate := estimate_mean(measured)) is not None
+            },
+            tokens=tokens[name],
+            money=None if money[name] is None else str(money[name]),
+            p50_ms=_percentile(searching[name], 50),
+            p95_ms=_percentile(searching[name], 95),
+            answer_p50_ms=_percentile(answering[name], 50),
+            answer_p95_ms=_percentile(answering[name], 95),
+            skipped=skipped.get(name, ""),
         )
+        for name in retrievers
+    ]
 
 
 def _percentile(seconds: Sequence[float], percent: float) -> float | None:

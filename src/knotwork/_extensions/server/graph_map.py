@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class GraphMap:
 
     def find_entities(self, ids: Sequence[str]) -> list[int]:
         """Return the positions of entities, without those that are not on the map."""
-        wanted = np.array([id_to_int(key) for key in ids if _is_entity_id(key)], dtype=np.int64)
+        wanted = np.array([id_to_int(key) for key in ids if _ID.fullmatch(key)], dtype=np.int64)
         known = self.entity_keys
         if not len(known):
             return []
@@ -88,7 +88,7 @@ class GraphMap:
 
     def find_community(self, identifier: str) -> int | None:
         """Return the position of a community, or None if it is not on the map."""
-        if not _is_entity_id(identifier):
+        if not _ID.fullmatch(identifier):
             return None
         found = np.flatnonzero(self.community_keys == id_to_int(identifier))
         return int(found[0]) if len(found) else None
@@ -134,23 +134,8 @@ class GraphMap:
         return starts, order % max(len(self.edge_sources), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class MapPart:
-    """The drawn entities and relations, by position, and the totals they were taken from."""
-
-    entities: list[int]
-    entities_total: int
-    edges: list[int]
-    edges_total: int
-
-
 _ID = re.compile(r"[0-7][0-9a-f]{15}")
 """An id has 63 bits."""
-
-
-def _is_entity_id(text: str) -> bool:
-    return _ID.fullmatch(text) is not None
-
 
 LAYOUT_VERSION = "circles-1"
 """Change it whenever the same graph would be drawn differently."""
@@ -169,63 +154,56 @@ def map_key(store: Store) -> str:
 def build_map(store: Store, key: str) -> GraphMap:
     """Read the graph of an index and its communities, and compute the layout."""
     communities = _read_communities(store)
-    position = {community.id: place for place, community in enumerate(communities)}
-    parents = [position.get(c.parent_id or "", NOWHERE) for c in communities]
-    entities = _read_entities(store, communities)
-    edges = _read_edges(store, entities.position)
-    chains, importance = _community_chains(communities, parents, entities.position)
-    adjacency = undirected_adjacency(
-        edges.sources,
-        edges.targets,
-        edges.weights.astype(np.float64),
-        nodes=len(entities.position),
-    )
-    lowest = chains[-1] if len(chains) else np.full(len(entities.position), NOWHERE)
-    weight = importance.max(axis=0) if len(importance) else np.zeros(len(entities.position))
+    ids = sorted({key for community in communities for key in community.entity_ids})
+    found = store.graph.entities(ids)
+    entities = [found[key] for key in ids if key in found and not found[key].is_keyword]
+    position = {entity.id: place for place, entity in enumerate(entities)}
+    types: dict[str, int] = {}
+    relations: dict[str, int] = {}
+
+    def edges() -> Iterator[tuple[int, int, float, int]]:
+        for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
+            source, target = position.get(edge.source), position.get(edge.target)
+            if source is not None and target is not None and source != target:
+                name = relations.setdefault(edge.relation, len(relations))
+                yield source, target, edge.weight, name
+
+    table = np.fromiter(edges(), np.dtype("i4, i4, f4, i4"))
+    sources, targets, weights = table["f0"], table["f1"], table["f2"]
+    known = {community.id: place for place, community in enumerate(communities)}
+    parents = [known.get(c.parent_id or "", NOWHERE) for c in communities]
+    chains, importance = _community_chains(communities, parents, position)
+    levels = np.array([c.level for c in communities], dtype=np.int32)
     layout = lay_out(
-        adjacency,
-        homes=lowest.astype(np.int64),
+        undirected_adjacency(sources, targets, weights.astype(np.float64), nodes=len(entities)),
+        homes=(chains[-1] if len(chains) else np.full(len(entities), NOWHERE)).astype(np.int64),
         parents=np.array(parents, dtype=np.int64),
-        importance=weight.astype(np.float64),
+        importance=importance.max(axis=0, initial=0.0).astype(np.float64),
     )
     return GraphMap(
         key=key,
         radius=layout.radius,
         community_keys=np.array([id_to_int(c.id) for c in communities], dtype=np.int64),
-        community_levels=np.array([c.level for c in communities], dtype=np.int32),
+        community_levels=levels,
         community_parents=np.array(parents, dtype=np.int32),
-        community_sizes=_community_sizes(chains, communities),
+        community_sizes=count_members(chains, levels),
         community_places=np.column_stack([layout.middles, layout.radii]).astype(np.float32),
-        entity_keys=np.array([id_to_int(key) for key in entities.position], dtype=np.int64),
-        entity_names=tuple(entities.names),
-        entity_types=np.array(entities.types, dtype=np.int32),
-        entity_chunks=np.array(entities.chunks, dtype=np.int32),
+        entity_keys=np.array([id_to_int(entity.id) for entity in entities], dtype=np.int64),
+        entity_names=tuple(entity.name for entity in entities),
+        entity_types=np.array(
+            [types.setdefault(entity.type, len(types)) for entity in entities], dtype=np.int32
+        ),
+        entity_chunks=np.array([entity.chunk_count for entity in entities], dtype=np.int32),
         entity_places=layout.nodes.astype(np.float32),
         chains=chains,
         importance=importance,
-        types=tuple(entities.type_names),
-        relations=tuple(edges.names),
-        edge_sources=edges.sources,
-        edge_targets=edges.targets,
-        edge_weights=edges.weights,
-        edge_relations=edges.relations,
+        types=tuple(types),
+        relations=tuple(relations),
+        edge_sources=sources,
+        edge_targets=targets,
+        edge_weights=weights,
+        edge_relations=table["f3"],
     )
-
-
-class _EntityColumns(NamedTuple):
-    position: dict[str, int]
-    names: list[str]
-    types: list[int]
-    chunks: list[int]
-    type_names: list[str]
-
-
-class _EdgeColumns(NamedTuple):
-    sources: Ints
-    targets: Ints
-    weights: Floats
-    relations: Ints
-    names: list[str]
 
 
 def _read_communities(store: Store) -> list[Community]:
@@ -235,35 +213,6 @@ def _read_communities(store: Store) -> list[Community]:
     ids = [key for level in communities.levels() for key in level]
     found = communities.communities(ids)
     return [found[key] for key in ids if key in found]
-
-
-def _read_entities(store: Store, communities: Sequence[Community]) -> _EntityColumns:
-    ids = sorted({key for community in communities for key in community.entity_ids})
-    found = store.graph.entities(ids)
-    known = [found[key] for key in ids if key in found and not found[key].is_keyword]
-    types: dict[str, int] = {}
-    numbers = [types.setdefault(entity.type, len(types)) for entity in known]
-    return _EntityColumns(
-        {entity.id: place for place, entity in enumerate(known)},
-        [entity.name for entity in known],
-        numbers,
-        [entity.chunk_count for entity in known],
-        list(types),
-    )
-
-
-def _read_edges(store: Store, position: dict[str, int]) -> _EdgeColumns:
-    names: dict[str, int] = {}
-
-    def rows() -> Iterator[tuple[int, int, float, int]]:
-        for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
-            source, target = position.get(edge.source), position.get(edge.target)
-            if source is not None and target is not None and source != target:
-                name = names.setdefault(edge.relation, len(names))
-                yield source, target, edge.weight, name
-
-    table = np.fromiter(rows(), np.dtype("i4, i4, f4, i4"))
-    return _EdgeColumns(table["f0"], table["f1"], table["f2"], table["f3"], list(names))
 
 
 def _community_chains(
@@ -299,12 +248,13 @@ def _community_chains(
     return chains, weights
 
 
-def _community_sizes(chains: Ints, communities: Sequence[Community]) -> Ints:
-    counts = np.zeros(len(communities), dtype=np.int32)
+def count_members(chains: Ints, levels: Ints, chosen: Mask | None = None) -> Ints:
+    """Return the number of entities in each community; of those ``chosen``, if given."""
+    counts = np.zeros(len(levels), dtype=np.int32)
     for level, chain in enumerate(chains):
-        at_level = np.bincount(chain[chain >= 0], minlength=len(communities))
-        here = np.array([c.level == level for c in communities], dtype=np.bool_)
-        counts[here] = at_level[here]
+        homes = chain[chain >= 0 if chosen is None else chosen & (chain >= 0)]
+        here = levels == level
+        counts[here] = np.bincount(homes, minlength=len(levels))[here]
     return counts
 
 

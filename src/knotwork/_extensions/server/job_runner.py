@@ -1,6 +1,6 @@
 """Run jobs in worker threads: one at a time in each workspace, oldest first.
 
-Workspaces take turns (`job_turns.py`): a job that has worked for a while pauses where it checks
+Workspaces take turns: a job that has worked for a while pauses where it checks
 its cancellation, and goes on when it is its turn again. `WORK` maps each kind of job to its
 function. An interrupted job can be started again and does only what is left.
 """
@@ -8,21 +8,21 @@ function. An interrupted job can be started again and does only what is left.
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knotwork._cancellation import Cancellation, check_cancelled, checks_due
+from knotwork._cancellation import Cancellation, Cancelled, check_cancelled, checks_due
 from knotwork._extensions.graphs.graph_import.graph_importer import describe_graph_import
 from knotwork._extensions.server.evaluation_job import run_evaluation_job
 from knotwork._extensions.server.job_store import Job, JobProgress, JobState, JobStore
-from knotwork._extensions.server.job_turns import JobTurns
 from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.responses import describe_error
 from knotwork._extensions.server.workspaces import Workspace, Workspaces
@@ -31,7 +31,7 @@ from knotwork._indexing.changes import entry_path
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._indexing.stored_objects import is_url
-from knotwork._indexing.watching import check_not_emptied
+from knotwork._indexing.watching import Watch, check_not_emptied
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (
@@ -45,6 +45,56 @@ from knotwork.errors import (
 
 if TYPE_CHECKING:
     from knotwork._indexing.runs import IndexOptions
+
+
+SLICE_S = 2.0
+"""Seconds that a job works before it gives way to the job of a workspace that waits."""
+
+
+class JobTurns:
+    """Decides which workspaces work, at most ``most`` at a time. Not thread-safe.
+
+    A turn lasts until it is ended, or for ``slice_s`` once other workspaces wait. The workspace
+    that has waited longest since its last turn is next, and one without a turn so far comes first.
+    """
+
+    def __init__(
+        self, most: int, *, slice_s: float = SLICE_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = most
+        self._slice_s = slice_s
+        self._clock = clock
+        self._ends: dict[str, float] = {}
+        self._began: dict[str, int] = {}
+        self._turns = 0
+        self._some_wait = False
+
+    def grant(self, wanting: Iterable[str]) -> list[str]:
+        """Begin the turns that are free, and return their workspaces.
+
+        ``wanting`` are all workspaces that have work and no turn, in the order in which they asked.
+        """
+        waiting = [workspace for workspace in wanting if workspace not in self._ends]
+        waiting.sort(key=lambda workspace: self._began.get(workspace, 0))
+        granted = waiting[: max(0, self._most - len(self._ends))]
+        for workspace in granted:
+            self._turns += 1
+            self._began[workspace] = self._turns
+            self._ends[workspace] = self._clock() + self._slice_s
+        self._some_wait = len(waiting) > len(granted)
+        return granted
+
+    def has(self, workspace: str) -> bool:
+        """Return True if it is the turn of a workspace."""
+        return workspace in self._ends
+
+    def is_over(self, workspace: str) -> bool:
+        """Return True if a workspace has used its time and another one waits."""
+        return self._some_wait and self._clock() >= self._ends.get(workspace, math.inf)
+
+    def end(self, workspace: str) -> None:
+        """End the turn of a workspace, if it has one."""
+        self._ends.pop(workspace, None)
 
 
 MOST_QUEUED = 1_000
@@ -351,20 +401,17 @@ def _writing(workspace: Workspace) -> Iterator[None]:
         workspace.writing.release()
 
 
+Arguments = Mapping[str, Any]
 JobReport = dict[str, Any]
 
 
-def run_index(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
-) -> JobReport:
+def run_index(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Update the index from the uploaded files."""
     make_private_folder(workspace.uploads)
     return _index_paths(workspace, [str(workspace.uploads)], arguments, progress)
 
 
-def run_reindex(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
-) -> JobReport:
+def run_reindex(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Update documents of the index, or all folders that were indexed.
 
     Files are read again if they or the settings changed, or if reading them failed before.
@@ -375,26 +422,19 @@ def run_reindex(
         paths = [root for root in roots if is_url(root) or Path(root).exists()]
     else:
         paths = [entry_path(e) for e in _existing_entries(workspace, arguments) if e.root]
-    options = {**arguments, "retry": True}
-    return (
-        _index_paths(workspace, paths, options, progress)
-        if paths
-        else index_report_json(IndexReport())
-    )
+    if not paths:
+        return index_report_json(IndexReport())
+    return _index_paths(workspace, paths, {**arguments, "retry": True}, progress)
 
 
-def run_watched(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
-) -> JobReport:
+def run_watched(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Update the index from a folder or URL that the server watches."""
     path = str(arguments["path"])
     check_not_emptied(workspace.base.store, path, arguments["filled_as"])
     return _index_paths(workspace, [path], arguments, progress)
 
 
-def run_delete(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
-) -> JobReport:
+def run_delete(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Remove documents from the index, and delete the files of uploaded ones."""
     progress.enter("remove")
     entries = _existing_entries(workspace, arguments)
@@ -406,7 +446,7 @@ def run_delete(
 
 
 def run_graph_import(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
+    workspace: Workspace, arguments: Arguments, progress: JobProgress
 ) -> JobReport:
     """Import an uploaded graph, and delete the upload once it is in the index."""
     folder = workspace.graphs / str(arguments["folder"])
@@ -431,9 +471,7 @@ def run_graph_import(
     return describe_graph_import(report)
 
 
-def run_communities(
-    workspace: Workspace, arguments: Mapping[str, Any], progress: JobProgress
-) -> JobReport:
+def run_communities(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Update communities, their reports and the map, without a language model."""
     progress.enter("communities")
     workspace.base.communities.update(rebuild=bool(arguments["rebuild"]))
@@ -441,7 +479,7 @@ def run_communities(
     return {}
 
 
-WORK: Mapping[str, Callable[[Workspace, Mapping[str, Any], JobProgress], JobReport]] = {
+WORK: Mapping[str, Callable[[Workspace, Arguments, JobProgress], JobReport]] = {
     "index": run_index,
     "reindex": run_reindex,
     "watch": run_watched,
@@ -493,7 +531,7 @@ def known_entries(workspace: Workspace, uris: Sequence[str]) -> list[LedgerEntry
     return [known[uri] for uri in dict.fromkeys(uris)]
 
 
-def _existing_entries(workspace: Workspace, arguments: Mapping[str, Any]) -> list[LedgerEntry]:
+def _existing_entries(workspace: Workspace, arguments: Arguments) -> list[LedgerEntry]:
     """Return the documents of a job that still exist; an interrupted job may have removed some."""
     store = workspace.base.store
     existing = list(store.ledger.get(arguments["documents"]))
@@ -548,3 +586,35 @@ def index_report_json(report: IndexReport) -> dict[str, Any]:
         "usage": describe_model_usage(report.usage),
         "money": describe_money(report.money),
     }
+
+
+class WatchThread:
+    """A thread that queues a job for each path that is due; jobs have the usual limits."""
+
+    def __init__(self, jobs: JobRunner, workspace: str, watch: Watch) -> None:
+        self._jobs = jobs
+        self._workspace = workspace
+        self._watch = watch
+        self._cancellation = Cancellation()
+
+    def start(self) -> None:
+        """Start the thread. It ends with the process, or soon after `stop`."""
+        name = f"watch-{self._workspace}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Queue no more jobs."""
+        self._cancellation.cancel()
+
+    def _run(self) -> None:
+        with self._cancellation.scope(), suppress(Cancelled):
+            for due in self._watch.due():
+                for path in due:
+                    self._submit({"path": path, "filled_as": self._watch.filled_as(path)})
+
+    def _submit(self, arguments: dict[str, object]) -> None:
+        try:
+            self._jobs.submit(self._workspace, "watch", arguments)
+        except KnotworkError as error:  # too many jobs, or a connection that may come back
+            _log.warning("cannot update a watched folder of `%s`: %s", self._workspace, error)
+            self._watch.retry_soon()

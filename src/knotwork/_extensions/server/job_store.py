@@ -42,11 +42,8 @@ def _prepare(_file: SqliteFile, connection: apsw.Connection) -> None:
         connection.execute(JOB_TABLES)
 
 
-def _advise(_path: str) -> str:
-    return "Move the file away: the list of jobs is lost, documents and answers are not."
-
-
-JOBS = Companion("job database", ".jobs", _advise, _configure, _prepare, busy_timeout_s=0)
+_ADVICE = "Move the file away: the list of jobs is lost, documents and answers are not."
+JOBS = Companion("job database", ".jobs", lambda _: _ADVICE, _configure, _prepare, busy_timeout_s=0)
 """Jobs of a server, and their events."""
 
 
@@ -105,7 +102,10 @@ class Job:
     server: str = ""
 
 
-_COLUMNS = tuple(column.name for column in fields(Job))
+_READ: dict[str, Callable[[Any], Any]] = {field.name: str for field in fields(Job)}
+_READ |= dict.fromkeys(("arguments", "progress", "report", "error"), json.loads)
+_READ["state"] = JobState
+"""For each column, what reads its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,22 +222,18 @@ class JobStore:
 
     def find(self, workspace: str, job: str) -> Job | None:
         """Return the job with this id in a workspace, or None."""
-        with self._decoding():
-            found = self._select("workspace = $1 AND id = $2", (workspace, job))
-        return found[0] if found else None
+        return next(iter(self._select("workspace = $1 AND id = $2", (workspace, job))), None)
 
     def jobs(self, workspace: str, *, limit: int, kind: str = "") -> list[Job]:
         """Return the jobs of a workspace, newest first; those of one kind if ``kind`` is set."""
-        with self._decoding():
-            return self._select(
-                "workspace = $1 AND ($2 = '' OR kind = $2) ORDER BY n DESC LIMIT $3",
-                (workspace, kind, limit),
-            )
+        return self._select(
+            "workspace = $1 AND ($2 = '' OR kind = $2) ORDER BY n DESC LIMIT $3",
+            (workspace, kind, limit),
+        )
 
     def open_jobs(self) -> list[Job]:
         """Return the jobs of all workspaces that have not ended, oldest first."""
-        with self._decoding():
-            return self._select(f"state IN ({_OPEN}) ORDER BY n")
+        return self._select(f"state IN ({_OPEN}) ORDER BY n")
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""
@@ -357,32 +353,24 @@ class JobStore:
         )
 
     def _delete_old_jobs(self, workspace: str) -> None:
-        old = [
-            (identifier,)
-            for (identifier,) in self._database.rows(
-                f"SELECT id FROM job WHERE workspace = $1 AND state NOT IN ({_OPEN})"  # noqa: S608
-                " ORDER BY n DESC LIMIT 1000 OFFSET $2",
-                (workspace, MOST_FINISHED),
-            )
-        ]
-        for key in old:
-            self._database.change("DELETE FROM event WHERE job = $1", key)
-            self._database.change("DELETE FROM crash WHERE job = $1", key)
-            self._database.change("DELETE FROM job WHERE id = $1", key)
+        old = self._database.rows(
+            f"SELECT id FROM job WHERE workspace = $1 AND state NOT IN ({_OPEN})"  # noqa: S608
+            " ORDER BY n DESC LIMIT 1000 OFFSET $2",
+            (workspace, MOST_FINISHED),
+        )
+        for (key,) in old:
+            self._database.change("DELETE FROM event WHERE job = $1", (key,))
+            self._database.change("DELETE FROM crash WHERE job = $1", (key,))
+            self._database.change("DELETE FROM job WHERE id = $1", (key,))
 
     def _select(self, where: str, bindings: Sequence[str | int] = ()) -> list[Job]:
-        rows = self._database.rows(
-            f"SELECT {', '.join(_COLUMNS)} FROM job WHERE {where}",  # noqa: S608
-            bindings,
-        )
-        return [_to_job(row) for row in rows]
-
-
-def _to_job(row: Sequence[Any]) -> Job:
-    values = dict(zip(_COLUMNS, row, strict=True))
-    objects = ("arguments", "progress", "report", "error")
-    values |= {name: json.loads(values[name]) for name in objects}
-    return Job(**values | {"state": JobState(values["state"])})
+        columns = ", ".join(_READ)
+        with self._decoding():
+            rows = self._database.rows(f"SELECT {columns} FROM job WHERE {where}", bindings)  # noqa: S608
+            return [
+                Job(*(read(value) for read, value in zip(_READ.values(), row, strict=True)))
+                for row in rows
+            ]
 
 
 def utc_now() -> str:

@@ -1,4 +1,4 @@
-"""Access keys with their roles and workspaces, and the rule for workspace names.
+"""Access keys with their roles and workspaces, the requests that they began, and workspace names.
 
 A key is ``kw_ID_SECRET``, and the file stores only hashes. The secret has 256 random bits, so one
 round of a salted hash protects it as well as a slow hash would.
@@ -6,13 +6,15 @@ round of a salted hash protects it as well as a slow hash would.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import os
 import re
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -229,3 +231,49 @@ WORKSPACE_NAME_RULE = (
 def is_workspace_name(name: str) -> bool:
     """Return True if this is a valid name for a workspace."""
     return _WORKSPACE_NAME.fullmatch(name) is not None
+
+
+CHECK_INTERVAL_S = 1.0
+"""Time between two checks of the keys of open requests, in seconds."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenRequest:
+    """A request in progress; ``is_revoked`` is set when its key was removed."""
+
+    key: AccessKey
+    task: asyncio.Task[object]
+    is_revoked: bool = False
+
+
+class OpenRequests:
+    """The requests in progress of one server. Use it in one event loop only."""
+
+    def __init__(self) -> None:
+        self._open: set[OpenRequest] = set()
+
+    @contextmanager
+    def track(self, key: AccessKey) -> Iterator[OpenRequest]:
+        """Track the request of the current task until the block ends."""
+        task = asyncio.current_task()
+        assert task is not None, "requests run in tasks"
+        request = OpenRequest(key, task)
+        self._open.add(request)
+        try:
+            yield request
+        finally:
+            self._open.discard(request)
+
+    def end_revoked(self, is_valid: Callable[[AccessKey], bool]) -> None:
+        """Cancel the requests whose keys are no longer valid."""
+        valid = {key: is_valid(key) for key in {request.key for request in self._open}}
+        for request in self._open:
+            if not valid[request.key] and not request.is_revoked:
+                request.is_revoked = True
+                request.task.cancel()
+
+    async def watch(self, is_valid: Callable[[AccessKey], bool]) -> None:
+        """Call `end_revoked` about once a second, forever."""
+        while True:
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            self.end_revoked(is_valid)

@@ -1,9 +1,10 @@
-"""Limit what callers use: threads, requests per minute, and bytes that are being received."""
+"""Limit what callers use: threads, requests per minute, bytes being received, and log messages."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -135,7 +136,7 @@ class Threads:
             calling.get(),
             partial(contextvars.copy_context().run, function),
             asyncio.get_running_loop().create_future(),
-            hold() if hold is not None else _nothing,
+            hold() if hold is not None else lambda: None,
         )
         work.result.add_done_callback(partial(self._drop, work))
         self._queues.setdefault(work.caller, deque()).append(work)
@@ -199,10 +200,6 @@ class Threads:
             fix="Request less, or raise service.timeout_s.",
             retry_after_s=_RETRY_AFTER_S,
         )
-
-
-def _nothing() -> None:
-    """Release nothing."""
 
 
 def _forget(future: asyncio.Future[None]) -> None:
@@ -312,3 +309,38 @@ class HeldBytes:
         """Hold fewer bytes."""
         self.quota.count(self.client, -size)
         self.size -= size
+
+
+_INTERVAL_S = 10.0
+_MOST_KINDS = 1_000
+
+
+class QuietLog:
+    """Log one message of a kind at a time, and count those that follow within ten seconds.
+
+    A client that is refused again and again must not be able to fill the disk with log lines.
+    Not thread-safe, but concurrent use only miscounts.
+    """
+
+    def __init__(self, log: logging.Logger, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._kinds: dict[str, tuple[float, int]] = {}
+
+    def write(
+        self, level: int, kind: str, message: str, *, error: BaseException | None = None
+    ) -> None:
+        """Log a message, unless one of its ``kind`` was logged less than ten seconds ago.
+
+        ``error`` adds its traceback.
+        """
+        now = self._clock()
+        logged_s, skipped = self._kinds.get(kind, (-_INTERVAL_S, 0))
+        if now - logged_s < _INTERVAL_S:
+            self._kinds[kind] = logged_s, skipped + 1
+            return
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        self._kinds[kind] = now, 0
+        more = f" ({skipped:,} more like it before)" if skipped else ""
+        self._log.log(level, "%s%s", message, more, exc_info=error)

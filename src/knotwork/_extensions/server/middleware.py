@@ -1,21 +1,34 @@
-"""ASGI middleware: request ids, metrics, security headers and the request log."""
+"""ASGI middleware: request ids, metrics, headers and the log; keys; and unread bodies."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
+from contextlib import suppress
 from http import HTTPStatus
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knotwork._extensions.server.access import HELD_BODY, admit, caller_of, service_of
+from knotwork._extensions.server.limits import HeldBytes, QuietLog, calling
 from knotwork._extensions.server.observability import Metrics
-from knotwork._extensions.server.quiet_log import QuietLog
-from knotwork._extensions.server.responses import error_response, request_id
-from knotwork._extensions.server.security_headers import security_headers
-from knotwork.errors import KnotworkError, RequestTooLarge
+from knotwork._extensions.server.responses import (
+    OPENAI_PREFIX,
+    describe_error,
+    describe_openai_error,
+    error_response,
+    format_event,
+    is_page,
+    request_id,
+    security_headers,
+)
+from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork.errors import KnotworkError, NotAuthenticated, RequestTooLarge
 
 REQUEST_ID_HEADER = "X-Request-ID"
 _TOO_LARGE = RequestTooLarge(
@@ -52,6 +65,7 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        exchange = _Exchange(scope, receive, send)
         identifier = secrets.token_hex(8)
         request_id.set(identifier)
         start = time.perf_counter()
@@ -63,7 +77,7 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 has_started = True
                 self._start_response(scope, message, identifier, time.perf_counter() - start)
-            await send(message)
+            await exchange.send(message)
 
         async def send_checked(message: Message) -> None:
             nonlocal status, is_too_large
@@ -74,18 +88,19 @@ class RequestMiddleware:
                 is_too_large = _is_plain_413(message)
                 if is_too_large:
                     response = error_response(Request(scope), _TOO_LARGE)
-                    await response(scope, receive, send_with_headers)
+                    await response(scope, exchange.receive, send_with_headers)
                     return
             await send_with_headers(message)
 
         self._metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, send_checked)
+            await self._app(scope, exchange.receive, send_checked)
         except Exception as error:
             failure = self._describe_failure(identifier, error)
             if has_started:
                 raise  # too late for an error response: the connection is closed
-            await error_response(Request(scope), failure)(scope, receive, send_checked)
+            response = error_response(Request(scope), failure)
+            await response(scope, exchange.receive, send_checked)
         finally:
             self._metrics.in_flight.dec()
             route = _route_template(scope)
@@ -144,3 +159,143 @@ def _known_method(scope: Scope) -> str:
     """Return the method, or OTHER: arbitrary methods would create unbounded metric labels."""
     known = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
     return scope["method"] if scope["method"] in known else "OTHER"
+
+
+_REVOKED = NotAuthenticated(
+    "The key of this request was removed or changed.", fix="Send the request with a valid key."
+)
+
+
+class AccessMiddleware:
+    """Check the key of a request before anything of its body is read.
+
+    Only the web pages and the health checks need no key. If a key is removed while one of its
+    requests is in progress, the request ends. Bodies count towards ``Service.bodies``.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or is_page(path) or path.startswith("/health/"):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            key = await admit(request)
+        except KnotworkError as error:
+            await error_response(request, error)(scope, receive, send)
+            return
+        service = service_of(request)
+        response = _Response(scope, receive, send)
+        caller = caller_of(request)
+        calling.set(caller)
+        with service.requests.track(key) as tracked, service.bodies.hold(caller) as held:
+            scope[HELD_BODY] = held
+            try:
+                await self._app(scope, _counting(receive, held), response.send)
+            except asyncio.CancelledError:
+                if not tracked.is_revoked:
+                    raise
+                tracked.task.uncancel()
+                await response.revoke()
+
+
+def _counting(receive: Receive, held: HeldBytes) -> Receive:
+    """Return a ``receive`` that counts the body; raises HTTPException if there is no room."""
+
+    async def receive_counted() -> Message:
+        message = await receive()
+        try:
+            held.add(len(message.get("body", b"")))
+        except KnotworkError as error:
+            # FastAPI passes on no other exception that is raised while it reads a body.
+            raise HTTPException(error.http_status, error.message) from error
+        return message
+
+    return receive_counted
+
+
+class _Response:
+    """What was sent of a response, to end it well if the key of its request is removed."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._has_started = False
+        self._is_complete = False
+        self._is_event_stream = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._has_started = True
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            self._is_event_stream = kind.startswith("text/event-stream")
+        elif not message.get("more_body"):
+            self._is_complete = True
+        await self._send(message)
+
+    async def revoke(self) -> None:
+        """Send an error, as a response or as the last event of a stream."""
+        if not self._has_started:
+            await error_response(Request(self._scope), _REVOKED)(
+                self._scope, self._receive, self._send
+            )
+        elif not self._is_complete:
+            last, path = b"", self._scope["path"]
+            if self._is_event_stream and path.startswith(OPENAI_PREFIX):
+                last = format_event({"error": describe_openai_error(_REVOKED)})
+            elif self._is_event_stream and path.startswith("/api/"):
+                last = format_event(describe_error(_REVOKED), event="error")
+            await self._send({"type": "http.response.body", "body": last})
+
+
+_LINGER_S = 1.0
+_LINGER_BYTES = MEGABYTE
+
+
+class _Exchange:
+    """A request whose response may come before its whole body was read.
+
+    The connection is then closed. Otherwise uvicorn would receive the rest of a refused upload, to
+    find the next request.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        self._is_read = (
+            "transfer-encoding" not in headers and headers.get("content-length", "0") == "0"
+        )
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body"):
+            self._is_read = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        is_last = message["type"] != "http.response.start" and not message.get("more_body")
+        if not self._is_read and message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        if self._is_read or not is_last:
+            await self._send(message)
+            return
+        await self._send({**message, "more_body": True})
+        await self._linger()
+        await self._send({**message, "body": b""})
+
+    async def _linger(self) -> None:
+        """Discard a little of the body that nobody reads, so that the client sees the response.
+
+        Closing a connection with unread data resets it, and many clients then report the reset in
+        place of the response.
+        """
+        left = _LINGER_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_S):
+                while left > 0 and not self._is_read:
+                    left -= len((await self.receive()).get("body", b""))

@@ -1,14 +1,17 @@
-"""Response envelopes, error responses and server-sent events."""
+"""Response envelopes, error responses, server-sent events, headers, and texts without paths."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI, Request
@@ -20,7 +23,6 @@ from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from knotwork._extensions.server.public_text import hide_paths
 from knotwork.errors import (
     InvalidRequest,
     KnotworkError,
@@ -31,6 +33,84 @@ from knotwork.errors import (
     ServiceError,
 )
 
+_ROUTES = r"(?:api/v1|v1|ui|mcp|health|metrics)\b"
+
+
+def hide_paths(text: str) -> str:
+    """Return a text in which only the last part of each path of this machine is left.
+
+    A path begins with a folder that exists in the root of the file system, so that routes and
+    other texts with slashes stay as they are. Document URIs are relative, and stay too.
+    """
+    return _paths().sub(_last_part, text) if "/" in text or "\\" in text else text
+
+
+def hide_paths_within(value: Any) -> Any:  # noqa: ANN401
+    """Return a JSON value with `hide_paths` applied to all of its strings."""
+    if isinstance(value, str):
+        return hide_paths(value)
+    if isinstance(value, dict):
+        return {name: hide_paths_within(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [hide_paths_within(item) for item in value]
+    return value
+
+
+@cache
+def _paths() -> re.Pattern[str]:
+    root = Path(Path.cwd().anchor)
+    names = "|".join(sorted((re.escape(item.name) for item in root.iterdir()), reverse=True))
+    start = rf"(?:file://)?/(?!{_ROUTES})(?:{names})(?=[/\W]|$)"
+    quoted = rf"(?<=[`'\"]){start}[^`'\"\n]*|(?<=[`'\"])[A-Za-z]:\\[^`'\"\n]*"
+    bare = rf"(?<![\w.~/:`'\"-]){start}[^\s`'\",;:()]*|(?<!\w)[A-Za-z]:\\[^\s`'\",;()]*"
+    return re.compile(f"{quoted}|{bare}")
+
+
+def _last_part(found: re.Match[str]) -> str:
+    path = found[0]
+    end = "." if path.endswith(".") else ""
+    return re.split(r"[/\\]", path.rstrip("/\\."))[-1] + end
+
+
+_PAGE_POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+_DATA_POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+)
+_HEADERS = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": (
+        "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def is_page(path: str) -> bool:
+    """Return True if a path belongs to the web pages."""
+    return path in ("/", "/ui") or path.startswith("/ui/")
+
+
+def security_headers(path: str = "") -> dict[str, str]:
+    """Return the headers of a response to a request of this path; "" means that it has none.
+
+    Everything but the files of the web pages must not be stored by caches.
+    """
+    if is_page(path):
+        return {"Content-Security-Policy": _PAGE_POLICY, **_HEADERS}
+    return {
+        "Content-Security-Policy": _DATA_POLICY,
+        "Cache-Control": "no-store",
+        **_HEADERS,
+    }
+
+
 T = TypeVar("T")
 
 OPENAI_PREFIX = "/v1/"
@@ -38,7 +118,6 @@ OPENAI_PREFIX = "/v1/"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-_STATUS_ERRORS: dict[int, type[ServiceError]] = {413: RequestTooLarge}
 _DOCUMENT = "/api/v1/openapi.json"
 _UNREAD = ("dict_type", "model_type", "model_attributes_type")
 """Validation errors of a body that was not parsed as JSON."""
@@ -157,7 +236,7 @@ def _describe_http_error(request: Request, error: HTTPException) -> ServiceError
             f"`{path}` does not support `{request.method[:20]}`.",
             fix=f"Use {allowed}." if allowed else f"See {_DOCUMENT}",
         )
-    kind = _STATUS_ERRORS.get(error.status_code, InvalidRequest)
+    kind = RequestTooLarge if error.status_code == 413 else InvalidRequest
     return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
 
 
@@ -224,10 +303,10 @@ def format_event(data: object, *, event: str | None = None, number: int | None =
 
 async def keep_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield events, and a ping after every `PING_S` seconds without one."""
-    upcoming: asyncio.Task[bytes] | None = None
+    upcoming: asyncio.Future[bytes] | None = None
     try:
         while True:
-            upcoming = upcoming or asyncio.ensure_future(_next_event(events))
+            upcoming = upcoming or asyncio.ensure_future(anext(events))
             done, _ = await asyncio.wait([upcoming], timeout=PING_S)
             if not done:
                 yield PING
@@ -250,24 +329,15 @@ async def start_stream(events: AsyncGenerator[T]) -> AsyncGenerator[T]:
 
     Errors before the first item are raised here, while an error response is still possible.
     """
-    try:
-        first = await anext(events)
-    except StopAsyncIteration:
-        return _empty()
+    first: list[T] = []
+    with suppress(StopAsyncIteration):
+        first.append(await anext(events))
 
     async def rest() -> AsyncGenerator[T]:
         async with aclosing(events) as left:
-            yield first
+            for item in first:
+                yield item
             async for item in left:
                 yield item
 
     return rest()
-
-
-async def _next_event(events: AsyncGenerator[bytes]) -> bytes:
-    return await anext(events)
-
-
-async def _empty() -> AsyncGenerator[Any]:
-    return
-    yield

@@ -30,16 +30,19 @@ from knotwork._extensions.server.connections import (
     fit_file_limit,
     protocol_of,
 )
-from knotwork._extensions.server.job_runner import JobRunner
+from knotwork._extensions.server.job_runner import JobRunner, WatchThread
 from knotwork._extensions.server.job_store import JOBS, JobStore
-from knotwork._extensions.server.keys import AccessKey, KeyFile, hidden_file_beside, keys_beside
-from knotwork._extensions.server.limits import ByteQuota, RateLimiter, Threads
+from knotwork._extensions.server.keys import (
+    AccessKey,
+    KeyFile,
+    OpenRequests,
+    hidden_file_beside,
+    keys_beside,
+)
+from knotwork._extensions.server.limits import ByteQuota, QuietLog, RateLimiter, Threads
 from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
-from knotwork._extensions.server.open_requests import OpenRequests
 from knotwork._extensions.server.private_files import place_name
-from knotwork._extensions.server.quiet_log import QuietLog
-from knotwork._extensions.server.watching import WatchThread
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.watching import Watch
@@ -58,8 +61,10 @@ from knotwork.errors import (
 
 RECORDS_FILE = ".knotwork-service.db"
 PLACE_FILE = ".knotwork-place"
-JOB_GRACE_S = 3.0
+"""The file with the name of the folder of uploads, for servers that share jobs."""
+
 DATABASE_ANSWER_S = 3.0
+JOB_GRACE_S = 3.0
 """Grace period of running jobs at shutdown, in seconds."""
 
 SHUTDOWN_S = 4.0
@@ -98,11 +103,6 @@ class ServerConfig:
     def records_path(self) -> Path:
         """The job database."""
         return hidden_file_beside(self.path, RECORDS_FILE)
-
-    @property
-    def place_path(self) -> Path:
-        """The file with the name of the folder of uploads, for servers that share jobs."""
-        return hidden_file_beside(self.path, PLACE_FILE)
 
     def check(self) -> None:
         """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
@@ -232,7 +232,8 @@ class Service:
         with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
             companions = companions_of(workspace.base.store)
         try:
-            return JobStore(companions.open(JOBS), place_name(config.place_path))
+            place = place_name(hidden_file_beside(config.path, PLACE_FILE))
+            return JobStore(companions.open(JOBS), place)
         except StoreReadOnly:
             if not config.read_only:
                 raise

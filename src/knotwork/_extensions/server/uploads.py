@@ -1,22 +1,42 @@
-"""Validate the names and contents of uploaded files, and store them in the workspace."""
+"""Receive uploaded files, validate their names and contents, and store them in the workspace.
+
+Forms are received as streams, with their files in a folder beside their later place. By itself,
+Starlette keeps a megabyte of every file in memory and the rest in the folder of temporary files,
+without a limit for all requests together.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
+import secrets
+import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
 
-from fastapi import UploadFile
+from fastapi import Request, Response, UploadFile
+from starlette.datastructures import FormData, Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from knotwork._config import IndexSettings
 from knotwork._durable_files import move_file
-from knotwork._extensions.server.private_files import make_private_folder
-from knotwork._extensions.server.schemas.workspaces import RefusedFile
-from knotwork._extensions.server.upload_stream import ReceivedUpload
-from knotwork._extensions.server.workspaces import UPLOADS, Workspace
+from knotwork._extensions.server.access import (
+    HELD_BODY,
+    RouteHandler,
+    WorkspaceRoute,
+    caller_of,
+    service_of,
+)
+from knotwork._extensions.server.limits import HeldBytes
+from knotwork._extensions.server.private_files import make_private_folder, open_private
+from knotwork._extensions.server.schemas import RefusedFile
+from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
 from knotwork._indexing.loaders.loader import (
     FORMATS,
@@ -28,7 +48,177 @@ from knotwork._indexing.loaders.loader import (
     format_size,
 )
 from knotwork._indexing.loaders.loader_registry import find_plugin_loader
-from knotwork.errors import InvalidRequest, LoadError
+from knotwork.errors import InvalidRequest, LoadError, RequestTooLarge, StoreError
+
+MOST_FILES = 1_000
+_MOST_FIELDS = 50
+_MOST_FIELD_BYTES = 64_000
+_FORM_OVERHEAD_BYTES = 64 * 1024
+_FLUSH_BYTES = 256 * 1024
+_NOT_A_FORM = InvalidRequest(
+    "The body is not a valid multipart form.", fix="Send it as multipart/form-data."
+)
+
+
+class ReceivedUpload(UploadFile):
+    """A file of a form, stored at ``path``; ``file`` is not used, so that no file stays open."""
+
+    def __init__(self, path: Path, *, filename: str | None, headers: Headers) -> None:
+        super().__init__(BytesIO(), filename=filename, headers=headers)
+        self.path = path
+        self._pending = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        """Append to the file. The last bytes are in memory until `seek` is called."""
+        self._pending += data
+        if len(self._pending) >= _FLUSH_BYTES:
+            await asyncio.to_thread(self._flush)
+
+    async def seek(self, offset: int) -> None:
+        """Complete the file; the parser calls it at the end of each file."""
+        del offset
+        await asyncio.to_thread(self._flush)
+
+    def _flush(self) -> None:
+        with open_private(self.path, append=True) as file:
+            file.write(self._pending)
+        self._pending.clear()
+
+
+class _ReceivedRequest(Request):
+    """A request whose form was received already."""
+
+    received: FormData
+
+    async def form(self, **_limits: object) -> FormData:  # type: ignore[override]
+        return self.received
+
+
+class UploadRoute(WorkspaceRoute):
+    """A route for uploads to a workspace, whose files are received into its folder.
+
+    They are removed when the request ends, unless the route has moved them.
+    """
+
+    most_bytes: int | None = None
+    """The largest body, in bytes; None for `service.max_upload_mb`."""
+
+    def checked(self, handle: RouteHandler) -> RouteHandler:
+        """Return a handler that checks access, receives the form, and then calls ``handle``."""
+
+        async def answer(request: Request) -> Response:
+            server = service_of(request)
+            server.jobs.check()
+            most = self.most_bytes or int(server.limits.max_upload_mb * MEGABYTE)
+            client = caller_of(request)
+            declared = int(request.headers.get("content-length", "0"))
+            _check_size(declared, most)
+            server.received.check(client, declared)
+            with (
+                server.workspaces.lease(request.path_params["workspace"]) as workspace,
+                server.received.hold(client) as held,
+            ):
+                async with _private_folder(workspace.files) as folder:
+                    form = _FormParser(request, folder, held, most_bytes=most)
+                    received = _ReceivedRequest(request.scope, request.receive)
+                    received.received = await form.parse()
+                    return await handle(received)
+
+        return super().checked(answer)
+
+
+class QuestionsRoute(UploadRoute):
+    """A route for files of questions."""
+
+    most_bytes = 16 * MEGABYTE
+
+
+def _check_size(size: int, most_bytes: int) -> None:
+    if size > most_bytes + _FORM_OVERHEAD_BYTES:
+        raise RequestTooLarge(
+            f"The upload has more than {format_size(most_bytes)}.",
+            fix="Send fewer files at a time, or raise service.max_upload_mb.",
+        )
+
+
+@asynccontextmanager
+async def _private_folder(parent: Path) -> AsyncIterator[Path]:
+    """Create a folder for incomplete files, and delete it with what is left in it."""
+    folder = parent / f"{INCOMPLETE_PREFIX}{secrets.token_hex(8)}"
+    try:
+        try:
+            await asyncio.to_thread(make_private_folder, folder)
+        except OSError as error:
+            raise _cannot_store(error) from error
+        yield folder
+    finally:
+        # Shielded: an upload that is cancelled must not leave its files.
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+
+
+def _cannot_store(error: OSError) -> StoreError:
+    return StoreError(
+        f"The server cannot store the upload: {error.strerror}.",
+        fix="Check the disk of the server.",
+    )
+
+
+class _FormParser(MultiPartParser):
+    """Starlette's parser of forms with files in a folder, and with the limits of this server."""
+
+    def __init__(self, request: Request, folder: Path, held: HeldBytes, *, most_bytes: int) -> None:
+        stream = _received_bytes(request, held, most_bytes)
+        super().__init__(request.headers, stream, max_files=math.inf, max_fields=math.inf)
+        self._folder = folder
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        if self._current_fields > _MOST_FIELDS:
+            raise RequestTooLarge(f"The form has more than {_MOST_FIELDS} fields.")
+        if self._current_files > MOST_FILES:
+            raise RequestTooLarge(
+                f"The upload has more than {MOST_FILES:,} files.", fix="Send fewer at a time."
+            )
+        file = self._current_part.file
+        if file is not None:
+            path = self._folder / str(self._current_files)
+            file.file.close()
+            received = ReceivedUpload(path, filename=file.filename, headers=file.headers)
+            self._current_part.file = received
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._current_part
+        if part.file is None and len(part.data) + end - start > _MOST_FIELD_BYTES:
+            raise RequestTooLarge(f"A field has more than {format_size(_MOST_FIELD_BYTES)}.")
+        super().on_part_data(data, start, end)
+
+    async def parse(self) -> FormData:
+        """Return the form.
+
+        Raises InvalidRequest, RequestTooLarge, and TooManyRequests or Overloaded by quota.
+        """
+        if not self.headers.get("content-type", "").startswith("multipart/form-data"):
+            raise _NOT_A_FORM
+        try:
+            return await super().parse()
+        except MultiPartException as error:
+            raise _NOT_A_FORM from error
+        except OSError as error:
+            raise _cannot_store(error) from error
+
+
+async def _received_bytes(
+    request: Request, held: HeldBytes, most_bytes: int
+) -> AsyncGenerator[bytes]:
+    body: HeldBytes = request.scope[HELD_BODY]
+    received = 0
+    async for part in request.stream():
+        received += len(part)
+        _check_size(received, most_bytes)
+        body.release(len(part))  # it is on disk from here on
+        held.add(len(part))
+        yield part
+
 
 Stored = TypeVar("Stored")
 
@@ -153,6 +343,8 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
     with file.path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     suffix = PurePosixPath(file.name).suffix.lower()
+    pictures = (_RIFF,) if suffix == ".webp" else FORMATS["picture"].signatures
+    media = (*pictures, *FORMATS["audio"].signatures)
     if not head.strip():
         raise LoadError("empty", f"`{file.name}` is empty.", fix="Omit it.")
     if find_plugin_loader(suffix, head) is not None:
@@ -162,7 +354,7 @@ def check_content(file: ReceivedFile, *, max_file_mb: float) -> None:
         _check_zip(file, max_file_mb)
     elif suffix in _ZIP_SUFFIXES:
         raise _wrong_format(file.name, suffix.removeprefix("."))
-    elif _PDF in head[:1_024] or _is_picture(suffix, head) or _is_recording(suffix, head):
+    elif _PDF in head[:1_024] or head.startswith(media) or suffix in FORMATS["audio"].suffixes:
         return
     elif suffix == ".pdf":
         raise _wrong_format(file.name, "PDF")
@@ -187,15 +379,6 @@ def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
         if check_directory(file.path, file.name, limits):
             return
     check_content(file, max_file_mb=settings.max_file_mb)
-
-
-def _is_picture(suffix: str, head: bytes) -> bool:
-    return head.startswith(_RIFF if suffix == ".webp" else FORMATS["picture"].signatures)
-
-
-def _is_recording(suffix: str, head: bytes) -> bool:
-    suffixes, signatures = FORMATS["audio"]
-    return suffix in suffixes or head.startswith(signatures)
 
 
 def _check_zip(file: ReceivedFile, max_file_mb: float) -> None:

@@ -1,4 +1,7 @@
-"""Workspaces: named knowledge bases, opened on demand and closed when idle."""
+"""Workspaces: named knowledge bases, opened on demand and closed when idle.
+
+A key with a filter sees a knowledge base of its own, with the documents that pass the filter.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,60 @@ from pathlib import Path
 from knotwork._config import Settings
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
-from knotwork._extensions.server.rights import readable_part
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
+from knotwork._retrieval.filters import read_filter
 from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
-from knotwork.errors import Conflict, InvalidRequest, NotFound
+from knotwork._stores.base import require_fields
+from knotwork._stores.fields import BUILT_IN_FIELDS, PAGE, Selection, field_name
+from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.id_sets import IdSet
+from knotwork.errors import Conflict, FilterError, InvalidRequest, NotFound
+from knotwork.records import AllOf, AnyOf, Condition, Filter, Not
+from knotwork.records._filters import conditions
+
+
+def read_rights(where: str) -> Filter:
+    """Return the filter of a key. Raises FilterError, also if it is empty or of single pages."""
+    wanted = read_filter(where)
+    if wanted is None:
+        raise FilterError("The filter of the key is empty.", fix="Write it as in: team = 'sales'")
+    if any(field_name(condition.field) == PAGE for condition in conditions(wanted)):
+        raise FilterError(
+            "A key can be bound to documents, but not to pages of them.",
+            fix="Leave out the field `page`.",
+        )
+    return wanted
+
+
+def readable_part(base: KnowledgeBase, where: str) -> KnowledgeBase:
+    """Return what the filter of a key leaves of an index now; it can only be read.
+
+    A condition on a field that no document has is neither met nor not met, so that it admits no
+    document by itself. Closing the part leaves the index open.
+    """
+    fields = require_fields(base.store)
+    known = {*BUILT_IN_FIELDS, *(field.name for field in fields.fields())}
+    decidable = _decidable(read_rights(where), known)
+    nothing = Selection(IdSet(()), IdSet(()))
+    selection = nothing if decidable is None else fields.select(decidable)
+    return KnowledgeBase(FilteredStore(base.store, fields, selection, is_apart=True), base.settings)
+
+
+def _decidable(wanted: Filter, known: Collection[str], *, negated: bool = False) -> Filter | None:
+    """Return a filter without conditions on unknown fields; None if it can then admit nothing."""
+    if isinstance(wanted, Condition):
+        return wanted if field_name(wanted.field) in known else None
+    if isinstance(wanted, Not):
+        part = _decidable(wanted.part, known, negated=not negated)
+        return None if part is None else Not(part)
+    parts = [_decidable(part, known, negated=negated) for part in wanted.parts]
+    kept = tuple(part for part in parts if part is not None)
+    needs_all = isinstance(wanted, AllOf) is not negated
+    if not kept or (needs_all and len(kept) < len(parts)):
+        return None
+    return AllOf(kept) if isinstance(wanted, AllOf) else AnyOf(kept)
+
 
 DEFAULT_WORKSPACE = "default"
 """The name of the only workspace of a server of one index."""

@@ -1,12 +1,5 @@
-import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
-import { Button } from "../../components/Button";
-import { Icon } from "../../components/Icon";
 import { plainText } from "../../components/plain";
 import { t } from "../../i18n";
-import { announce } from "../../state/announcements";
-import { linkTo } from "../../state/location";
-import { mayWrite } from "../../state/workspaces";
 import { AnswerCard } from "./AnswerCard";
 import { alignSources } from "./align";
 import type { Place } from "./path";
@@ -22,17 +15,12 @@ interface CompareProps {
 /** Several retrievers on one question: answers beside each other, sources in one table. */
 export function Compare({ runs, onCitation, onPlace, onAgain }: CompareProps) {
   const words = t.value.ask;
-  const isOver = runs.every((run) => run.state.value === "done");
-  const [winner, setWinner] = useState<string | null>(null);
   return (
     <div class="stack loose">
       <div class={`compare of-${runs.length}`}>
         {runs.map((run) => (
           <div key={run.question.retriever} class="stack tight">
-            <h2 class="row between">
-              <span>{run.question.retriever}</span>
-              {winner === run.question.retriever && <Icon name="check" />}
-            </h2>
+            <h2>{run.question.retriever}</h2>
             <AnswerCard
               run={run}
               open={0}
@@ -42,63 +30,9 @@ export function Compare({ runs, onCitation, onPlace, onAgain }: CompareProps) {
           </div>
         ))}
       </div>
-      {isOver && mayWrite.value && (
-        <Preference key={runs[0]?.question.text} runs={runs} winner={winner} onWinner={setWinner} />
-      )}
       <Aligned runs={runs} onPlace={onPlace} />
       <p class="small muted">{words.compareNote}</p>
     </div>
-  );
-}
-
-interface PreferenceProps {
-  runs: readonly Run[];
-  winner: string | null;
-  onWinner: (winner: string) => void;
-}
-
-/** Says which answer was the best; the page Evaluation counts it. */
-function Preference({ runs, winner, onWinner }: PreferenceProps) {
-  const words = t.value.ask;
-  const [isTold, setTold] = useState(false);
-  if (isTold) {
-    return (
-      <p class="row wrap small muted">
-        <Icon name="check" /> {words.preferenceKept}{" "}
-        <a href={linkTo("evaluation")}>{t.value.pages.evaluation}</a>
-      </p>
-    );
-  }
-  const prefer = async (name: string | null) => {
-    const question = runs[0]?.question;
-    if (!question) return;
-    const body = {
-      question: question.text,
-      retrievers: runs.map((run) => run.question.retriever),
-      winner: name,
-    };
-    const params = { path: { workspace: question.workspace } };
-    await take(api.POST("/api/v1/workspaces/{workspace}/preferences", { params, body }));
-    setTold(true);
-    if (name) onWinner(name);
-    announce(words.preferenceKept);
-  };
-  return (
-    <fieldset class="row wrap" aria-label={words.best}>
-      <span class="muted">{words.best}</span>
-      {runs.map(({ question }) => (
-        <Button
-          key={question.retriever}
-          pressed={winner === question.retriever}
-          onClick={() => prefer(question.retriever)}
-        >
-          {question.retriever}
-        </Button>
-      ))}
-      <Button kind="quiet" onClick={() => prefer(null)}>
-        {words.tie}
-      </Button>
-    </fieldset>
   );
 }
 

@@ -12,7 +12,6 @@ import { asked, setQuery, workspace } from "../../state/location";
 import { mayWrite, revision } from "../../state/workspaces";
 import { Comparison } from "./Comparison";
 import { Outcomes } from "./Outcomes";
-import { Preferences } from "./Preferences";
 import { RunList } from "./RunList";
 import {
   COSTS,
@@ -57,7 +56,6 @@ export default function EvaluationPage() {
         {runs.length > 0 && (
           <Results runs={runs} total={loaded.data?.total ?? 0} reload={loaded.reload} />
         )}
-        {loaded.data && <Preferences />}
         {isStarting && (
           <StartRun
             runs={runs}

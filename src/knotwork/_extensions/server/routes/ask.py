@@ -10,20 +10,22 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from knotwork._extensions.server.access import Caller, ReadWorkspace, Routes, Server
-from knotwork._extensions.server.answer_events import NamedEvent, name_step, stream_events
-from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.questions import (
+from knotwork._extensions.server.answer_events import (
+    NamedEvent,
     ask,
     check_question,
+    name_step,
     search,
+    stream_events,
 )
+from knotwork._extensions.server.observability import trace
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     Envelope,
     EventStream,
     wrap,
 )
-from knotwork._extensions.server.schemas.answers import (
+from knotwork._extensions.server.schemas import (
     AskRequest,
     FilterText,
     Passages,
@@ -114,8 +116,11 @@ async def ask_question(
 ) -> Envelope[AnswerShape]:
     """Answer a question with a citation for each statement, or report that there is no answer."""
     question = check_question(server, key, _ask_request(asked))
-    answer = await server.threads_for(question).run(ask, server, workspace, question)
-    return wrap(AnswerShape.of(answer))
+
+    def answer() -> AnswerShape:
+        return AnswerShape.of(ask(server, workspace, question))
+
+    return wrap(await server.threads_for(question).run(answer))
 
 
 @router.post(

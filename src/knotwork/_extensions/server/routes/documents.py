@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import File, Form, Path, Query, UploadFile
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.document_graph import read_document_graph
 from knotwork._extensions.server.job_runner import is_upload, known_entries, uploaded_files
-from knotwork._extensions.server.schemas.workspaces import (
+from knotwork._extensions.server.schemas import (
+    BlockShape,
     ChunkShape,
     DeleteRequest,
     DocumentContents,
@@ -18,28 +18,94 @@ from knotwork._extensions.server.schemas.workspaces import (
     DocumentList,
     DocumentShape,
     JobShape,
+    LinkHere,
     LinkShape,
     ReindexRequest,
+    RelationHere,
     SectionShape,
+    ThingHere,
     TierName,
     Upload,
     UploadedFile,
 )
-from knotwork._extensions.server.upload_stream import UploadRoute
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
+    UploadRoute,
     check_document,
     parse_upload_name,
     store_file,
     store_files,
 )
 from knotwork._extensions.server.workspaces import Workspace
-from knotwork._shapes.documents import BlockShape
-from knotwork._stores.base import LedgerEntry
+from knotwork._shapes.base import fields_of
+from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.fields import FieldInfo
-from knotwork._stores.links import resolve_links
+from knotwork._stores.links import links_to, resolve_links
 from knotwork.errors import NotFound
-from knotwork.records import Document, content_id
+from knotwork.records import Document, Edge, EdgeType, Entity, Mention, content_id
+
+MOST_NEIGHBOURS = 200
+"""Most neighbours of an entity among which relations of a document are searched."""
+
+_SHOWN_CHUNKS = 16
+"""A store returns at most this many chunks of an edge. An edge with fewer has no others."""
+
+
+def read_document_graph(store: Store, document: Document) -> DocumentContents:
+    """Return what a document contributes to the graph, and the documents that link to it.
+
+    Entities are sorted by the number of their mentions, relations by their strength.
+    """
+    chunk_ids = set(store.documents.chunk_ids_of([document.id]).get(document.id, []))
+    by_entity: dict[str, list[Mention]] = {}
+    for mentions in store.graph.mentions(chunk_ids).values():
+        for mention in mentions:
+            by_entity.setdefault(mention.entity_id, []).append(mention)
+    entities = store.graph.entities(by_entity)
+    mentioned = [
+        ThingHere(
+            **fields_of(entity, "id", "name", "type"),
+            spans=tuple(sorted({span for m in by_entity[entity.id] for span in m.spans})),
+            only_here=entity.chunk_count <= len(by_entity[entity.id]),
+        )
+        for entity in entities.values()
+        if not entity.is_keyword
+    ]
+    first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
+    linking = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
+    return DocumentContents(
+        things=sorted(mentioned, key=lambda thing: (-len(thing.spans), thing.name, thing.id)),
+        relations=_read_relations(store, entities, chunk_ids),
+        linked_from=[LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in linking],
+    )
+
+
+def _read_relations(
+    store: Store, entities: dict[str, Entity], chunk_ids: set[str]
+) -> list[RelationHere]:
+    """Return the relations that any of the chunks states, strongest first."""
+    outgoing = store.graph.neighbours(
+        entities, direction="out", types=[EdgeType.RELATES], fan=MOST_NEIGHBOURS
+    )
+    found: list[tuple[Edge, list[str]]] = []
+    for edge in (edge for edges in outgoing.values() for edge in edges):
+        here = [chunk for chunk in edge.chunks if chunk in chunk_ids]
+        if here:
+            found.append((edge, here))
+    found.sort(key=lambda item: (-item[0].weight, item[0].source, item[0].relation, item[0].target))
+    ends = store.graph.entities({end for edge, _ in found for end in (edge.source, edge.target)})
+    names = {entity.id: entity.name for entity in ends.values()}
+    return [
+        RelationHere(
+            **fields_of(edge, "source", "relation", "target", "weight"),
+            source_name=names.get(edge.source, ""),
+            target_name=names.get(edge.target, ""),
+            chunks=here,
+            only_here=len(here) == len(edge.chunks) < _SHOWN_CHUNKS,
+        )
+        for edge, here in found
+    ]
+
 
 router = Routes("documents")
 uploads = Routes("documents", route_class=UploadRoute)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Annotated
 
@@ -14,8 +13,7 @@ from knotwork._extensions.evaluation.datasets import QuestionSet, read_question_
 from knotwork._extensions.evaluation.metrics import compare_paired
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.evaluation_job import summarize_results
-from knotwork._extensions.server.evaluation_store import (
+from knotwork._extensions.server.evaluation_job import (
     CaseShape,
     DifferenceShape,
     Evaluation,
@@ -28,13 +26,13 @@ from knotwork._extensions.server.evaluation_store import (
     PairedQuestion,
     PlanShape,
     SideShape,
+    summarize_results,
 )
 from knotwork._extensions.server.job_store import Job, utc_now
-from knotwork._extensions.server.keys import AccessKey, KeyRole
-from knotwork._extensions.server.schemas.answers import MOST_FILTER_CHARACTERS, MOST_PASSAGES
+from knotwork._extensions.server.keys import KeyRole
+from knotwork._extensions.server.schemas import MOST_FILTER_CHARACTERS, MOST_PASSAGES
 from knotwork._extensions.server.server import Service
-from knotwork._extensions.server.upload_stream import QuestionsRoute
-from knotwork._extensions.server.uploads import ReceivedFile
+from knotwork._extensions.server.uploads import QuestionsRoute, ReceivedFile
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
@@ -90,7 +88,13 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     ] = "",
 ) -> EvaluationShape:
     """Upload questions, and start a job that runs them with each retriever."""
-    _check_budget(server, key, budget, use_llm=use_llm)
+    if budget:
+        parse_ceiling(budget)
+    if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
+        raise NotPermitted(
+            "This server limits the budget of a question, and an evaluation has many.",
+            fix="Omit `use_llm`, or use a key with the role admin.",
+        )
     if unanswerable is not None and not answers:
         raise InvalidRequest(
             "Questions without an answer are measured by answers only.",
@@ -165,7 +169,18 @@ def show_evaluation(
             results[result.position].append(result)
     return EvaluationDetails(
         **dict(_describe(found, _jobs(server, workspace))),
-        cases=list(_cases(questions, results)),
+        cases=[
+            CaseShape(
+                id=(case := questions.all[position]).id,
+                question=case.question,
+                type=case.type,
+                gold=[sorted(group) for group in case.gold],
+                answers=list(case.answers),
+                is_answerable=position < len(questions.cases),
+                results=measured,
+            )
+            for position, measured in results.items()
+        ],
         next=start + limit if rest else None,
     )
 
@@ -200,8 +215,43 @@ def compare_evaluations(
         raise InvalidRequest(
             "The evaluation has only one retriever.", fix="Set `other` to another evaluation."
         )
-    sides = ComparedRetriever(one, first), ComparedRetriever(second, other_retriever or rest[0])
-    return compare_sides(*sides, metric=metric, limit=limit)
+    sides = ((one, first), (second, other_retriever or rest[0]))
+    for side, name in sides:
+        if name not in side.plan.retrievers:
+            place = f" in the evaluation `{side.plan.id}`"
+            raise UnknownName("retriever", name, side.plan.retrievers, place=place)
+    found, others = (_measured_by(*side) for side in sides)
+    common = [key for key in found if key in others and found[key].keys() & others[key].keys()]
+    if not common:
+        raise Conflict(
+            "The two have no measured question in common.",
+            fix="Compare finished evaluations of the same questions.",
+        )
+    metrics = {name: None for key in common for name in found[key] if name in others[key]}
+    sorted_by = metric or next(iter(metrics))
+    if sorted_by not in metrics:
+        raise UnknownName("metric", metric, metrics)
+
+    def distance(key: tuple[str, str]) -> float:
+        return abs(found[key].get(sorted_by, 0.0) - others[key].get(sorted_by, 0.0))
+
+    pairs = [(found[key], others[key]) for key in common]
+    shown = sorted(common, key=lambda key: -distance(key))[:limit]
+    described = [
+        SideShape(evaluation=side.plan.id, name=side.plan.name, retriever=name)
+        for side, name in sides
+    ]
+    return DifferenceShape(
+        first=described[0],
+        second=described[1],
+        questions=len(common),
+        metrics={name: _compare_metric(pairs, name) for name in metrics},
+        sorted_by=sorted_by,
+        cases=[
+            PairedQuestion(id=key[0], question=key[1], first=found[key], second=others[key])
+            for key in shown
+        ],
+    )
 
 
 @router.delete("/workspaces/{workspace}/evaluations/{evaluation}")
@@ -221,16 +271,6 @@ def delete_evaluation(
     return shown
 
 
-def _check_budget(server: Service, key: AccessKey, budget: str, *, use_llm: bool) -> None:
-    if budget:
-        parse_ceiling(budget)
-    if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
-        raise NotPermitted(
-            "This server limits the budget of a question, and an evaluation has many.",
-            fix="Omit `use_llm`, or use a key with the role admin.",
-        )
-
-
 def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
     """Raise UnknownName or ConfigError for an invalid retriever.
 
@@ -248,7 +288,8 @@ def _check_retrievers(workspace: Workspace, names: Sequence[str]) -> None:
 def _read_questions(workspace: Workspace, files: Sequence[ReceivedFile]) -> QuestionSet:
     """Return the questions of one file, or of a second file without answers, too."""
     uris = {entry.uri for entry in workspace.base.documents() if entry.document_id}
-    first, second = (*map(_printable_name, files), "")[:2]
+    names = ["".join(c for c in file.name[:100] if c.isprintable()) for file in files]
+    first, second = (*names, "")[:2]
     cases = read_question_set(*map(_read_lines, files), documents=uris, names=(first, second))
     if len(cases.all) > MOST_QUESTIONS:
         raise RequestTooLarge(
@@ -256,11 +297,6 @@ def _read_questions(workspace: Workspace, files: Sequence[ReceivedFile]) -> Ques
             fix="Send fewer at a time.",
         )
     return cases
-
-
-def _printable_name(file: ReceivedFile) -> str:
-    """Return the name of a file for error messages."""
-    return "".join(c for c in file.name[:100] if c.isprintable())
 
 
 def _read_lines(file: ReceivedFile) -> Iterator[str]:
@@ -297,92 +333,17 @@ def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
     )
 
 
-def _cases(
-    questions: QuestionSet, results: dict[int, list[MeasuredQuestion]]
-) -> Iterator[CaseShape]:
-    for position, measured in results.items():
-        case = questions.all[position]
-        yield CaseShape(
-            id=case.id,
-            question=case.question,
-            type=case.type,
-            gold=[sorted(group) for group in case.gold],
-            answers=list(case.answers),
-            is_answerable=position < len(questions.cases),
-            results=measured,
-        )
-
-
 MetricValues = dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRetriever:
-    """One retriever of one evaluation."""
-
-    evaluation: Evaluation
-    retriever: str
-
-    def __post_init__(self) -> None:
-        known = self.evaluation.plan.retrievers
-        if self.retriever not in known:
-            place = f" in the evaluation `{self.evaluation.plan.id}`"
-            raise UnknownName("retriever", self.retriever, known, place=place)
-
-    def describe(self) -> SideShape:
-        """Build the JSON of this side."""
-        plan = self.evaluation.plan
-        return SideShape(evaluation=plan.id, name=plan.name, retriever=self.retriever)
-
-    def values(self) -> dict[tuple[str, str], MetricValues]:
-        """Return the metrics of each question, by its id and text."""
-        cases = self.evaluation.questions().all
-        return {
-            (cases[result.position].id, cases[result.position].question): result.values
-            for result in self.evaluation.results()
-            if result.retriever == self.retriever
-        }
-
-
-def compare_sides(
-    one: ComparedRetriever, other: ComparedRetriever, *, metric: str, limit: int
-) -> DifferenceShape:
-    """Compare two sides on all questions measured for both.
-
-    Returns up to ``limit`` questions, those with the largest difference in ``metric`` first (by
-    default, the first metric). Raises UnknownName for a metric that was not measured, Conflict
-    without a common question.
-    """
-    found, others = one.values(), other.values()
-    common = [key for key in found if key in others and found[key].keys() & others[key].keys()]
-    if not common:
-        raise Conflict(
-            "The two have no measured question in common.",
-            fix="Compare finished evaluations of the same questions.",
-        )
-    metrics = {name: None for key in common for name in found[key] if name in others[key]}
-    sorted_by = metric or next(iter(metrics))
-    if sorted_by not in metrics:
-        raise UnknownName("metric", metric, metrics)
-
-    def distance(key: tuple[str, str]) -> float:
-        return abs(found[key].get(sorted_by, 0.0) - others[key].get(sorted_by, 0.0))
-
-    shown = sorted(common, key=lambda key: -distance(key))[:limit]
-    return DifferenceShape(
-        first=one.describe(),
-        second=other.describe(),
-        questions=len(common),
-        metrics={
-            name: _compare_metric([(found[key], others[key]) for key in common], name)
-            for name in metrics
-        },
-        sorted_by=sorted_by,
-        cases=[
-            PairedQuestion(id=key[0], question=key[1], first=found[key], second=others[key])
-            for key in shown
-        ],
-    )
+def _measured_by(evaluation: Evaluation, retriever: str) -> dict[tuple[str, str], MetricValues]:
+    """Return the metrics of each question that a retriever was asked, by its id and text."""
+    cases = evaluation.questions().all
+    return {
+        (cases[result.position].id, cases[result.position].question): result.values
+        for result in evaluation.results()
+        if result.retriever == retriever
+    }
 
 
 def _compare_metric(

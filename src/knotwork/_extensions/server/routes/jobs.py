@@ -10,14 +10,14 @@ from fastapi import Header, Path, Query
 from fastapi.responses import StreamingResponse
 
 from knotwork._extensions.server.access import ReadWhole, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.public_text import hide_paths_within
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,
     format_event,
+    hide_paths_within,
     keep_alive,
 )
-from knotwork._extensions.server.schemas.workspaces import (
+from knotwork._extensions.server.schemas import (
     CommunitiesRequest,
     IndexRequest,
     JobShape,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import Path, Query
 from fastapi.responses import StreamingResponse
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from knotwork._extensions.server.access import (
     Caller,
@@ -16,33 +17,118 @@ from knotwork._extensions.server.access import (
     WriteWorkspace,
     require,
 )
-from knotwork._extensions.server.answer_events import NamedEvent, name_step, stream_events
+from knotwork._extensions.server.answer_events import (
+    NamedEvent,
+    check_question,
+    name_step,
+    stream_events,
+)
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
 from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.questions import check_question
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,
 )
-from knotwork._extensions.server.schemas.memory import (
-    MOST_NAME_CHARACTERS,
-    ChatMessage,
-    DeletedFacts,
-    FactList,
-    Moment,
-    NewFact,
-    NewFacts,
+from knotwork._extensions.server.schemas import (
+    AnswerOptions,
+    FilterText,
+    Passages,
+    RequestModel,
+    Retriever,
+    Text,
+    TurnShape,
 )
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._run import Run, Steps
 from knotwork._synthesis import ask_request
+from knotwork._text.moments import is_before, read_moment
 from knotwork.agents._chat import Chat, ChatResponse, Conversation, MemoryUpdate, local_now
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.agents._fact_rules import split_message
 from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
 from knotwork.errors import NotFound
+
+MOST_NAME_CHARACTERS = 500
+
+
+def _read_date(text: str) -> str:
+    moment = read_moment(text)
+    if not moment:
+        raise ValueError("is not a date; write it as 2024-02-01, 2024-02 or 2024")
+    return moment
+
+
+Name = Annotated[Text, Field(max_length=MOST_NAME_CHARACTERS)]
+Moment = Annotated[str, Field(max_length=40), AfterValidator(_read_date)]
+"""A day, a month or a year, such as 2024-02-01, 2024-02 or 2024."""
+
+
+class ChatMessage(AnswerOptions):
+    """A message of a conversation: a question, a statement of facts, or both."""
+
+    message: Text
+    turns: list[TurnShape] = Field(
+        default=[],
+        max_length=20,
+        description="Earlier questions of the conversation with their answers, oldest first; a "
+        "statement is the answer to an empty question.",
+    )
+    retriever: Retriever = None
+    k: Passages = None
+    filters: FilterText | None = Field(
+        None, description="Filter for documents and pages, as in …/ask."
+    )
+    offers_only: bool = Field(
+        default=False,
+        description="Whether to offer facts also if the message asks to remember them, as for "
+        "messages that come from a link.",
+    )
+
+
+class NewFact(RequestModel):
+    """A fact to remember: Ann Lee | lives in | Oslo."""
+
+    subject: Name
+    relation: Name
+    object: Name
+    since: Moment | None = Field(None, description="When it began; by default now.")
+    until: Moment | None = Field(None, description="When it ended.")
+    source: str = Field("api", max_length=200, description="Where the fact comes from.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.until and not (self.since and is_before(self.since, self.until)):
+            raise ValueError("`until` needs a `since` before it")
+        return self
+
+
+class NewFacts(RequestModel):
+    """Remember the facts of a statement, or one fact."""
+
+    statement: Text | None = Field(None, description="A text such as “Ann Lee lives in Oslo.”")
+    fact: NewFact | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.statement is None) == (self.fact is None):
+            raise ValueError("give either `statement` or `fact`")
+        return self
+
+
+class FactList(BaseModel):
+    """Facts of the key, by subject, relation and time, or the newest first if a name was given."""
+
+    facts: list[FactShape]
+    total: int
+
+
+class DeletedFacts(BaseModel):
+    """The number of deleted facts."""
+
+    deleted: int
+
 
 router = Routes("memory")
 

@@ -1,6 +1,7 @@
 """OpenAI-compatible API below /v1: chat completions with citations, embeddings and models.
 
 Chat answers the last question of a conversation. Earlier turns clarify it, but are not sources.
+Unknown fields of a request are ignored, because clients send many.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager, nullcontext
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
 
 from knotwork._extensions.server.access import Caller, Server, lease
+from knotwork._extensions.server.answer_events import ask as answer_question
+from knotwork._extensions.server.answer_events import check_question
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.memories import recalling
-from knotwork._extensions.server.questions import ask as answer_question
-from knotwork._extensions.server.questions import check_question
 from knotwork._extensions.server.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
@@ -30,22 +32,7 @@ from knotwork._extensions.server.responses import (
     keep_alive,
     start_stream,
 )
-from knotwork._extensions.server.schemas.openai import (
-    Annotation,
-    AssistantMessage,
-    ChatCompletion,
-    ChatMessage,
-    ChatRequest,
-    Choice,
-    EmbeddingList,
-    EmbeddingRequest,
-    EmbeddingShape,
-    EmbeddingUsage,
-    ModelList,
-    ModelShape,
-    TokenCounts,
-    UrlCitation,
-)
+from knotwork._extensions.server.schemas import SearchOptions, UnicodeRequest
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
@@ -56,6 +43,180 @@ from knotwork._synthesis.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, InvalidRequest, KnotworkError, NotFound, RequestTooLarge
 from knotwork.records import Answer, Citation, Document
+
+
+class OpenAIErrorBody(BaseModel):
+    """What went wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIError(BaseModel):
+    """The response to a failed request."""
+
+    error: OpenAIErrorBody
+
+
+class ContentPart(BaseModel):
+    """A part of a message; only text parts are used."""
+
+    type: str
+    text: str = ""
+
+
+class OpenAIMessage(BaseModel):
+    """One turn of a conversation."""
+
+    role: str
+    content: str | list[ContentPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without other parts."""
+        if isinstance(self.content, list):
+            parts = [part.text for part in self.content if part.type == "text"]
+            return "\n".join(parts).strip()
+        return (self.content or "").strip()
+
+
+class StreamOptions(BaseModel):
+    """Options of a streamed response."""
+
+    include_usage: bool = False
+
+
+class KnotworkOptions(SearchOptions):
+    """Options specific to Knotwork, under the key `knotwork`."""
+
+    sources: Literal["none", "markdown"] = Field(
+        default="none", description="Whether to append a list of sources to the text."
+    )
+    mode: str = Field(default="auto", max_length=40)
+    memory: bool = Field(
+        default=False,
+        description="Whether facts that the key has stated in …/chat are searched first, and cited "
+        "as [M1]. They are listed in `memory` of the answer.",
+    )
+
+
+class ChatRequest(UnicodeRequest):
+    """A conversation; its last user message is the question."""
+
+    model: Annotated[str, Field(max_length=600)] = Field(
+        description="WORKSPACE or WORKSPACE:RETRIEVER, as listed by GET /v1/models."
+    )
+    messages: list[OpenAIMessage] = Field(min_length=1, max_length=1_000)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: int | None = Field(None, ge=1, le=1, description="Only one answer is supported.")
+    knotwork: KnotworkOptions = KnotworkOptions()
+
+
+class UrlCitation(BaseModel):
+    """A citation mark and its link; indexes are in characters (Unicode code points)."""
+
+    start_index: int
+    end_index: int
+    title: str
+    url: str
+
+
+class Annotation(BaseModel):
+    """A citation mark such as [1] in the text, with its source."""
+
+    type: Literal["url_citation"] = "url_citation"
+    url_citation: UrlCitation
+
+
+class AssistantMessage(BaseModel):
+    """An answer."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+    annotations: list[Annotation]
+
+
+class Choice(BaseModel):
+    """The only answer."""
+
+    index: int = 0
+    message: AssistantMessage
+    finish_reason: Literal["stop"] = "stop"
+    logprobs: None = None
+
+
+class TokenCounts(BaseModel):
+    """The tokens of a language model; 0 if none was used."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatCompletion(BaseModel):
+    """The response to a conversation; ``knotwork`` is the answer as in /api/v1."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: TokenCounts
+    knotwork: AnswerShape
+
+
+class ModelShape(BaseModel):
+    """A model: a workspace, or a workspace with a retriever."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "knotwork"
+
+
+class ModelList(BaseModel):
+    """The models that the key may use."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelShape]
+
+
+class EmbeddingRequest(UnicodeRequest):
+    """Texts to embed with the embedder of a workspace."""
+
+    model: str = Field(max_length=200, description="A workspace.")
+    input: str | Annotated[list[str], Field(min_length=1, max_length=2_048)]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(None, ge=1, le=65_536)
+
+
+class EmbeddingShape(BaseModel):
+    """One vector: numbers, or base64 of little-endian 32-bit floats."""
+
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingUsage(BaseModel):
+    """The approximate number of tokens of the texts."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingList(BaseModel):
+    """The vectors in the order of the texts."""
+
+    object: Literal["list"] = "list"
+    data: list[EmbeddingShape]
+    model: str
+    usage: EmbeddingUsage
+
 
 router = APIRouter(tags=["openai"])
 
@@ -178,23 +339,19 @@ async def complete_chat(
     identifier = f"chatcmpl-{secrets.token_hex(12)}"
     base_url = str(request.base_url)
     conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
-    lease = lease_model(server, key, asked.model)
 
-    def ask(workspace: Workspace) -> Steps[Answer]:
-        remembers = recalling(key, workspace, question) if options.memory else nullcontext(question)
-        with remembers as recalled:
-            return (yield from answer_question.run(server, workspace, recalled))
-
-    def ask_within_lease() -> Steps[Answer]:
-        with lease as workspace:
-            return (yield from ask(workspace))
+    def answer_within_lease() -> Steps[Answer]:
+        with lease_model(server, key, asked.model) as workspace:
+            if not options.memory:
+                return (yield from answer_question.run(server, workspace, question))
+            with recalling(key, workspace, question) as recalled:
+                return (yield from answer_question.run(server, workspace, recalled))
 
     threads = server.threads_for(question)
     if asked.stream:
-        started = await start_stream(threads.iterate(ask_within_lease))
+        started = await start_stream(threads.iterate(answer_within_lease))
         return EventStream(keep_alive(_stream_chunks(started, conversation)))
-    with lease as workspace:
-        answer = await threads.run(lambda: Run(ask(workspace)).result())
+    answer = await threads.run(lambda: Run(answer_within_lease()).result())
     message = AssistantMessage(
         content=answer.lead + answer.text + conversation.sources(answer),
         annotations=conversation.annotate(answer, shift=len(answer.lead)),
@@ -209,7 +366,7 @@ async def complete_chat(
     )
 
 
-def earlier_turns(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
+def earlier_turns(messages: Sequence[OpenAIMessage]) -> list[tuple[str, str]]:
     """Return the questions before the last one, each with its answer or ""."""
     turns: list[tuple[str, str]] = []
     for message in messages:

@@ -16,7 +16,7 @@ from knotwork._extensions.server.access import (
     require,
 )
 from knotwork._extensions.server.keys import KeyRole
-from knotwork._extensions.server.schemas.workspaces import (
+from knotwork._extensions.server.schemas import (
     NewWorkspace,
     WorkspaceDetails,
     WorkspaceShape,

@@ -1,16 +1,137 @@
-"""Request and response models of workspaces, documents, uploads and jobs."""
+"""Request and response models that several routes share."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
-from knotwork._extensions.server.public_text import hide_paths, hide_paths_within
-from knotwork._extensions.server.schemas.answers import RequestModel
-from knotwork._shapes.documents import BlockShape
+from knotwork._extensions.server.responses import hide_paths, hide_paths_within
+from knotwork._shapes.base import Shape
 from knotwork._shapes.views import View
-from knotwork.records import Page, Span
+from knotwork.records import BlockKind, BlockTree, Page, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShape(Shape):
+    """A block of a document, with the blocks inside it in reading order."""
+
+    kind: BlockKind
+    span: Span
+    label: str
+    """Its name: the title of a section, the term of a definition, the language of code …"""
+    lead: str
+    """The sentence before it that introduces it; may be empty."""
+    level: int
+    """The level of a section, from 1; 0 for other blocks."""
+    children: tuple[BlockShape, ...]
+
+    @classmethod
+    def derived(cls, record: BlockTree) -> dict[str, object]:
+        return record.block._asdict()
+
+
+MOST_PASSAGES = 200
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+MOST_FILTER_CHARACTERS = 10_000
+FilterText = Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)]
+
+
+class UnicodeRequest(BaseModel):
+    """A request whose texts can be written as UTF-8."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_texts(cls, data: Any) -> Any:  # noqa: ANN401  what a client sent
+        try:
+            json.dumps(data, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise ValueError("A text has half of a surrogate pair, which is not Unicode") from None
+        return data
+
+
+class RequestModel(UnicodeRequest):
+    """The base of request bodies: unknown fields are rejected."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+Retriever = Annotated[
+    Annotated[str, Field(max_length=500)] | None,
+    Field(description="A name from GET /api/v1/retrievers, or a composition of several."),
+]
+Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Maximum of passages.")]
+UsesModel = Annotated[bool, Field(description="Whether to use a language model.")]
+
+
+class SearchOptions(BaseModel):
+    """What may be said about a search with its question."""
+
+    k: Passages = None
+    filters: FilterText | dict[str, Any] | None = Field(
+        default=None,
+        description="Filter for documents and pages: a text such as \"author = 'Ann' and date >= "
+        '2023", or an object such as {"author": "Ann", "date": {"gte": 2023}}. '
+        "GET /api/v1/workspaces/{workspace}/fields lists the fields.",
+    )
+    min_score: float | None = Field(
+        default=None, description="Minimum score of a passage, on the scale of the retriever."
+    )
+    retrieval_query: Annotated[str, Field(max_length=20_000)] | None = Field(
+        default=None,
+        description="Read-only Cypher over the passages found. `node` is a chunk and `score` its "
+        "score: MATCH (node)-[:MENTIONS]->(e:Entity) RETURN e.name, score. Its rows are the last "
+        "of `results`; chunks in these rows are added to the passages.",
+    )
+    query_params: dict[str, Any] | None = Field(
+        default=None, description="Parameters of `retrieval_query`; `$question` is the question."
+    )
+
+
+class SearchRequest(RequestModel, SearchOptions):
+    """Find passages."""
+
+    question: Text
+    retriever: Retriever = None
+
+
+class TurnShape(RequestModel):
+    """An earlier question of a conversation, and its answer."""
+
+    question: str = Field(max_length=2_000)
+    answer: str = Field("", max_length=20_000)
+
+
+class AnswerOptions(RequestModel):
+    """What may be said about an answer with its question."""
+
+    mode: str = Field("auto", max_length=40, description="auto, basic, local, global …")
+    use_llm: UsesModel = True
+    budget: str = Field(
+        "", max_length=40, description='Ceiling in tokens, such as "3k", or in money.'
+    )
+
+
+class AskRequest(SearchRequest, AnswerOptions):
+    """Answer a question."""
+
+    expand: bool = Field(default=False, description="Also search by keywords from the model.")
+    turns: list[TurnShape] = Field(
+        default=[],
+        max_length=20,
+        description="Earlier questions of the conversation with their answers, oldest first.",
+    )
+
 
 TierName = Literal["none", "lean", "full"]
 BUDGET_FIELD = Field(

@@ -1,1 +1,0 @@
-"""Request and response models that several routes share."""
