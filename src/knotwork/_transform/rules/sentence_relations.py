@@ -11,11 +11,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_CHARACTER
+from knotwork._text.word_lists import word_list, word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_relation
 from knotwork._transform.rules.lexicon import (
     CODE,
@@ -28,7 +28,6 @@ from knotwork._transform.rules.lexicon import (
     EnglishSentence,
     Occurrence,
     Token,
-    word_set,
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
@@ -156,40 +155,15 @@ _HAVING = frozenset({"has", "have", "had"})
 _MODALS = frozenset({"can", "may", "must"})
 _ARTICLES = frozenset({"a", "an", "the"})
 _DETERMINERS = _ARTICLES | {"its", "his", "her", "their"}
-_PREPOSITIONS = word_set(
-    """of in on at to from by with for as into through under over near after before about
-    against between during within without via per than like since until upon among across
-    along around behind above below inside outside onto toward towards despite except
-    including"""
-)
+_PREPOSITIONS = word_set("en", "prepositions")
 _DATED = frozenset({"in", "on", "since", "from", "until"})
-_CONJUNCTIONS = word_set(
-    """and or but while when where whereas because although though if so then which that who
-    whose whom as nor both either also however"""
-)
-_ADVERBS = word_set("""also first later then now still already once originally often""")
-_NOT_ADVERBS = word_set("""family only early daily supply apply reply july italy assembly""")
+_CONJUNCTIONS = word_set("en", "conjunctions")
+_ADVERBS = word_set("en", "adverbs")
+_NOT_ADVERBS = word_set("en", "not_adverbs")
 _ENDS_PHRASE = _PREPOSITIONS | _CONJUNCTIONS | _BEING | _HAVING | _ADVERBS
-_BARE_NOUNS = word_set(
-    """part capital member home chairman chairwoman president head ceo founder co-founder son
-    daughter wife husband widow widower brother sister father mother uncle aunt cousin
-    nephew niece grandson granddaughter grandfather grandmother king queen emperor prime
-    minister successor predecessor author director editor heir leader owner mayor governor
-    short seat"""
-)
-"""Nouns that name a relation without an article: "son of", "part of"."""
-_ADJECTIVES = word_set(
-    """similar equal equivalent compatible identical analogous related adjacent native parallel
-    subject dedicated"""
-)
-_SORTS = word_set(
-    """command utility program tool package library module extension parameter setting variable
-    option flag function method file directory table view catalog column field server daemon
-    service process protocol database system language format format system statement clause
-    type driver interface distribution desktop project kernel software application suite
-    framework"""
-)
-"""Nouns that state the kind of a name beside them, as in "the aide package"."""
+_BARE_NOUNS = word_set("en", "nouns_of_relations")
+_ADJECTIVES = word_set("en", "adjectives_of_relations")
+_SORTS = word_set("en", "technical_nouns")
 _NOUN_PREPOSITIONS = frozenset({"of", "in", "from", "at", "to", "for", "on"})
 _LONGEST_NOUN_PHRASE = 4
 _BARE_WORDS = 2
@@ -413,12 +387,9 @@ def _is_verb(word: str) -> bool:
 
 @cache
 def _verbs() -> _Verbs:
-    data = files("knotwork._transform.rules").joinpath("data/relation_verbs.txt").read_text("utf-8")
     active: set[str] = set()
     past_of: dict[str, str] = {}
-    for line in data.splitlines():
-        if not line or line.startswith("#"):
-            continue
+    for line in word_list("en", "verbs_of_relations"):
         base, *irregular = line.split()
         past, participle = irregular or (_past(base), _past(base))
         active |= {past, _third_person(base)}
