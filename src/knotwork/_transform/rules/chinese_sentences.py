@@ -26,7 +26,7 @@ PERSON_TITLES = word_set("zh", "person_titles")
 NOUN_ENDS = frozenset("性化类库间证单")
 """Characters that end nouns but rarely names of persons (许可证, 安全性, 白名单)."""
 
-SURNAMES = frozenset(*word_list("zh", "surnames"))
+SURNAMES: frozenset[str] = frozenset(*word_list("zh", "surnames"))
 
 (TRANSLITERATING,) = word_list("zh", "transliterating")
 
