@@ -54,6 +54,22 @@ class ExtractionExample:
         lines += [(*kind, r.source, r.relation, r.target) for r in self.relations]
         return "\n".join(" | ".join(fields) for fields in lines) or "none"
 
+    def under(
+        self, types: Iterable[str], relations: Iterable[str]
+    ) -> tuple[dict[str, list[str]], dict[str, list[dict[str, str]]]]:
+        """Return the names under each of these types, and the pairs under each relation."""
+        names: dict[str, list[str]] = {fold_word(kind): [] for kind in types}
+        for entity in self.entities:
+            names.setdefault(fold_word(entity.type), []).append(entity.name)
+        pairs: dict[str, list[dict[str, str]]] = {fold_word(name): [] for name in relations}
+        for fact in self.relations:
+            ends = {"subject": fact.source, "object": fact.target}
+            pairs.setdefault(fold_word(fact.relation), []).append(ends)
+        return (
+            {kind: names[fold_word(kind)] for kind in types},
+            {name: pairs[fold_word(name)] for name in relations},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ExtractionExamples:

@@ -67,20 +67,17 @@ class _Line(NamedTuple):
     last: bool
 
 
-class LineReader:
-    """Reads replies in the line form.
+def read_lines(
+    reply: str, *, triplets: bool = False, types: Collection[str] = (), cut: bool = False
+) -> Draft:
+    """Return the records of a reply in the line form, and complaints about the rest; never fails.
 
     With ``triplets``, a line of three fields without a kind is a fact. ``types`` are entity types
-    of the prompt, in addition to the usual ones.
+    of the prompt, in addition to the usual ones. ``cut`` is True if the reply was cut off at its
+    token limit.
     """
-
-    def __init__(self, *, triplets: bool = False, types: Collection[str] = ()) -> None:
-        self._triplets = triplets
-        self._types = KNOWN_TYPES | {fold_word(kind) for kind in types}
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply; never fails."""
-        return _LineReading(self._types, triplets=self._triplets, cut=cut).read(reply)
+    known = KNOWN_TYPES | {fold_word(kind) for kind in types}
+    return _LineReading(known, triplets=triplets, cut=cut).read(reply)
 
 
 class _LineReading:
@@ -331,52 +328,45 @@ _TYPE = ("type", "entity_type", "label", "category", "类型")
 _SUMMARY = ("summary", "description", "desc", "描述", "说明")
 
 
-class JsonReader:
-    """Reads replies in JSON, with any prose or fences around it; implements `ReplyReader`.
+def read_json(reply: str, *, cut: bool = False) -> Draft:
+    """Return the records of a reply in JSON, with any prose or fences around it; never fails.
 
     It accepts lists of records under the usual keys, and two kinds of mappings: of a type to names
     of entities, and of a relation to objects with a subject and an object.
     """
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply; never fails."""
-        text = plain_text(reply)
-        reading = _JsonReading()
-        position, behind, failures, found = 0, 0, 0, False
-        beside: list[str] = []
-        while match := _JSON_START.search(text, position):
-            try:
-                value, position = _DECODER.raw_decode(text, match.start())
-            except (ValueError, RecursionError):
-                # Try one level deeper: the complete items of a truncated list are still readable.
-                position = match.end()
-                failures += 1
-                if failures > _MOST_FAILURES:
-                    break
-                continue
-            found = True
-            beside.append(text[behind : match.start()])
-            behind = position
-            reading.take(value, key="", depth=0)
-        if not found and text.strip():
-            reading.complaints.append(Complaint(text.strip(), NO_JSON))
-        if found:
-            beside.append(text[behind:])
-            reading.complaints += [
-                Complaint(part.strip(), "text beside the JSON")
-                for part in beside
-                if _LETTER_OR_DIGIT.search(_JSON_FENCE.sub("", part))
-            ]
-        return Draft(
-            tuple(dict.fromkeys(reading.entities)),
-            tuple(dict.fromkeys(reading.relations)),
-            tuple(reading.complaints),
-            cut=cut,
-            says_nothing=found
-            and not reading.entities
-            and not reading.relations
-            and not reading.complaints,
-        )
+    text = plain_text(reply)
+    reading = _JsonReading()
+    position, behind, failures, found = 0, 0, 0, False
+    beside: list[str] = []
+    while match := _JSON_START.search(text, position):
+        try:
+            value, position = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            # Try one level deeper: the complete items of a truncated list are still readable.
+            position = match.end()
+            failures += 1
+            if failures > _MOST_FAILURES:
+                break
+            continue
+        found = True
+        beside.append(text[behind : match.start()])
+        behind = position
+        reading.take(value, key="", depth=0)
+    if found:
+        reading.complaints += [
+            Complaint(part.strip(), "text beside the JSON")
+            for part in (*beside, text[behind:])
+            if _LETTER_OR_DIGIT.search(_JSON_FENCE.sub("", part))
+        ]
+    elif text.strip():
+        reading.complaints.append(Complaint(text.strip(), NO_JSON))
+    return Draft(
+        tuple(dict.fromkeys(reading.entities)),
+        tuple(dict.fromkeys(reading.relations)),
+        tuple(reading.complaints),
+        cut=cut,
+        says_nothing=found and not (reading.entities or reading.relations or reading.complaints),
+    )
 
 
 class _JsonReading:
