@@ -16,8 +16,8 @@ from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
 from knotwork._extensions.evaluation import judge_requests as _judge_requests
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
-from knotwork._indexing.communities.report_writer import read_reports
-from knotwork._indexing.description_writer import DescriptionEntry, parse_descriptions
+from knotwork._indexing.communities.written_reports import read_reports
+from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
 from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking

@@ -19,7 +19,7 @@ from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, describe
 from knotwork._indexing.loaders.picture_descriptions import UndescribedDocument
 from knotwork._indexing.visible_documents import visible_document
 from knotwork._stores.base import LedgerEntry
-from knotwork._transform.strict_schema import LeftOut
+from knotwork._transform.model.extraction_schema import LeftOut
 from knotwork.errors import KnotworkError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
 

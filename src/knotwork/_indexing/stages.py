@@ -31,11 +31,10 @@ from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_method import ExtractionMethod, Form
-from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter
 from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork._transform.model.prompts import own_version
 from knotwork._transform.no_extractor import NoExtractor
-from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 

@@ -16,13 +16,13 @@ from tests.indexing.communities.written import (
     writer,
 )
 
-from knotwork._indexing.communities.briefs import ReportBudgets
 from knotwork._indexing.communities.detection import refresh_communities, stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
     refresh_reports,
     write_reports,
 )
+from knotwork._indexing.communities.written_reports import ReportBudgets
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.embedder import HashingEmbedder
 from knotwork._text.token_counts import count_tokens

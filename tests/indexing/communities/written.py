@@ -2,13 +2,12 @@
 
 from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
 
-from knotwork._indexing.communities.briefs import ReportBudgets
 from knotwork._indexing.communities.detection import (
     CommunityOptions,
     refresh_communities,
     stored_communities,
 )
-from knotwork._indexing.communities.report_writer import ReportWriter
+from knotwork._indexing.communities.written_reports import ReportBudgets, ReportWriter
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing._chat_models import ScriptedChatModel
 

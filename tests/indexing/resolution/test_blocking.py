@@ -12,7 +12,7 @@ from knotwork._indexing.resolution.name_shapes import (
     read_name,
     read_person,
 )
-from knotwork._indexing.resolution.pair_candidates import (
+from knotwork._indexing.resolution.pairs import (
     CROWD,
     NamedShape,
     pair_by_keys,

@@ -5,8 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
-from knotwork._transform.model.reply_formats import read_lines
-from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
+from knotwork._transform.model.reply_formats import (
+    Draft,
+    EntityDraft,
+    RelationDraft,
+    plain_text,
+    read_lines,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from knotwork._transform.model.extraction_method import (
 )
 from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft
+from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
 from knotwork.errors import Unparsable
 from knotwork.testing._brains.prompts import read_assignment
 

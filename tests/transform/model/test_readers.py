@@ -13,9 +13,8 @@ from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
 from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
-from knotwork._transform.model.reply_formats import read_json
+from knotwork._transform.model.reply_formats import EntityDraft, RelationDraft, read_json
 from knotwork._transform.model.reply_grounding import assemble
-from knotwork._transform.model.reply_records import EntityDraft, RelationDraft
 from knotwork.records import Extraction
 
 RECORDED = json.loads(

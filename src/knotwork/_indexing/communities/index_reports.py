@@ -18,7 +18,6 @@ import numpy as np
 
 from knotwork._cancellation import checked
 from knotwork._indexing.commits import CONTENT_META, WRITTEN_META
-from knotwork._indexing.communities.briefs import Brief, BriefBuilder
 from knotwork._indexing.communities.detection import (
     FOREIGN_NAMES,
     NAMES_META,
@@ -37,14 +36,20 @@ from knotwork._indexing.communities.extractive_reports import (
     rate,
     write_extractive_report,
 )
-from knotwork._indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
+from knotwork._indexing.communities.written_reports import (
+    Brief,
+    BriefBuilder,
+    ReportWriter,
+    WrittenReports,
+    stand_in_key,
+)
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._inference.call_limits import Patience
 from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.removal import remove_vectors
-from knotwork._transform.model.reply_records import Complaint
+from knotwork._transform.model.reply_formats import Complaint
 from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 

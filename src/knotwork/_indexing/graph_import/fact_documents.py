@@ -17,7 +17,7 @@ from knotwork._indexing.graph_import.entity_names import NameFinder, has_han, id
 from knotwork._indexing.graph_import.spool import End, EntityStatements, Spool, SpooledEntity
 from knotwork._indexing.imported_documents import imported_source
 from knotwork._indexing.prepared import Prepared
-from knotwork._indexing.section_tree import SectionTree
+from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences

@@ -11,7 +11,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pair_survey import PairSurvey
+from knotwork._indexing.resolution.pairs import PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked

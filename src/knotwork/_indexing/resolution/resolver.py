@@ -20,7 +20,7 @@ from itertools import combinations
 
 from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
+from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._indexing.steps import Steps, finish_steps
 from knotwork._stores.base import Store, require_homonyms, require_resolutions

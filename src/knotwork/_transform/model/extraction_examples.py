@@ -18,7 +18,7 @@ from typing import Any
 
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import LANGUAGES
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     EntityDraft,
     RelationDraft,
     fold_word,

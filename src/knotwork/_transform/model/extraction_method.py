@@ -20,8 +20,7 @@ from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import Prompts, mark, prompts_fingerprint, prompts_in
-from knotwork._transform.model.reply_formats import read_json, read_lines
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     RelationDraft,
@@ -29,6 +28,8 @@ from knotwork._transform.model.reply_records import (
     fold_word,
     name_fault,
     plain_text,
+    read_json,
+    read_lines,
 )
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import content_id

@@ -13,7 +13,7 @@ from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork._transform.model.prompts import Prompts
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
@@ -21,7 +21,7 @@ from knotwork._transform.model.reply_records import (
     fold_word,
 )
 from knotwork.errors import ConfigError
-from knotwork.records import content_id
+from knotwork.records import ALIAS_RELATION, Extraction, Mention, Relation, content_id
 
 
 class RelationPattern(NamedTuple):
@@ -411,3 +411,92 @@ class SchemaCounts:
 
 def _most(counts: Counter[str], least: int = 1, most: int | None = None) -> list[str]:
     return [key for key, count in counts.most_common(most) if count >= least]
+
+
+_SHOWN_NAMES = 4
+_ALIAS = fold_word(ALIAS_RELATION)
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many mentions of entities, by type, and relations, by name, a schema left out."""
+
+    entities: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
+
+    def add(self, other: LeftOut) -> None:
+        """Add the counts of another part of the index."""
+        self.entities.update(other.entities)
+        self.relations.update(other.relations)
+
+    def __str__(self) -> str:
+        parts = []
+        for counts, noun in (
+            (self.entities, "mentions of entities"),
+            (self.relations, "relations"),
+        ):
+            if counts:
+                most = [
+                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
+                ]
+                more = ["…"] if len(counts) > _SHOWN_NAMES else []
+                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
+        return " and ".join(parts)
+
+
+class SchemaFilter:
+    """Keeps only what a schema lists. Comparisons ignore case, spaces and underscores.
+
+    Entities of other types, and without one, are left out with their relations and descriptions,
+    if the schema lists types of entities; so are relations that it does not list, and those that no
+    pattern allows. What stays has the spelling of the schema. That two names are aliases is no
+    relation of the graph, and stays.
+    """
+
+    def __init__(self, schema: ExtractionSchema) -> None:
+        self._types = {fold_word(kind): kind for kind in schema.all_entity_types}
+        self._relations = {fold_word(name): name for name in schema.all_relation_types}
+        self._patterns: dict[str, set[tuple[str, str]]] = {}
+        for pattern in schema.patterns:
+            ends = fold_word(pattern.source), fold_word(pattern.target)
+            self._patterns.setdefault(fold_word(pattern.relation), set()).add(ends)
+
+    def keep(self, extraction: Extraction, left_out: LeftOut) -> Extraction:
+        """Return the part of an extraction that the schema lists, and count the rest."""
+        mentions: list[Mention] = []
+        types: dict[str, str] = {}
+        for mention in extraction.mentions:
+            kind = fold_word(mention.type)
+            if self._types and kind not in self._types:
+                left_out.entities[mention.type] += 1
+                continue
+            types[mention.entity_id] = kind
+            mentions.append(replace(mention, type=self._types.get(kind, mention.type)))
+        relations: dict[tuple[str, str, str], Relation] = {}
+        for relation in extraction.relations:
+            name = fold_word(relation.relation)
+            ends = types.get(relation.source), types.get(relation.target)
+            if not self._allows(name, ends):
+                left_out.relations[relation.relation] += 1
+                continue
+            label = self._relations.get(name, relation.relation)
+            key = relation.source, label, relation.target
+            relations.setdefault(key, replace(relation, relation=label))
+        return Extraction(
+            extraction.chunk_id,
+            tuple(mentions),
+            tuple(relations.values()),
+            tuple(found for found in extraction.descriptions if found.entity_id in types),
+        )
+
+    def _allows(self, relation: str, ends: tuple[str | None, str | None]) -> bool:
+        if None in ends:
+            return False
+        if relation == _ALIAS:
+            return True
+        if self._relations and relation not in self._relations:
+            return False
+        return relation not in self._patterns or ends in self._patterns[relation]

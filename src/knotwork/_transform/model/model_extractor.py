@@ -23,9 +23,8 @@ from knotwork._transform.model.extraction_method import (
     read_check,
 )
 from knotwork._transform.model.prompts import prompt_language
-from knotwork._transform.model.reply_formats import NO_JSON, read_lines
+from knotwork._transform.model.reply_formats import NO_JSON, Complaint, Draft, read_lines
 from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork._transform.model.reply_records import Complaint, Draft
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
 from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus, content_id

@@ -18,8 +18,7 @@ from typing import Any
 
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.prompts import prompt_language
-from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
@@ -27,6 +26,7 @@ from knotwork._transform.model.reply_records import (
     clean_field,
     name_fault,
 )
+from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Document, Extraction, content_id

@@ -19,7 +19,7 @@ from knotwork._text.chinese import HAN_AND_KANA, simplify
 from knotwork._text.names import STOP_NAMES, name_candidates, normal_form, without_suffix
 from knotwork._text.terms import content_terms
 from knotwork._transform.model.chunk_memory import remembered_names
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     UNNAMED_RELATION,
     Complaint,
     Draft,

@@ -25,9 +25,10 @@ from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     LONGEST_RELATION,
+    NOTHING_WORDS,
+    RELATION_WORDS,
     Complaint,
     bare_line,
     clean_field,

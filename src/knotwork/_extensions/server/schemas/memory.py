@@ -15,7 +15,7 @@ from knotwork._extensions.server.schemas.answers import (
     Text,
     TurnShape,
 )
-from knotwork._text.moments import is_before, read_moment
+from knotwork._text.dates import is_before, read_moment
 from knotwork.agents._shapes import FactShape
 
 MOST_NAME_CHARACTERS = 500
