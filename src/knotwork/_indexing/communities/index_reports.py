@@ -1,6 +1,6 @@
 """Update communities and their reports, make reports searchable, and list them as topics.
 
-`update_in_steps` updates all of an index; `report_in_steps` and `write_reports` update reports
+`update_in_steps` updates all of an index; `refresh_reports` and `write_reports` update reports
 only, bottom-up, and only those whose material changed; `find_topics` lists them.
 """
 
@@ -126,10 +126,9 @@ def bring_up_to_date(
     embedding: Embedding | None = None,
 ) -> ReportChanges:
     """Run all steps of `update_in_steps` and return the changes to reports."""
-    steps = update_in_steps(
-        store, options=options, rebuild=rebuild, writer=writer, embedding=embedding
+    return finish_steps(
+        update_in_steps(store, options=options, rebuild=rebuild, writer=writer, embedding=embedding)
     )
-    return finish_steps(steps)
 
 
 def update_in_steps(
@@ -144,7 +143,7 @@ def update_in_steps(
 
     Communities that still fit keep their ids, unless ``rebuild``. Communities and extractive
     reports are written in one transaction. With ``writer`` a model then writes the reports that
-    benefit from it; each call's reports are stored at once (see `report_in_steps`). Raises
+    benefit from it; each call's reports are stored at once (see `refresh_reports`). Raises
     StoreError if the store cannot hold communities, StoreBusy while another process writes,
     StoreReadOnly for a read-only store, ModelError and BudgetExceeded if no more calls are
     possible.
@@ -299,20 +298,7 @@ def refresh_reports(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> ReportChanges:
-    """Run all steps of `report_in_steps` and return the changes."""
-    return finish_steps(
-        report_in_steps(store, community_ids=community_ids, writer=writer, embedding=embedding)
-    )
-
-
-def report_in_steps(
-    store: Store,
-    *,
-    community_ids: Collection[str] | None = None,
-    writer: ReportWriter | None = None,
-    embedding: Embedding | None = None,
-) -> Steps[ReportChanges]:
-    """Write missing and outdated reports; yield how many the model has written, of how many.
+    """Write missing and outdated reports, and return the changes.
 
     With ``community_ids`` only their reports and those of their descendants are checked. Extractive
     reports are written first, in one transaction. With ``writer`` a model then writes the reports
@@ -325,9 +311,8 @@ def report_in_steps(
     reply. Finished reports are stored in any case.
     """
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
-    with store.transaction():
-        refresh.put_extractive(community_ids)
-    return (yield from refresh.write())
+    refresh.put_extractive(community_ids)
+    return finish_steps(refresh.write())
 
 
 class ReportRefresh:
@@ -356,8 +341,8 @@ class ReportRefresh:
         """Store the extractive reports that are missing or outdated, in one transaction."""
         with self._store.transaction():
             communities = stored_communities(require_communities(self._store))
-            budgets = self._writer.budgets if self._writer is not None else None
-            self._builder = BriefBuilder(self._store, children_among(communities), budgets)
+            least = self._writer.least_tokens if self._writer is not None else 0
+            self._builder = BriefBuilder(self._store, children_among(communities), least)
             if community_ids is not None:
                 communities = _with_descendants(communities, set(community_ids))
             self._communities = {community.id: community for community in communities}
@@ -413,13 +398,13 @@ def write_reports(
 
     A report is written if it is missing, outdated or extractive, and a model can improve it. The
     lowest level comes first. Other reports are not updated: a parent is written from the stored
-    reports of its children. Raises as `report_in_steps` does; finished reports are stored.
+    reports of its children. Raises as `refresh_reports` does; finished reports are stored.
     """
     held = require_communities(store)
     found = held.communities(list(dict.fromkeys(community_ids)))
     children = children_in(held)
     nearby = {key.id for top in found.values() for key in (top, *children(top))}
-    builder = BriefBuilder(store, children, writer.budgets, held.reports(nearby).values())
+    builder = BriefBuilder(store, children, writer.least_tokens, held.reports(nearby).values())
     patience = Patience(writer.patience)
     for level in _by_level(found.values(), lambda community: community):
         known = held.reports([community.id for community in level])

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from knotwork._indexing.batch_requests import (
     LONGEST_LINE,
@@ -100,24 +100,6 @@ _ADDRESS = re.compile(r"\bhttps?://[^\s，。、）)>\]]{12,}")
 _NUMBER = re.compile(r"[\[【［](\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)[\]】］]")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportBudgets:
-    """Limits of the calls to a model; no key depends on them.
-
-    A community with fewer than ``least_tokens`` tokens of sentences keeps its extractive report,
-    which quotes most of them; 0 is 600, or fewer in an index of a few chunks, so that it has
-    reports of a model too. One prompt asks for ``reports_a_call`` reports.
-    """
-
-    least_tokens: int = 0
-    reports_a_call: int = 4
-
-    def least_tokens_of(self, chunks: int) -> int:
-        """Return the fewest tokens for a report of a model, in an index of so many chunks."""
-        usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, _LEAST_TOKENS_A_CHUNK * chunks))
-        return self.least_tokens or usual
-
-
 _LEAST_TOKENS = 600
 _LEAST_SMALL_TOKENS = 60
 _LEAST_TOKENS_A_CHUNK = 25
@@ -154,14 +136,16 @@ class Brief:
 class BriefBuilder:
     """Builds the briefs of communities from their material and the reports of their children.
 
-    ``known`` are up-to-date extractive reports: see `ExtractiveReports`.
+    ``known`` are up-to-date extractive reports: see `ExtractiveReports`. A community with fewer
+    than ``least_tokens`` tokens of sentences keeps its extractive report, which quotes most of
+    them; 0 is 600, or fewer in an index of a few chunks, so that it has reports of a model too.
     """
 
     def __init__(
         self,
         store: Store,
         children: Children,
-        budgets: ReportBudgets | None = None,
+        least_tokens: int = 0,
         known: Iterable[CommunityReport] = (),
     ) -> None:
         self.extractive = ExtractiveReports(store, children, known)
@@ -169,8 +153,9 @@ class BriefBuilder:
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
         self._store = store
-        budgets = budgets or ReportBudgets()
-        self._least_tokens = budgets.least_tokens_of(store.documents.chunk_count())
+        small = _LEAST_TOKENS_A_CHUNK * store.documents.chunk_count()
+        usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, small))
+        self._least_tokens = least_tokens or usual
 
     def is_worth_a_model(self, community: Community, material: Material) -> bool:
         """Return True if a model can add to the few sentences that an extractive report quotes."""
@@ -184,7 +169,13 @@ class BriefBuilder:
         return False
 
     def brief(self, community: Community, material: Material | None = None) -> Brief:
-        """Return the brief of a community; without ``material``, gather it first."""
+        """Return the brief of a community; without ``material``, gather it first.
+
+        It names and describes the entities, and has the strongest relations if no chosen sentence
+        names both ends. The sentences of a parent in few chunks are its own, if all of them fit;
+        the lines of other parents are the findings of their children. The key is still computed
+        from the sentences, so it does not depend on who wrote these reports.
+        """
         material = material or self.extractive.material(community)
         children = self.extractive.children(community)
         ceiling = PARENT_TOKENS if children else BRIEF_TOKENS
@@ -197,40 +188,57 @@ class BriefBuilder:
         if children and own is None:
             reports = require_communities(self._store).reports([child.id for child in children])
             below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
-        heading = _entity_lines(self._describer, material, ceiling)
-        related = _strongest_relations(self._store, community, material)
-        return make_brief(material, heading, related, ceiling=ceiling, own=own, below=below)
+        heading = self._entity_lines(material, ceiling)
+        related = self._strongest_relations(community, material)
+        reserved = sum(_cost(" | ".join(relation)) for relation in related)
+        room = ceiling - sum(map(_cost, heading)) - min(reserved, _ROOM_FOR_RELATIONS)
+        chosen = _chosen_sentences(own if own and own.sentences else material, room)
+        heading += _unstated(related, [sentence.text for sentence in chosen])
+        sentences = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
+        key = content_id(BRIEF_VERSION, *heading, "lines", *sentences)
+        language = material.language if material.sentences else detect_language("\n".join(heading))
+        if below:
+            heading += _titles_line(below)
+            room = ceiling - sum(map(_cost, heading))
+            lines = list(_within(_findings(below), room))
+        else:
+            lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
+        return Brief(material, key, language, tuple(heading), tuple(lines))
 
+    def _entity_lines(self, material: Material, ceiling: int) -> list[str]:
+        """Return a line of entity names, then descriptions of the most important ones."""
+        names = {entity.id: entity.name for entity in material.entities}
+        central = central_names(material.entities)
+        short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
+        kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
+        room = ceiling * _HEADING_SHARE - _cost(kept[0])
+        for key, text in self._describer.describe(list(names)[:_DESCRIBED]).items():
+            line = plain_line(f"{names[key]}: {text}")
+            if _cost(line) <= room:
+                kept.append(line)
+                room -= _cost(line)
+        return kept
 
-def make_brief(
-    material: Material,
-    heading: Sequence[str],
-    related: Sequence[Related],
-    *,
-    ceiling: int,
-    own: Material | None = None,
-    below: Sequence[CommunityReport] = (),
-) -> Brief:
-    """Return the brief of a community, of at most ``ceiling`` tokens.
+    def _strongest_relations(
+        self, community: Community, material: Material
+    ) -> list[tuple[str, str, str]]:
+        """Return the strongest typed relations among important members, without aliases.
 
-    ``heading`` lists and describes its entities. Relations of ``related`` are added if no chosen
-    sentence names both ends. The sentences of ``own`` replace those of the material. With
-    ``below``, the reports of the children by descending rating, their findings are the lines; the
-    key is still computed from the sentences, so it does not depend on who wrote these reports.
-    """
-    room = ceiling - sum(map(_cost, heading))
-    reserved = min(sum(_cost(relation.text) for relation in related), _ROOM_FOR_RELATIONS)
-    chosen = _chosen_sentences(own if own and own.sentences else material, room - reserved)
-    full_heading = (*heading, *_unstated(related, chosen))
-    sentences = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
-    key = content_id(BRIEF_VERSION, *full_heading, "lines", *sentences)
-    language = material.language if material.sentences else detect_language("\n".join(full_heading))
-    if not below:
-        lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
-        return Brief(material, key, language, full_heading, tuple(lines))
-    full_heading += _titles_line(below)
-    room = ceiling - sum(map(_cost, full_heading))
-    return Brief(material, key, language, full_heading, tuple(_within(_findings(below), room)))
+        Stores do not return descriptions of relations; the sentences of the brief serve instead.
+        """
+        names = {entity.id: entity.name for entity in material.entities}
+        members = [key for key in community.entity_ids[:_RELATED] if key in names]
+        types = [EdgeType.RELATES]
+        edges = self._store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
+        found = [
+            edge
+            for key in members
+            for edge in edges.get(key, ())
+            if edge.target in names and edge.relation != ALIAS_RELATION
+        ]
+        found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
+        related = ((names[e.source], e.relation, names[e.target]) for e in found)
+        return list(dict.fromkeys(related))[:_RELATIONS]
 
 
 def plain_line(text: str) -> str:
@@ -242,69 +250,24 @@ def plain_line(text: str) -> str:
     return _NUMBER.sub("(\\1)", text)
 
 
-def _entity_lines(describer: Describer, material: Material, ceiling: int) -> tuple[str, ...]:
-    """Return a line of entity names, then a description of each of the most important ones."""
-    names = {entity.id: entity.name for entity in material.entities}
-    central = central_names(material.entities)
-    short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
-    kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
-    room = ceiling * _HEADING_SHARE - _cost(kept[0])
-    for key, text in describer.describe(list(names)[:_DESCRIBED]).items():
-        line = plain_line(f"{names[key]}: {text}")
-        if _cost(line) <= room:
-            kept.append(line)
-            room -= _cost(line)
-    return tuple(kept)
-
-
-class Related(NamedTuple):
-    """A relation between two names."""
-
-    source: str
-    relation: str
-    target: str
-
-    @property
-    def text(self) -> str:
-        return " | ".join(self)
-
-
-def _strongest_relations(store: Store, community: Community, material: Material) -> list[Related]:
-    """Return the strongest typed relations among important members, without aliases.
-
-    Stores do not return descriptions of relations; the sentences of the brief serve instead.
-    """
-    names = {entity.id: entity.name for entity in material.entities}
-    members = [key for key in community.entity_ids[:_RELATED] if key in names]
-    edges = store.graph.neighbours(members, direction="out", types=[EdgeType.RELATES], fan=_FAN)
-    found = [
-        edge
-        for key in members
-        for edge in edges.get(key, ())
-        if edge.target in names and edge.relation != ALIAS_RELATION
-    ]
-    found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
-    related = (Related(names[e.source], e.relation, names[e.target]) for e in found)
-    return list(dict.fromkeys(related))[:_RELATIONS]
-
-
-def _unstated(related: Iterable[Related], sentences: Iterable[ReportSentence]) -> tuple[str, ...]:
+def _unstated(related: Iterable[tuple[str, str, str]], texts: Sequence[str]) -> list[str]:
     """Return the relations whose names no sentence contains together, as many as fit."""
-    texts = [sentence.text for sentence in sentences]
-    unstated = [r.text for r in related if not any(r.source in t and r.target in t for t in texts)]
-    kept, room = [], _ROOM_FOR_RELATIONS
-    for line in unstated:
-        room -= _cost(line)
-        if room >= 0:
-            kept.append(line)
-    return tuple(kept)
+    kept: list[str] = []
+    room = _ROOM_FOR_RELATIONS
+    for source, relation, target in related:
+        if not any(source in text and target in text for text in texts):
+            line = f"{source} | {relation} | {target}"
+            room -= _cost(line)
+            if room >= 0:
+                kept.append(line)
+    return kept
 
 
-def _titles_line(below: Sequence[CommunityReport]) -> tuple[str, ...]:
+def _titles_line(below: Sequence[CommunityReport]) -> list[str]:
     """Return a line with the short titles of the child reports, or nothing if all are long."""
     titles = [plain_line(report.title) for report in below]
     short = [title for title in titles if count_tokens(title) <= _TITLE_TOKENS][:_PARTS]
-    return (f"parts: {'; '.join(short)}",) if short else ()
+    return [f"parts: {'; '.join(short)}"] if short else []
 
 
 def _chosen_sentences(material: Material, room: int) -> list[ReportSentence]:
@@ -381,8 +344,9 @@ class WrittenReports:
 
 @dataclass(frozen=True, slots=True)
 class ReportWriter:
-    """Writes reports with a model in up to ``concurrency`` parallel calls.
+    """Writes reports with a model, ``reports_a_call`` in a prompt, ``concurrency`` calls at once.
 
+    ``least_tokens`` is that of `BriefBuilder`; no key depends on it, nor on the size of calls.
     ``retry`` asks again about communities whose earlier reply was unusable, and ``rewrites`` also
     about those with a model's report. A run fails after ``patience`` calls in a row without a
     reply.
@@ -390,7 +354,8 @@ class ReportWriter:
 
     model: ChatModel
     concurrency: int = 4
-    budgets: ReportBudgets = field(default_factory=ReportBudgets)
+    least_tokens: int = 0
+    reports_a_call: int = 4
     retry: bool = False
     rewrites: bool = False
     patience: int = PATIENCE
@@ -403,7 +368,7 @@ class ReportWriter:
         batches = batches_by_language(
             briefs,
             lambda brief: "\n".join(line.text for line in brief.lines),
-            size=self.budgets.reports_a_call,
+            size=self.reports_a_call,
         )
         yield from work_ordered(
             lambda batch: self._write_batch(*batch),
