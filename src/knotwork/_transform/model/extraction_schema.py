@@ -132,47 +132,61 @@ class ExtractionSchema:
         """
         if not self:
             return draft
+        listed = _Listed(self)
         complaints: list[Complaint] = []
-        entities = [self._admit_entity(entity, complaints) for entity in draft.entities]
-        kept = tuple(entity for entity in entities if entity)
-        types = {normal_form(entity.name): fold_word(entity.type) for entity in kept}
-        relations = [self._admit_relation(r, types, complaints) for r in draft.relations]
-        admitted = replace(draft, entities=kept, relations=tuple(r for r in relations if r))
+        entities: list[EntityDraft] = []
+        for entity in draft.entities:
+            kind = listed.type_of(entity.type)
+            if kind is not None or not self.strict:
+                entities.append(replace(entity, type=kind or entity.type))
+            else:
+                fault = f"type `{entity.type}` is not in the schema"
+                complaints.append(Complaint(entity.name, fault))
+        types = {normal_form(entity.name): fold_word(entity.type) for entity in entities}
+        relations: list[RelationDraft] = []
+        for relation in draft.relations:
+            name = listed.relation_of(relation.relation)
+            # An end without a type matches any pattern; triplets have no types at all.
+            ends = [types.get(normal_form(end)) for end in (relation.source, relation.target)]
+            fault = "" if name is not None else "the relation is not in the schema"
+            if not fault and not listed.connects(ends[0], relation.relation, ends[1]):
+                fault = "no pattern of the schema connects these types"
+            if not fault or not self.strict:
+                relations.append(replace(relation, relation=name or relation.relation))
+            else:
+                shown = f"{relation.source} | {relation.relation} | {relation.target}"
+                complaints.append(Complaint(shown, fault))
+        admitted = replace(draft, entities=tuple(entities), relations=tuple(relations))
         if draft.records and not admitted.records:
             admitted = replace(admitted, says_nothing=True)  # a readable reply, but off the schema
         return admitted.with_complaints(complaints)
 
-    def _admit_entity(self, entity: EntityDraft, complaints: list[Complaint]) -> EntityDraft | None:
-        known = {fold_word(kind): kind for kind in self.all_entity_types}
-        if not known or fold_word(entity.type) in known:
-            return replace(entity, type=known.get(fold_word(entity.type), entity.type))
-        if not self.strict:
-            return entity
-        complaints.append(Complaint(entity.name, f"type `{entity.type}` is not in the schema"))
-        return None
 
-    def _admit_relation(
-        self, relation: RelationDraft, types: Mapping[str, str], complaints: list[Complaint]
-    ) -> RelationDraft | None:
-        known = {fold_word(name): name for name in self.all_relation_types}
-        key = fold_word(relation.relation)
-        named = replace(relation, relation=known.get(key, relation.relation))
-        fault = "" if not known or key in known else "the relation is not in the schema"
-        if not fault and key in {fold_word(pattern.relation) for pattern in self.patterns}:
-            ends = types.get(normal_form(named.source)), types.get(normal_form(named.target))
-            allowed = {
-                (fold_word(p.source), fold_word(p.target))
-                for p in self.patterns
-                if fold_word(p.relation) == key
-            }
-            # An end without a type matches any pattern; triplets have no types at all.
-            if not any(ends[0] in {s, None} and ends[1] in {t, None} for s, t in allowed):
-                fault = "no pattern of the schema connects these types"
-        if not fault or not self.strict:
-            return named
-        shown = f"{relation.source} | {relation.relation} | {relation.target}"
-        complaints.append(Complaint(shown, fault))
-        return None
+class _Listed:
+    """What a schema lists, by the folded words of its entries."""
+
+    def __init__(self, schema: ExtractionSchema) -> None:
+        self._types = {fold_word(kind): kind for kind in schema.all_entity_types}
+        self._relations = {fold_word(name): name for name in schema.all_relation_types}
+        self._patterns: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        for pattern in schema.patterns:
+            ends = fold_word(pattern.source), fold_word(pattern.target)
+            self._patterns[fold_word(pattern.relation)].add(ends)
+
+    def type_of(self, kind: str) -> str | None:
+        """Return a type in the spelling of the schema; None if the schema lists others only."""
+        return self._types.get(fold_word(kind), None if self._types else kind)
+
+    def relation_of(self, name: str) -> str | None:
+        """Return a relation in the spelling of the schema; None if it lists others only."""
+        return self._relations.get(fold_word(name), None if self._relations else name)
+
+    def connects(self, source: str | None, relation: str, target: str | None) -> bool:
+        """Return True if patterns allow a relation of these folded types; None is any type."""
+        allowed = self._patterns.get(fold_word(relation))
+        return not allowed or any(
+            source in {one, None} and target in {other, None} for one, other in allowed
+        )
 
 
 def _texts(key: str, values: object) -> tuple[str, ...]:
@@ -457,32 +471,25 @@ class SchemaFilter:
     """
 
     def __init__(self, schema: ExtractionSchema) -> None:
-        self._types = {fold_word(kind): kind for kind in schema.all_entity_types}
-        self._relations = {fold_word(name): name for name in schema.all_relation_types}
-        self._patterns: dict[str, set[tuple[str, str]]] = {}
-        for pattern in schema.patterns:
-            ends = fold_word(pattern.source), fold_word(pattern.target)
-            self._patterns.setdefault(fold_word(pattern.relation), set()).add(ends)
+        self._listed = _Listed(schema)
 
     def keep(self, extraction: Extraction, left_out: LeftOut) -> Extraction:
         """Return the part of an extraction that the schema lists, and count the rest."""
         mentions: list[Mention] = []
         types: dict[str, str] = {}
         for mention in extraction.mentions:
-            kind = fold_word(mention.type)
-            if self._types and kind not in self._types:
+            kind = self._listed.type_of(mention.type)
+            if kind is None:
                 left_out.entities[mention.type] += 1
                 continue
-            types[mention.entity_id] = kind
-            mentions.append(replace(mention, type=self._types.get(kind, mention.type)))
+            types[mention.entity_id] = fold_word(kind)
+            mentions.append(replace(mention, type=kind))
         relations: dict[tuple[str, str, str], Relation] = {}
         for relation in extraction.relations:
-            name = fold_word(relation.relation)
-            ends = types.get(relation.source), types.get(relation.target)
-            if not self._allows(name, ends):
+            label = self._label(relation, types)
+            if label is None:
                 left_out.relations[relation.relation] += 1
                 continue
-            label = self._relations.get(name, relation.relation)
             key = relation.source, label, relation.target
             relations.setdefault(key, replace(relation, relation=label))
         return Extraction(
@@ -492,11 +499,13 @@ class SchemaFilter:
             tuple(found for found in extraction.descriptions if found.entity_id in types),
         )
 
-    def _allows(self, relation: str, ends: tuple[str | None, str | None]) -> bool:
-        if None in ends:
-            return False
-        if relation == _ALIAS:
-            return True
-        if self._relations and relation not in self._relations:
-            return False
-        return relation not in self._patterns or ends in self._patterns[relation]
+    def _label(self, relation: Relation, types: Mapping[str, str]) -> str | None:
+        """Return a relation in the spelling of the schema; None if it is to be left out."""
+        source, target = types.get(relation.source), types.get(relation.target)
+        if source is None or target is None:
+            return None
+        if fold_word(relation.relation) == _ALIAS:
+            return self._listed.relation_of(relation.relation) or relation.relation
+        if not self._listed.connects(source, relation.relation, target):
+            return None
+        return self._listed.relation_of(relation.relation)
