@@ -114,8 +114,6 @@ def _ask(
     fault: str,
     outcome: BatchOutcome[Item, Made],
 ) -> tuple[str, bool]:
-    """Add the results of a reply to the outcome; return its fault, and True if it was refused."""
-
     def parse(reply: ChatReply) -> BatchReply[Made]:
         reading = task.read(reply, items)
         if not reading.found:

@@ -273,7 +273,6 @@ def merge_descriptions(texts: Iterable[str]) -> list[str]:
 def _meanings(
     descriptions: Iterable[Description], senses: Mapping[str, int]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the merged lines of each meaning; empty if only one is described."""
     texts: dict[int, list[str]] = {}
     for item in descriptions:
         texts.setdefault(senses.get(item.chunk_id, 0), []).append(item.text)
@@ -298,7 +297,6 @@ def description_of(item: KnownDescription, most_tokens: int) -> str:
 
 
 def _as_sentences(lines: Iterable[str]) -> str:
-    """Return lines as one text, each ended like a sentence."""
     stripped = [line.strip() for line in lines]
     chinese = detect_language("".join(stripped)) == "zh"
     stop, gap = ("。", "") if chinese else (".", " ")
@@ -306,7 +304,6 @@ def _as_sentences(lines: Iterable[str]) -> str:
 
 
 def _within(lines: Iterable[str], most_tokens: int) -> Iterator[str]:
-    """Yield the lines that fit, in order; the first in any case."""
     total = 0
     for line in lines:
         cost = count_tokens(line)
@@ -320,7 +317,6 @@ def _mark(line: str) -> str:
 
 
 def _marks_in(key: str) -> set[str]:
-    """Return the marks in a summary's key, which follow its first letter."""
     return {key[place : place + _MARK] for place in range(1, len(key), _MARK)}
 
 
@@ -356,7 +352,6 @@ def _write(
     writer: DescriptionWriter,
     changes: DescriptionChanges,
 ) -> Steps[None]:
-    """Have a model write summaries, and store those of each call."""
     named = store.graph.entities(outdated.keys())
     entries = [
         DescriptionEntry(key, named[key].name if key in named else "", item.prompt_lines)
@@ -389,14 +384,12 @@ def _write(
 
 
 def _is_to_be_written(item: KnownDescription, writer: DescriptionWriter | None) -> bool:
-    """Return True if a model should replace a current summary that the rules wrote."""
     assert item.summary is not None
     kind = item.summary.content_key[:1]
     return writer is not None and (kind == _MERGED or (kind == _STAND_IN and writer.retry))
 
 
 def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary]) -> None:
-    """Store the summaries of entities that still have a description."""
     with store.transaction():
         described = readings.descriptions([summary.entity_id for summary in summaries])
         readings.put_summaries(s for s in summaries if s.entity_id in described)
@@ -521,7 +514,6 @@ def _cleaned(text: str) -> str:
 
 
 def _fault(text: str, entry: DescriptionEntry, *, cut: bool) -> str:
-    """Return why a text cannot be the entry's summary; empty if it can."""
     if cut:
         return "it was cut off"
     if "|" in text:

@@ -186,6 +186,5 @@ def count_schema(
 
 
 def _types_of(store: Store, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each entity's id with its type, empty for a type that says nothing."""
     for entity_id, entity in sorted(store.graph.entities(set(ids)).items()):
         yield entity_id, "" if entity.type in _SKIPPED_TYPES else entity.type

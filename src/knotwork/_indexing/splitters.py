@@ -97,7 +97,6 @@ def _add_leaves(
     sizes: ChunkSizes,
     parent: Chunk | None = None,
 ) -> None:
-    """Append the chunks of these units, with their overlaps."""
     for shared, start, end in fill_chunks(
         units, limit=sizes.chunk_tokens, overlap=sizes.overlap_tokens
     ):
@@ -429,7 +428,6 @@ class _UnitReader:
         return self._mark(units, related) if units and related else units
 
     def _readable_spans(self, part: _Part) -> Sequence[Span]:
-        """Return what is read of a part: its sentences, or its lines, without marks."""
         raw = self._text[part.start : part.end]
         if not raw or raw.isspace():
             return ()
@@ -529,13 +527,11 @@ class _UnitReader:
         ]
 
     def _is_lead(self, unit: Unit, lead: str) -> bool:
-        """Return True if a unit is a lead-in, or the last part of one."""
         said = " ".join(self._text[unit.span.start : unit.span.end].split())
         wanted = " ".join(lead.split())
         return said.endswith(wanted) or wanted.endswith(said)
 
     def _count(self, start: int, end: int) -> int:
-        """Return the number of tokens between two offsets."""
         low = bisect_left(self._tokens, start)
         return bisect_left(self._tokens, end, lo=low) - low
 
@@ -552,7 +548,6 @@ class _UnitReader:
 
 
 def _cut(text: str, span: Span, starts: Sequence[int], longest: int) -> Iterator[tuple[Span, int]]:
-    """Yield the parts of a sentence whose tokens begin at ``starts``, with their sizes."""
     first, begin = 0, span.start
     while len(starts) - first > longest:
         last = first + longest
@@ -599,18 +594,15 @@ def _parts(blocks: Sequence[Block], region: SectionBody) -> Iterator[_Part]:
 
 @cache
 def _quote_mark(depth: int) -> re.Pattern[str]:
-    """Return a pattern of the mark of each line inside this number of quotes."""
     return re.compile(rf"^[ \t]*(?:>[ \t]*){{1,{depth}}}", re.MULTILINE)
 
 
 def _blank_mark(mark: re.Pattern[str], text: str) -> str:
-    """Return a text with white space in place of the mark that it begins with."""
     found = mark.match(text)
     return text if found is None else " " * found.end() + text[found.end() :]
 
 
 def _lines(text: str, start: int) -> Iterator[Span]:
-    """Yield the spans of the lines that are not blank, without white space around them."""
     for line in text.split("\n"):
         bare = line.strip()
         if bare:

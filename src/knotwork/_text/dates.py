@@ -189,12 +189,10 @@ def _numeric_range(first: int, second: int, year: int, day_first: bool | None) -
 
 
 def _month_number(name: str) -> int:
-    """Return the number of a month, from 1, by its English name or abbreviation."""
     return 1 + next(i for i, month in enumerate(MONTHS) if month.startswith(name[:3].lower()))
 
 
 def _days(year: int, month: int, day: int) -> DayRange | None:
-    """Return the days of a year, a month (``day`` 0) or a day; None for an invalid date."""
     try:
         if day:
             start = date(year, month, day).toordinal()
@@ -316,7 +314,6 @@ def keep_precision(moment: str, text: str) -> str:
 
 
 def _stated_moments(text: str) -> list[str]:
-    """Return the moments that a text states in full, in order."""
     found = []
     for match in _STATED.finditer(text):
         if match["minute"] and read_day_range(match[0]):
@@ -329,12 +326,10 @@ def _stated_moments(text: str) -> list[str]:
 
 
 def _precision(moment: str) -> int:
-    """Return a number that is higher for moments of higher precision."""
     return 0 if moment.endswith("s") else len(moment)
 
 
 def _write(first: date, days: int) -> str:
-    """Return the moment of this many days that begins on a day."""
     if days >= _DAYS_OF_DECADE:
         return f"{first.year:04d}s"
     if days >= _DAYS_OF_YEAR:

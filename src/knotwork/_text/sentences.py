@@ -119,7 +119,6 @@ def _blocks(text: str, wrapped_at: float | None) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(text: str, start: int, end: int) -> list[int]:
-    """Return the offsets inside a block where one sentence ends and the next begins."""
     cuts = [
         match.end()
         for match in _STOP.finditer(text, start, end)
@@ -220,7 +219,6 @@ def _word_after(text: str, after: int, end: int) -> str:
 
 
 def _is_abbreviation(word: str, following: str) -> bool:
-    """Return True if a stop between ``word`` and ``following`` marks an abbreviation."""
     if not word:
         return False
     key = word.casefold()
@@ -240,7 +238,6 @@ def _is_abbreviation(word: str, following: str) -> bool:
 
 
 def _shorten(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cut a long piece at its best lesser boundaries; yield the resulting spans."""
     while end - start > LONGEST_WIDE_SENTENCE:
         head = text[start : min(end, start + LONGEST_SENTENCE)]
         longest = LONGEST_SENTENCE

@@ -345,7 +345,6 @@ def read_material(
 def _central_chunks(
     store: Store, community: Community, importance: Mapping[str, float]
 ) -> Mapping[str, Chunk]:
-    """Return the chunks of a community by the importance of the members that they mention."""
     held = community.chunk_ids or _chunks_about(store, community)
     mentions = store.graph.mentions(held)
     weights = {
@@ -360,7 +359,6 @@ def _central_chunks(
 def _sentences_of_chunks(
     store: Store, chunks: Mapping[str, Chunk], importance: Mapping[str, float]
 ) -> Sequence[ReportSentence]:
-    """Return the sentences of chunks that may be quoted; all of them without any."""
     mentions = store.graph.mentions(chunks.keys())
     found, others = list[ReportSentence](), list[ReportSentence]()
     for key, chunk in checked(chunks.items()):
@@ -374,7 +372,6 @@ def _sentences_of_chunks(
 
 
 def _chunks_about(store: Store, community: Community) -> tuple[str, ...]:
-    """Return chunks about the members, for a community without chunks of its own."""
     ranked = store.graph.about(community.entity_ids, fan=_CHUNKS_OF_MEMBER, minimum=-1.0)
     return tuple(sorted({scored.id for chunks in ranked.values() for scored in chunks}))
 
@@ -451,7 +448,6 @@ def key_phrases(texts: Sequence[str], *, language: str, names: Iterable[str] = (
 
 
 def _as_written(phrases: Sequence[str], text: str) -> list[str]:
-    """Return phrases in their most frequent spelling in the text, or in lower case in a tie."""
     folded = text.casefold()
     if len(folded) != len(text):
         return list(phrases)
@@ -639,7 +635,6 @@ def distinctive_names(entities: Iterable[Entity], sentences: Sequence[str]) -> l
 
 
 def _deepest(headings: Iterable[ThemeHeading], least: float) -> ThemeHeading | None:
-    """Return the deepest heading that has at least ``least`` chunks, or None."""
     broad = [heading for heading in headings if heading.chunks >= least]
     return min(broad, key=lambda h: (-len(h.above), -h.chunks, h.title), default=None)
 
@@ -677,7 +672,6 @@ def _in_context(heading: ThemeHeading) -> str:
 
 
 def _with_details(title: str, terms: Iterable[str]) -> str:
-    """Add, in brackets, terms that distinguish a community from others under the same heading."""
     added: list[str] = []
     for term in terms:
         room = _LONGEST - len(title) - sum(map(len, added))
@@ -693,7 +687,6 @@ def _with_details(title: str, terms: Iterable[str]) -> str:
 
 
 def _distinct(terms: Iterable[str]) -> list[str]:
-    """Return the first terms that have no word in common."""
     chosen: dict[str, set[str]] = {}
     for term in terms:
         words = set(content_terms(term))
@@ -707,7 +700,6 @@ def _joined(items: Sequence[str]) -> str:
 
 
 def _listed(items: Sequence[str], *, chinese: bool) -> str:
-    """Join items with the language's comma, or with semicolons if an item contains a comma."""
     sign, stronger = ("、", "；") if chinese else (", ", "; ")
     return (stronger if any(sign.strip() in item for item in items) else sign).join(items)
 
@@ -717,7 +709,6 @@ def _names_a_theme(bare: str) -> bool:
 
 
 def _is_specific(title: str) -> bool:
-    """Return True if a title has content words and is neither generic nor a file name."""
     return bool(content_terms(title)) and not (
         _EVERYWHERE.fullmatch(title) or _FILE.fullmatch(title)
     )
@@ -747,7 +738,6 @@ def _can_tell(name: str) -> bool:
 
 
 def _is_common(name: str) -> bool:
-    """Return True if a name is a single common word."""
     if _HAN_CHARACTER.search(name):
         words = segment(name)
         return len(words) == 1 and not words[0].tag.startswith(_PROPER)

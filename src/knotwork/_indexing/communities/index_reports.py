@@ -199,7 +199,6 @@ def topics_within(store: Store, community_id: str) -> list[Topic]:
 
 
 def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topic]:
-    """Return the communities with a report, by score, then rating, then size, all descending."""
     communities, reports = held.communities(list(scores)), held.reports(list(scores))
     topics = [
         Topic(communities[i], reports[i], score)
@@ -486,7 +485,6 @@ def _is_up_to_date(
 
 
 def _keys(brief: Brief) -> tuple[str, str]:
-    """Return the keys of a model's report and of its extractive stand-in."""
     return brief.key, stand_in_key(brief)
 
 
@@ -497,7 +495,6 @@ def _write(
     writer: ReportWriter,
     embedding: Embedding | None,
 ) -> Generator[WrittenReports, None, None]:
-    """Have a model write reports; store and yield those of each call as soon as it returns."""
     with closing(writer.write(briefs)) as calls:
         for call in calls:
             publish_reports(store, call.reports, embedding=embedding, of=communities)
@@ -507,7 +504,6 @@ def _write(
 def _by_level(
     items: Iterable[Item], community: Callable[[Item], Community]
 ) -> Iterator[list[Item]]:
-    """Yield the items of the communities of each level, the lowest level first."""
     ordered = sorted(items, key=lambda item: _lowest_first(community(item)))
     for _, level in groupby(ordered, key=lambda item: community(item).level):
         yield list(level)
@@ -518,7 +514,6 @@ def _lowest_first(community: Community) -> tuple[int, str]:
 
 
 def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:
-    """Return the wanted communities and all their descendants; parents precede children."""
     found: list[Community] = []
     for community in communities:
         if community.id in wanted or community.parent_id in wanted:
@@ -594,7 +589,6 @@ def put_vectors_in_steps(
 
 
 def _is_in_use(store: Store, embedding: Embedding) -> bool:
-    """Return False if the index has been switched to another embedder meanwhile."""
     return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
 
 
@@ -605,7 +599,6 @@ def _vectors(
     *,
     name: str = REPORTS,
 ) -> dict[str, tuple[str, FloatMatrix]]:
-    """Return the content key and the vector of each report in a language of the embedder."""
     texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
     keys = {
         key: content_id("report", embedding.name, text)

@@ -206,7 +206,6 @@ class BriefBuilder:
         return Brief(material, key, language, tuple(heading), tuple(lines))
 
     def _entity_lines(self, material: Material, ceiling: int) -> list[str]:
-        """Return a line of entity names, then descriptions of the most important ones."""
         names = {entity.id: entity.name for entity in material.entities}
         central = central_names(material.entities)
         short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
@@ -251,7 +250,6 @@ def plain_line(text: str) -> str:
 
 
 def _unstated(related: Iterable[tuple[str, str, str]], texts: Sequence[str]) -> list[str]:
-    """Return the relations whose names no sentence contains together, as many as fit."""
     kept: list[str] = []
     room = _ROOM_FOR_RELATIONS
     for source, relation, target in related:
@@ -264,7 +262,6 @@ def _unstated(related: Iterable[tuple[str, str, str]], texts: Sequence[str]) -> 
 
 
 def _titles_line(below: Sequence[CommunityReport]) -> list[str]:
-    """Return a line with the short titles of the child reports, or nothing if all are long."""
     titles = [plain_line(report.title) for report in below]
     short = [title for title in titles if count_tokens(title) <= _TITLE_TOKENS][:_PARTS]
     return [f"parts: {'; '.join(short)}"] if short else []
@@ -292,7 +289,6 @@ def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
 
 
 def _within(items: Iterable[BriefItem], room: int) -> Iterator[BriefItem]:
-    """Yield the items that fit, in order, and always the first."""
     first = True
     for item in items:
         if not first and room < _LINE_TOKENS:
@@ -571,7 +567,6 @@ def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
 
 
 def _field_fault(kind: str, value: str) -> str:
-    """Return why the value of a field is invalid, or ""."""
     if not any(character.isalnum() for character in value):
         return f"the {kind} is empty"
     if len(value) > _LONGEST[kind]:
@@ -596,7 +591,6 @@ def _add_field(kind: str, value: str, numbers: tuple[int, ...], blocks: list[_Bl
 
 
 def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return a finding without its citations, and the cited line numbers."""
     numbers: list[int] = []
     at_end = _NUMBERS_FIELD.search(text)
     if at_end:
@@ -613,7 +607,6 @@ def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
 def _brief_position(
     block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]
 ) -> int | None:
-    """Return the position of the brief that a report belongs to, or None if it is unclear."""
     if 1 <= block.number <= len(numbering.briefs):
         return block.number - 1
     owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
@@ -665,7 +658,6 @@ def _is_foreign(draft: ReportDraft, language: str) -> bool:
 
 
 def _matching_line(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
-    """Return the index of the line with most of a finding's terms, if it has enough of them."""
     shared = [len(own & line) for line in lines]
     best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
     return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

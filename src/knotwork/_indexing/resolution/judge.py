@@ -97,7 +97,6 @@ def ask_judge(judge: Judge, questions: Sequence[PairQuestion]) -> Generator[Judg
 
 
 def _ask_all(judge: Judge, questions: Sequence[PairQuestion]) -> Iterator[Judged]:
-    """Ask in calls of one language each, with up to ``pairs_a_call`` pairs."""
     of_language: dict[str, list[PairQuestion]] = {"en": [], "zh": []}
     for question in questions:
         of_language[_language([question])].append(question)
@@ -298,7 +297,6 @@ def _model_descriptions(store: Store, entity_ids: list[str]) -> dict[str, str]:
 
 
 def _best_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
-    """Return, for each entity, the chunk that is most about it."""
     best = {e: found[0].id for e, found in store.graph.about(entity_ids, fan=1).items() if found}
     chunks = store.documents.chunks(sorted(set(best.values())))
     return {entity: chunks[chunk] for entity, chunk in best.items() if chunk in chunks}
@@ -323,7 +321,6 @@ def _best_words(text: str, name: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a text after `DESCRIPTION_TOKENS` tokens, at the end of a word."""
     starts = token_starts(text)
     if len(starts) <= DESCRIPTION_TOKENS:
         return text
@@ -334,5 +331,4 @@ def _cut(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """Return a text on one line, without field separators and section marks of a prompt."""
     return " ".join(escape_tags(_BREAKS.sub(" ", text)).split())

@@ -13,7 +13,6 @@ from knotwork._transform.rules.lexicon import HONORIFICS, JOINERS, PARTICLES, gi
 
 
 def _canonical(listed: str) -> dict[str, str]:
-    """Map every word of a line to the first word of the line."""
     lines = (line.split() for line in listed.strip().splitlines())
     return {word: words[0] for words in lines for word in words}
 
@@ -161,7 +160,6 @@ def read_name(name: str) -> NameShape:
 
 
 def _split_words(name: str) -> list[str]:
-    """Cut a name at blanks, hyphens and commas, and behind the dot of an initial."""
     return _BLANKS.split(_SPACED_INITIAL.sub(". ", name))
 
 

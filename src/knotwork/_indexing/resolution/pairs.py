@@ -151,7 +151,6 @@ def _ambiguous(
 
 
 def _may_have_types(profile: EntityProfile) -> bool:
-    """Return True if chunks may give an entity types that exclude each other."""
     entity = profile.entity
     return entity.chunk_count > 1 and any(entity.type in pair for pair in CONFLICTS)
 
@@ -159,7 +158,6 @@ def _may_have_types(profile: EntityProfile) -> bool:
 def _rivals_of(
     pair: EntityPair, profiles: Mapping[str, EntityProfile], rivals: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the other persons who may be meant by one of two names with the same surname."""
     persons = [profiles[entity].person for entity in pair]
     first, second = persons
     if first is None or second is None or first.surname != second.surname:
@@ -193,7 +191,6 @@ def find_homonyms(
 def _by_full_names(
     profile: EntityProfile, profiles: Mapping[str, EntityProfile], evidence: NameEvidence
 ) -> Homonym | None:
-    """Return the meanings of a surname or an acronym by its full names, or None for one meaning."""
     owners = [
         profiles[partner]
         for partner in sorted(evidence.partners.get(profile.id, ()))
@@ -233,7 +230,6 @@ def _may_be_one(one: EntityProfile, other: EntityProfile, evidence: NameEvidence
 
 
 def _by_types(entity: str, evidence: NameEvidence) -> Homonym | None:
-    """Return the meanings of a name by its types in documents, or None for one meaning."""
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for chunk in evidence.chunks[entity]:
         kind = evidence.kinds.get((chunk, entity), "")
@@ -282,7 +278,6 @@ def _by_documents(
     conflicts: Collection[frozenset[str]],
     reason: str,
 ) -> Homonym | None:
-    """Return the meanings of a name by what excludes each other in its documents."""
     if len(of_type) < 2:
         return None
     around: defaultdict[str, set[str]] = defaultdict(set)

@@ -275,7 +275,6 @@ def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, Entity
 
 
 def _why_apart(one: EntityProfile, other: EntityProfile) -> str:
-    """Return why names or types exclude a merge, or ""."""
     ruling = rule_apart(one, other)
     if ruling is not None:
         return ruling.reason
@@ -294,7 +293,6 @@ def _is_conflict(decision: SameAs) -> bool:
 
 
 def _connected(joins: Iterable[SameAs]) -> list[list[str]]:
-    """Return the connected components of merge decisions, each in ascending order."""
     beside: defaultdict[str, list[str]] = defaultdict(list)
     for decision in joins:
         beside[decision.first].append(decision.second)
@@ -426,7 +424,6 @@ def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[N
 
 
 def _members_with(about: Collection[str], canonical: Mapping[str, str]) -> set[str]:
-    """Return these entities and all that are merged with them."""
     groups = {canonical[entity] for entity in about if entity in canonical}
     return {*about, *(entity for entity, key in canonical.items() if key in groups)}
 

@@ -99,7 +99,6 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
 
 
 def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
-    """Join the distinct lines that fit into the limit, in order."""
     lines: list[str] = []
     total = 0
     for line, tokens in dict.fromkeys(counted):

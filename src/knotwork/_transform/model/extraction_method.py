@@ -174,7 +174,6 @@ class ExtractionMethod:
 
 
 def _by_kind(types: Any, relations: Any) -> Any:  # noqa: ANN401  any JSON values
-    """Return what is listed by types or relations; both as an object, as models were trained."""
     if types and relations:
         return {"entities": types, "relations": relations}
     return types or relations

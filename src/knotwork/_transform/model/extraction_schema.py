@@ -265,8 +265,6 @@ def _number(count: int | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a basic string of TOML, with control characters escaped."""
-
     def escape(character: str) -> str:
         if character in '"\\':
             return f"\\{character}"
@@ -276,7 +274,6 @@ def _quoted(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line without control characters, for a comment."""
     shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
     return " ".join(shown.split())
 

@@ -185,7 +185,6 @@ class _ChunkConversation:
         return complete_checked(self.model, request, self._read)
 
     def _read(self, reply: ChatReply) -> Draft:
-        """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
             if not (made := self._assemble(draft)).kept:
@@ -234,7 +233,6 @@ class _ChunkConversation:
 
 
 def _why_empty(reply: ChatReply, draft: Draft) -> str:
-    """Return a sentence that explains why a reply has no records."""
     if reason := reply.why_empty:
         return reason
     if draft.cut:
@@ -251,7 +249,6 @@ def _why_empty(reply: ChatReply, draft: Draft) -> str:
 
 
 def _shown(line: str) -> str:
-    """Return a line of a reply for a message, shortened and without backticks."""
     plain = " ".join(line.replace("`", "'").split())
     return plain if len(plain) <= _LONGEST_SHOWN else f"{plain[:_LONGEST_SHOWN]}…"
 

@@ -391,7 +391,6 @@ class _LineReading:
 
 
 def _fault_in(**names: str) -> str:
-    """Return the first fault of names by field, as the prompt names the fields; "" without one."""
     return next(
         (f"{fault} ({field})" for field, n in names.items() if (fault := name_fault(n))), ""
     )
@@ -451,7 +450,6 @@ def _split_line(text: str, mark: str, kind: str) -> list[str]:
 
 
 def _json_fields(bare: str) -> list[str]:
-    """Return the items of a line that is a JSON list, as texts; [] for any other line."""
     text = bare.rstrip(",，")
     if not (text.startswith("[") and text.endswith("]")):
         return []
@@ -587,7 +585,6 @@ class _JsonReading:
                 self._complain({name: content}, "an unknown field")
 
     def _entity(self, name: str, kind: str, summary: str, value: object) -> bool:
-        """Add an entity and return True, or complain."""
         name = clean_field(name)
         fault = name_fault(name)
         if fault:

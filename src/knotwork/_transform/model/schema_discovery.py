@@ -166,7 +166,6 @@ def _named(cells: Sequence[Any], names: Sequence[str], where: str) -> Mapping[st
 
 
 def _count_example(row: Mapping[str, Any], counts: SchemaCounts, where: str) -> None:
-    """Count a record. Raises ConfigError if it has neither a type nor a relation."""
     fields: dict[str, str] = {}
     for name in FIELDS:
         value = row.get(name)
@@ -281,7 +280,6 @@ def proposal_request(
 
 
 def _read_reply(reply: ChatReply) -> ProposedLines:
-    """Return the proposal of a reply. Raises Unparsable if it has no type and no relation."""
     lines = read_proposal(reply.text, cut=reply.finish_reason == "length")
     if lines.records or (lines.says_nothing and reply.finish_reason == "stop"):
         return lines
@@ -289,7 +287,6 @@ def _read_reply(reply: ChatReply) -> ProposedLines:
 
 
 def _chunk_groups(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Yield the chunks in groups for one call each."""
     group: list[Chunk] = []
     tokens = 0
     for chunk in chunks:

@@ -237,7 +237,6 @@ def _defines(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | None:
-    """Return the words of "The leopard cat is", without the article, or of "Graph search is a"."""
     article = tokens[first].lower in _ARTICLES
     begin = first + article
     for position in range(begin, min(begin + _LONGEST_DEFINED + 1, len(tokens))):

@@ -164,7 +164,6 @@ def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
 
 
 def _marked(text: str) -> Iterator[Occurrence]:
-    """Yield titles, quoted terms, dates and numbers."""
     for match in _TITLE_MARKS.finditer(text):
         yield Occurrence(*match.span(1), normal_form(match[1]), "WORK")
     for match in _QUOTES.finditer(text):
@@ -214,7 +213,6 @@ def _continues(words: Sequence[HanWord], position: int) -> bool:
 def _run_names(
     run: Sequence[HanWord], following: HanWord | None
 ) -> tuple[list[Occurrence], list[Occurrence]]:
-    """Return the names in a run of nouns, and the parts of the run that may be terms."""
     names: list[Occurrence] = []
     terms: list[Occurrence] = []
     position = 0
@@ -251,7 +249,6 @@ def _branch(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _organization(run: Sequence[HanWord], position: int) -> int | None:
-    """Return the end of an organization that starts at ``position``."""
     if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
     for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
@@ -287,7 +284,6 @@ _KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
 
 
 def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
-    """Return a word that is a name by itself."""
     text = word.simplified
     if len(text) < 2 or text in COMMON_NOUNS:
         return None
@@ -305,7 +301,6 @@ def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
 
 
 def _terms(run: Sequence[HanWord]) -> Iterator[Occurrence]:
-    """Yield a run and its last two words as candidate terms, and long single nouns."""
     while run and (run[0].tag == "ng" or len(run[0].text) < 2):
         run = run[1:]
     if not run:
@@ -414,7 +409,6 @@ def _is_subject(text: str, start: int) -> bool:
 
 
 def _is_whole(text: str, end: int) -> bool:
-    """Return True if a name ends its phrase here."""
     if _SORT_BEHIND.match(text, end):
         return True
     rest = text[end : end + 6].lstrip('》”」" ')

@@ -123,7 +123,6 @@ def opens(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _name_runs(sentence: EnglishSentence, evidence: NameEvidence) -> Iterator[tuple[int, int]]:
-    """Yield the first and last token of every maximal run of name words."""
     tokens = sentence.tokens
     behind = -1
     for position in sentence.marked:
@@ -501,7 +500,6 @@ def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> d
 
 
 def _phrase_runs(tokens: Sequence[Token]) -> Iterator[list[str]]:
-    """Yield runs of adjacent lower-case content words."""
     run: list[str] = []
     for token in tokens:
         word = token.lower

@@ -209,7 +209,6 @@ _BEFORE_BODY = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+|\*\*[^\n]+\*\*[ \t]*\n\s*")
 
 
 def _body_of(text: str, span: Span) -> Span:
-    """Return the span of a definition without the line of its term, if it has one."""
     found = _BEFORE_BODY.match(text, span.start, span.end)
     return span if found is None else Span(found.end(), span.end)
 
@@ -246,7 +245,6 @@ def _page_definition(document: Document) -> Iterator[Definition]:
 
 
 def _defined_term(label: str) -> tuple[str, str]:
-    """Return the name and type of a term in a definition list; ("", "") if it is not a term."""
     setting = _SETTING_LABEL.fullmatch(label)
     if setting is not None:
         return setting[1], "SETTING"
@@ -274,7 +272,6 @@ def _kind_of_words(label: str) -> str:
 
 
 def _first_sentences(text: str, span: Span) -> str:
-    """Return the first sentences of a definition, up to `_LONGEST_DEFINITION` characters."""
     kept = ""
     for sentence in split_sentences(text[span.start : min(span.end, span.start + 1_000)]):
         said = " ".join(text[span.start + sentence.start : span.start + sentence.end].split())

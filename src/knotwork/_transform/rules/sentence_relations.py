@@ -128,7 +128,6 @@ def co_occurrence(one: str, other: str) -> SentenceRelation:
 
 
 def _sides(tokens: Sequence[Token], names: Sequence[Occurrence]) -> Iterator[TokenSpan]:
-    """Yield the tokens that each name spans."""
     starts = [token.start for token in tokens]
     for name in names:
         first = max(0, bisect_right(starts, name.start) - 1)
@@ -369,7 +368,6 @@ def _nominal(tokens: Sequence[Token]) -> str:
 
 
 def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
-    """Return True if words are a short noun phrase that ends with its noun."""
     odd = any(t.kind in {SIGN, POSSESSIVE, CODE} or t.lower in _CONJUNCTIONS for t in phrase)
     bounded = 0 < len(nouns) <= _LONGEST_NOUN_PHRASE and phrase[-1].kind == WORD
     opening = list(phrase) == _without_adverbs(list(phrase))
@@ -377,7 +375,6 @@ def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
 
 
 def _only_determiners(tokens: Sequence[Token]) -> bool:
-    """Return True if all tokens are determiners or opening quotation marks."""
     return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
 
 
@@ -456,7 +453,6 @@ _INK = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 def _cells_of_columns(
     text: str, columns: str, names: Mapping[tuple[int, int], Occurrence]
 ) -> list[NamedCell | None]:
-    """Return the cells of a row with text, None for those that are not names."""
     bars = [match.end() for match in _BAR.finditer(text)]
     cells: list[NamedCell | None] = []
     for column, (start, after) in zip(columns.split(" | "), pairwise(bars), strict=False):
@@ -468,7 +464,6 @@ def _cells_of_columns(
 
 
 def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[NamedCell | None]:
-    """Return the cells of a row, None for a value that is not a name; [] if it is not a row."""
     cells: list[NamedCell | None] = []
     place = 0
     while place < len(text.rstrip()):
