@@ -73,88 +73,90 @@ SMALL_SECTIONS_PER_CHUNK = 8
 """A section smaller than a chunk divided by this is merged with the next section."""
 
 
-class StructureSplitter:
+class _TreeSplitter:
+    """Splits by the section tree; a subclass makes the chunks."""
+
+    name: str
+
+    def __init__(self, sizes: ChunkSizes) -> None:
+        self.sizes = sizes
+
+    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
+        tree = SectionTree(document)
+        return tree.sections, self.chunks(document, tree)
+
+    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+        raise NotImplementedError
+
+    def section_groups(self, document: Document, tree: SectionTree) -> list[list[Unit]]:
+        """Return the units of each section, small sections merged; no chunk may cross a group."""
+        units = region_units(document, tree, longest=self.sizes.chunk_tokens)
+        minimum = self.sizes.chunk_tokens // SMALL_SECTIONS_PER_CHUNK
+        return group_regions(tree, units, minimum=minimum)
+
+    def add_leaves(
+        self,
+        leaves: list[Chunk],
+        document: Document,
+        tree: SectionTree,
+        units: Sequence[Unit],
+        parent: Chunk | None = None,
+    ) -> None:
+        """Append the chunks of these units, with their overlaps."""
+        for shared, start, end in fill_chunks(
+            units, limit=self.sizes.chunk_tokens, overlap=self.sizes.overlap_tokens
+        ):
+            own, owned = units[shared:end], units[start:end]
+            leaves.append(
+                make_chunk(document, tree, own, ordinal=len(leaves), owned=owned, parent=parent)
+            )
+
+
+class StructureSplitter(_TreeSplitter):
     """Fills chunks sentence by sentence; a chunk never crosses a section (the default)."""
 
     name = "structure"
 
-    def __init__(self, sizes: ChunkSizes) -> None:
-        self._sizes = sizes
-
-    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
-        tree = SectionTree(document)
-        chunks: list[Chunk] = []
-        for group in section_groups(document, tree, self._sizes.chunk_tokens):
-            _add_leaves(chunks, document, tree, group, self._sizes)
-        return tree.sections, chunks
+    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+        leaves: list[Chunk] = []
+        for group in self.section_groups(document, tree):
+            self.add_leaves(leaves, document, tree, group)
+        return leaves
 
 
-def _add_leaves(
-    leaves: list[Chunk],
-    document: Document,
-    tree: SectionTree,
-    units: Sequence[Unit],
-    sizes: ChunkSizes,
-    parent: Chunk | None = None,
-) -> None:
-    for shared, start, end in fill_chunks(
-        units, limit=sizes.chunk_tokens, overlap=sizes.overlap_tokens
-    ):
-        own, owned = units[shared:end], units[start:end]
-        leaves.append(
-            make_chunk(document, tree, own, ordinal=len(leaves), owned=owned, parent=parent)
-        )
-
-
-def section_groups(document: Document, tree: SectionTree, chunk_tokens: int) -> list[list[Unit]]:
-    """Return the units of each section, small sections merged; no chunk may cross a group."""
-    units = region_units(document, tree, longest=chunk_tokens)
-    return group_regions(tree, units, minimum=chunk_tokens // SMALL_SECTIONS_PER_CHUNK)
-
-
-class ParentChildSplitter:
+class ParentChildSplitter(_TreeSplitter):
     """Splits sections into parent chunks, and these into the smaller chunks that are searched."""
 
     name = "parent-child"
 
-    def __init__(self, sizes: ChunkSizes) -> None:
-        self._sizes = sizes
-
-    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
-        sizes = self._sizes
-        tree = SectionTree(document)
+    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
         leaves: list[Chunk] = []
         parents: list[Chunk] = []
-        for group in section_groups(document, tree, sizes.chunk_tokens):
-            for _, first, last in fill_chunks(
-                group, limit=max(sizes.parent_tokens, sizes.chunk_tokens)
-            ):
+        limit = max(self.sizes.parent_tokens, self.sizes.chunk_tokens)
+        for group in self.section_groups(document, tree):
+            for _, first, last in fill_chunks(group, limit=limit):
                 own = group[first:last]
                 parent = make_chunk(document, tree, own, ordinal=len(parents), is_parent=True)
                 parents.append(parent)
-                _add_leaves(leaves, document, tree, own, sizes, parent)
-        return tree.sections, leaves + parents
+                self.add_leaves(leaves, document, tree, own, parent)
+        return leaves + parents
 
 
 CHUNKS_IN_WINDOW = 4
 """A chunk has ``chunk_tokens`` divided by this, its window ``chunk_tokens``."""
 
 
-class SentenceWindowSplitter:
+class SentenceWindowSplitter(_TreeSplitter):
     """Builds chunks of a few sentences; the parent of each is the window around it."""
 
     name = "sentence-window"
 
-    def __init__(self, sizes: ChunkSizes) -> None:
-        self._sizes = sizes
-
-    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
-        tree = SectionTree(document)
+    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
         leaves: list[Chunk] = []
         windows: dict[str, Chunk] = {}
-        window_tokens = self._sizes.chunk_tokens
+        window_tokens = self.sizes.chunk_tokens
         limit = max(1, window_tokens // CHUNKS_IN_WINDOW)
-        for group in section_groups(document, tree, window_tokens):
+        for group in self.section_groups(document, tree):
             for _, start, end in fill_chunks(group, limit=limit):
                 low, high = _window(group, start, end, window_tokens)
                 window = make_chunk(
@@ -164,7 +166,7 @@ class SentenceWindowSplitter:
                 leaves.append(
                     make_chunk(document, tree, group[start:end], ordinal=len(leaves), parent=window)
                 )
-        return tree.sections, leaves + list(windows.values())
+        return leaves + list(windows.values())
 
 
 def _window(units: Sequence[Unit], start: int, end: int, limit: int) -> tuple[int, int]:
@@ -184,20 +186,15 @@ def _window(units: Sequence[Unit], start: int, end: int, limit: int) -> tuple[in
     return start, end
 
 
-class WholeSplitter:
+class WholeSplitter(_TreeSplitter):
     """Makes the whole text one chunk, however long it is."""
 
     name = "whole"
 
-    def __init__(self, sizes: ChunkSizes) -> None:
-        self._sizes = sizes
-
-    def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
-        tree = SectionTree(document)
-        regions = region_units(document, tree, longest=self._sizes.parent_tokens)
+    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+        regions = region_units(document, tree, longest=self.sizes.parent_tokens)
         units = [unit for own in regions for unit in own]
-        chunks = [make_chunk(document, tree, units, ordinal=0)] if units else []
-        return tree.sections, chunks
+        return [make_chunk(document, tree, units, ordinal=0)] if units else []
 
 
 _HERE = "knotwork._indexing.splitters"

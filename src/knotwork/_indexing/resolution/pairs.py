@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,6 @@ from knotwork._indexing.resolution.name_evidence import (
 )
 from knotwork._indexing.resolution.name_shapes import (
     ALIKE,
-    NameShape,
-    PersonName,
     are_spellings,
     given_agree,
     grams_of,
@@ -92,10 +89,10 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     # The meaning of an acronym or a surname depends on the chunks of its full names.
     wanted = wanted | {entity for pair in aliases for entity in pair} & profiles.keys()
     near = find_near(store, profiles, wanted)
-    candidates = find_pair_candidates(profiles, aliases, wanted, near)
+    candidates, apart = find_pair_candidates(profiles, aliases, wanted, near)
     rivals = find_rivals(profiles.values())
-    around = {pair: _rivals_of(pair, profiles, rivals) for pair in checked(candidates.likeness)}
-    involved = {entity for pair in candidates.likeness for entity in pair}
+    around = {pair: _rivals_of(pair, profiles, rivals) for pair in checked(candidates)}
+    involved = {entity for pair in candidates for entity in pair}
     if changed is not None:
         aliases = read_aliases(store, sorted(involved | wanted))
     seen = involved | {entity for others in around.values() for entity in others}
@@ -105,12 +102,10 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
     seen |= births.keys() & wanted
     evidence = read_evidence(store, seen, aliases)
     evidence.births = births
-    read_mentions(
-        store, evidence, _ambiguous(profiles, candidates.likeness, seen) | births.keys() & seen
-    )
+    read_mentions(store, evidence, _ambiguous(profiles, candidates, seen) | births.keys() & seen)
     homonyms = find_homonyms(sorted(seen), profiles, evidence)
     rulings: dict[EntityPair, Ruling] = {}
-    for pair, alike in checked(candidates.likeness.items()):
+    for pair, alike in checked(candidates.items()):
         if not homonyms.keys().isdisjoint(pair):
             continue
         one, other = profiles[pair[0]], profiles[pair[1]]
@@ -127,10 +122,10 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
         if ruling is not None:
             rulings[pair] = ruling
     differ = sum(ruling.verdict is Verdict.DIFFERENT for ruling in rulings.values())
-    total = len(candidates.likeness) + candidates.apart
+    total = len(candidates) + apart
     looked_at = None if changed is None else frozenset(wanted).union(changed)
     return PairSurvey(
-        profiles, rulings, homonyms, total, candidates.apart + differ, looked_at, frozenset(seen)
+        profiles, rulings, homonyms, total, apart + differ, looked_at, frozenset(seen)
     )
 
 
@@ -330,30 +325,21 @@ def _homonym(entity: str, senses: Sequence[Sequence[str]], reason: str) -> Homon
     return Homonym(entity, tuple(sorted(sides, key=lambda side: (-len(side), side))), reason)
 
 
-@dataclass(frozen=True, slots=True)
-class PairCandidates:
-    """Candidate pairs with their likeness of spelling, 0 for those found otherwise.
-
-    ``apart`` is the number of further pairs that `rule_apart` excluded.
-    """
-
-    likeness: Mapping[EntityPair, float]
-    apart: int
-
-
 def find_pair_candidates(
     profiles: Mapping[str, EntityProfile],
     aliases: Iterable[EntityPair],
     wanted: Collection[str],
-    near: Mapping[EntityPair, float] | None = None,
-) -> PairCandidates:
+    near: Mapping[EntityPair, float],
+) -> tuple[dict[EntityPair, float], int]:
     """Return the candidate pairs with at least one ``wanted`` entity.
 
-    They share a key, are spelled alike, are stated as ``aliases``, or have ``near`` vectors.
+    They share a key, are spelled alike, are stated as ``aliases``, or have ``near`` vectors. Each
+    has its likeness of spelling, 0 if it was found otherwise. Also returns how many further pairs
+    `rule_apart` excludes.
     """
     ids = list(profiles)
     places = {entity: place for place, entity in enumerate(ids)}
-    names = [NamedShape(profile.shape, profile.person) for profile in profiles.values()]
+    names = list(profiles.values())
     chosen = [places[entity] for entity in wanted if entity in places]
     found: dict[EntityPair, float] = {}
     for (one, other), alike in checked(pair_by_spelling(names, chosen).items()):
@@ -362,7 +348,7 @@ def find_pair_candidates(
     for one, other in checked(pair_by_keys(names, chosen)):
         found.setdefault((ids[one], ids[other]), 0.0)
     chosen_ids = set(wanted)
-    for pair in (*aliases, *(near or {})):
+    for pair in (*aliases, *near):
         if pair[0] in places and pair[1] in places and not chosen_ids.isdisjoint(pair):
             found.setdefault(pair, 0.0)
     kept = {
@@ -370,7 +356,7 @@ def find_pair_candidates(
         for pair in checked(sorted(found))
         if rule_apart(profiles[pair[0]], profiles[pair[1]]) is None
     }
-    return PairCandidates(kept, len(found) - len(kept))
+    return kept, len(found) - len(kept)
 
 
 def find_rivals(profiles: Iterable[EntityProfile]) -> dict[str, tuple[str, ...]]:
@@ -395,14 +381,7 @@ Pair = tuple[int, int]
 """The positions of two names, ascending."""
 
 
-class NamedShape(NamedTuple):
-    """A parsed name, as used for blocking."""
-
-    shape: NameShape
-    person: PersonName | None
-
-
-def pair_by_keys(names: Sequence[NamedShape], wanted: Collection[int]) -> set[Pair]:
+def pair_by_keys(names: Sequence[EntityProfile], wanted: Collection[int]) -> set[Pair]:
     """Return the pairs that share a key and include one of the ``wanted`` positions."""
     buckets: defaultdict[str, list[int]] = defaultdict(list)
     short: defaultdict[str, list[int]] = defaultdict(list)
@@ -424,7 +403,7 @@ def pair_by_keys(names: Sequence[NamedShape], wanted: Collection[int]) -> set[Pa
     return found
 
 
-def _keys(name: NamedShape) -> Iterator[str]:
+def _keys(name: EntityProfile) -> Iterator[str]:
     shape = name.shape
     if shape.squeezed:
         yield "letters " + shape.squeezed
@@ -434,7 +413,7 @@ def _keys(name: NamedShape) -> Iterator[str]:
         yield "person " + name.person.key
 
 
-def pair_by_spelling(names: Sequence[NamedShape], wanted: Collection[int]) -> dict[Pair, float]:
+def pair_by_spelling(names: Sequence[EntityProfile], wanted: Collection[int]) -> dict[Pair, float]:
     """Return the likeness of the pairs that are spelled alike and include a ``wanted`` position."""
     places = [p for p, name in enumerate(names) if len(name.shape.squeezed) >= _FEWEST_LETTERS]
     grams = {place: grams_of(names[place].shape) for place in checked(places)}
