@@ -28,7 +28,7 @@ from knotwork._indexing.batch_requests import (
 from knotwork._indexing.steps import Steps
 from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
-from knotwork._inference.own_prompts import OwnPrompts, prompts_of
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import ReadingStore
 from knotwork._stores.resolutions import read_senses
@@ -106,11 +106,13 @@ def describe_in_steps(
     readings = store.capabilities.readings
     if readings is not None:
         wanted = sorted(entity_ids) if entity_ids is not None else readings.described()
-        shared = EntityGroups(groups or {}, read_senses(store))
-        holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
+        standing, senses = groups or {}, read_senses(store)
+        grouped = _members_of(standing)
+        holders = list(dict.fromkeys(standing.get(key, key) for key in wanted))
         outdated: dict[str, KnownDescription] = {}
         for start in range(0, len(holders), _SLICE):
-            known = read_known_descriptions(readings, shared, holders[start : start + _SLICE])
+            part = holders[start : start + _SLICE]
+            known = read_known_descriptions(readings, grouped, senses, part)
             outdated |= _find_outdated(store, readings, known.values(), writer, changes)
             if describer is not None and not outdated:
                 describer.remember(known)
@@ -140,6 +142,7 @@ class Describer:
         self._readings = store.capabilities.readings
         self._store = store
         self._groups = groups or {}
+        self._grouped = _members_of(self._groups)
         self._most_tokens = most_tokens
         self._texts: dict[str, str] = {}
 
@@ -157,10 +160,10 @@ class Describer:
             return {}
         holders = {key: self._groups.get(key, key) for key in entity_ids}
         new = [holder for holder in holders.values() if holder not in self._texts]
-        shared = EntityGroups(self._groups, read_senses(self._store, new))
-        known = read_known_descriptions(self._readings, shared, new) if new else {}
         self._texts |= dict.fromkeys(new, "")
-        self.remember(known)
+        if new:
+            senses = read_senses(self._store, new)
+            self.remember(read_known_descriptions(self._readings, self._grouped, senses, new))
         found = ((key, self._texts[holder]) for key, holder in holders.items())
         return {key: text for key, text in found if text}
 
@@ -211,30 +214,25 @@ class KnownDescription:
         return EntitySummary(self.holder, text, source, kind + "".join(marks))
 
 
-class EntityGroups:
-    """Merged entities by the one that stands for them, and the ``senses`` of homonyms."""
-
-    def __init__(
-        self, groups: Mapping[str, str], senses: Mapping[str, Mapping[str, int]] | None = None
-    ) -> None:
-        self._groups = groups
-        self.senses = senses or {}
-        self._members: dict[str, list[str]] = {}
-        for key, standing in sorted(groups.items()):
-            self._members.setdefault(standing, []).append(key)
-
-    def standing_for(self, key: str) -> str:
-        return self._groups.get(key, key)
-
-    def members(self, standing: str) -> list[str]:
-        return list(dict.fromkeys([standing, *self._members.get(standing, ())]))
+def _members_of(groups: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return all that are the same as an entity that stands for others, itself first."""
+    members: dict[str, list[str]] = {}
+    for key, standing in sorted(groups.items()):
+        members.setdefault(standing, [standing]).append(key)
+    return {standing: list(dict.fromkeys(keys)) for standing, keys in members.items()}
 
 
 def read_known_descriptions(
-    readings: ReadingStore, shared: EntityGroups, standing: Iterable[str]
+    readings: ReadingStore,
+    grouped: Mapping[str, list[str]],
+    senses: Mapping[str, Mapping[str, int]],
+    standing: Iterable[str],
 ) -> dict[str, KnownDescription]:
-    """Return the descriptions of each group that has any, by the entity that stands for it."""
-    members = {key: shared.members(key) for key in standing}
+    """Return the descriptions of each group that has any, by the entity that stands for it.
+
+    ``grouped`` are the members of groups, ``senses`` the meanings of homonyms in chunks.
+    """
+    members = {key: grouped.get(key, [key]) for key in standing}
     every = {key for group in members.values() for key in group}
     descriptions = readings.descriptions(every)
     summaries = readings.summaries(every)
@@ -247,7 +245,7 @@ def read_known_descriptions(
             marked = texts if summary is not None else ()
             marks = frozenset(_mark(" ".join(text.split())) for text in marked)
             lines = tuple(merge_descriptions(texts))
-            meanings = _meanings(descriptions[described[0]], shared.senses.get(described[0], {}))
+            meanings = _meanings(descriptions[described[0]], senses.get(described[0], {}))
             found[key] = KnownDescription(described[0], lines, marks, summary, meanings)
     return found
 
@@ -440,25 +438,25 @@ class DescriptionWriter:
             entries, lambda entry: "\n".join(entry.lines), size=self.entries_a_call
         )
         yield from work_ordered(
-            lambda item: ask_in_batch(self.model, item[1], _task(item[0], prompts_of(self.model))),
-            batches,
-            concurrency=self.concurrency,
+            lambda batch: self._write_batch(*batch), batches, concurrency=self.concurrency
         )
 
+    def _write_batch(
+        self, language: str, batch: Sequence[DescriptionEntry]
+    ) -> BatchOutcome[DescriptionEntry, str]:
+        def request(entries: Sequence[DescriptionEntry], fault: str) -> ChatRequest:
+            material = "\n".join(
+                "\n".join((f"# {number} {entry.name}", *entry.lines))
+                for number, entry in enumerate(entries, start=1)
+            )
+            prompts = prompts_of(self.model)
+            return ChatRequest(
+                make_messages(TASK, language, material, prompts=prompts, fault=fault),
+                max_output_tokens=_OUTPUT_TOKENS * len(entries),
+                stage=STAGE,
+            )
 
-def _task(language: str, prompts: OwnPrompts) -> BatchTask[DescriptionEntry, str]:
-    def request(entries: Sequence[DescriptionEntry], fault: str) -> ChatRequest:
-        material = "\n".join(
-            "\n".join((f"# {number} {entry.name}", *entry.lines))
-            for number, entry in enumerate(entries, start=1)
-        )
-        return ChatRequest(
-            make_messages(TASK, language, material, prompts=prompts, fault=fault),
-            max_output_tokens=_OUTPUT_TOKENS * len(entries),
-            stage=STAGE,
-        )
-
-    return BatchTask(request, parse_descriptions, MISSING)
+        return ask_in_batch(self.model, batch, BatchTask(request, parse_descriptions, MISSING))
 
 
 def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) -> BatchReply[str]:

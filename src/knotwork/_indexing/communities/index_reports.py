@@ -338,16 +338,39 @@ class ReportRefresh:
 
     def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
         """Store the extractive reports that are missing or outdated, in one transaction."""
-        with self._store.transaction():
-            communities = stored_communities(require_communities(self._store))
-            least = self._writer.least_tokens if self._writer is not None else 0
-            self._builder = BriefBuilder(self._store, children_among(communities), least)
+        store, writer = self._store, self._writer
+        with store.transaction():
+            communities = stored_communities(require_communities(store))
+            least = writer.least_tokens if writer is not None else 0
+            builder = self._builder = BriefBuilder(store, children_among(communities), least)
             if community_ids is not None:
                 communities = _with_descendants(communities, set(community_ids))
             self._communities = {community.id: community for community in communities}
-            self._pending, self._written = _refresh_extractive(
-                self._store, self._builder, communities, self._writer
-            )
+            reports = require_communities(store).reports(list(self._communities))
+            rated: list[CommunityReport] = []
+            for community in checked(sorted(communities, key=_lowest_first)):
+                material = builder.extractive.material(community)
+                known = reports.get(community.id)
+                if (
+                    known is None
+                    or (writer is not None and writer.rewrites)
+                    or not _is_up_to_date(known, community, material, builder)
+                ):
+                    known = write_extractive_report(material)
+                    self._written.append(known)
+                elif known.content_key != material.content_key and known.rating != rate(material):
+                    # A model's report whose brief is unchanged stays, with the current rating.
+                    rated.append(replace(known, rating=rate(material)))
+                if known.source == EXTRACTIVE_SOURCE:
+                    builder.extractive.add(known)
+                    asked_before = known.content_key != material.content_key
+                    again = writer is not None and (writer.retry or not asked_before)
+                    if again and builder.is_worth_a_model(community, material):
+                        self._pending.append(_Pending(community, material))
+                elif community.parent_id is not None:
+                    builder.extractive.add(outline_report(material))
+            require_communities(store).put_reports(rated)
+            publish_reports(store, self._written)
 
     def write(self) -> Steps[ReportChanges]:
         """Have the model write the pending reports; yield how many are written, of how many."""
@@ -436,43 +459,6 @@ def _is_written(
     if known.source == EXTRACTIVE_SOURCE:
         return known.content_key == tried and not writer.retry
     return known.content_key in {written, material.content_key}
-
-
-def _refresh_extractive(
-    store: Store,
-    builder: BriefBuilder,
-    communities: Sequence[Community],
-    writer: ReportWriter | None,
-) -> tuple[list[_Pending], list[CommunityReport]]:
-    """Store the missing and outdated extractive reports.
-
-    Returns the communities whose reports a model should write, and the reports written. A model's
-    report whose brief is unchanged stays; its rating follows the current extent.
-    """
-    reports = require_communities(store).reports([community.id for community in communities])
-    pending: list[_Pending] = []
-    written: list[CommunityReport] = []
-    rated: list[CommunityReport] = []
-    for community in checked(sorted(communities, key=_lowest_first)):
-        material = builder.extractive.material(community)
-        known = reports.get(community.id)
-        rewritten = writer is not None and writer.rewrites
-        if known is None or rewritten or not _is_up_to_date(known, community, material, builder):
-            known = write_extractive_report(material)
-            written.append(known)
-        elif known.content_key != material.content_key and known.rating != rate(material):
-            rated.append(replace(known, rating=rate(material)))
-        if known.source == EXTRACTIVE_SOURCE:
-            builder.extractive.add(known)
-            asked_before = known.content_key != material.content_key
-            again = writer is not None and (writer.retry or not asked_before)
-            if again and builder.is_worth_a_model(community, material):
-                pending.append(_Pending(community, material))
-        elif community.parent_id is not None:
-            builder.extractive.add(outline_report(material))
-    require_communities(store).put_reports(rated)
-    publish_reports(store, written)
-    return pending, written
 
 
 def _is_up_to_date(

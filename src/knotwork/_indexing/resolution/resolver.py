@@ -142,7 +142,7 @@ def _ask(
     with closing(ask_judge(judge, margin.asked)) as replies:
         for reply in replies:
             calls += 1
-            verdicts += reply.verdicts.values()
+            verdicts += reply.values()
             resolutions.put(
                 SameAs(
                     *pair,
@@ -152,7 +152,7 @@ def _ask(
                     _JUDGED_SCORE,
                     asked[pair].content_key,
                 )
-                for pair, verdict in reply.verdicts.items()
+                for pair, verdict in reply.items()
             )
             yield len(verdicts), len(asked)
     return calls, verdicts
