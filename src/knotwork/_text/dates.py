@@ -117,25 +117,16 @@ def resolve_relative(words: str, today: date) -> str:
     """Return "last month" or 去年 as a date that `read_day_range` reads; other text unchanged."""
     text = " ".join(words.lower().split()).removeprefix("the ")
     last_month = today.replace(day=1) - timedelta(days=1)
-    relative = {
-        "last year": f"{today.year - 1}",
-        "去年": f"{today.year - 1}",
-        "this year": f"{today.year}",
-        "今年": f"{today.year}",
-        "last month": f"{last_month:%Y-%m}",
-        "上月": f"{last_month:%Y-%m}",
-        "上个月": f"{last_month:%Y-%m}",
-        "this month": f"{today:%Y-%m}",
-        "这个月": f"{today:%Y-%m}",
-        "本月": f"{today:%Y-%m}",
-        "today": today.isoformat(),
-        "今天": today.isoformat(),
-        "yesterday": (today - timedelta(days=1)).isoformat(),
-        "tomorrow": (today + timedelta(days=1)).isoformat(),
-        "明天": (today + timedelta(days=1)).isoformat(),
-        "昨天": (today - timedelta(days=1)).isoformat(),
-    }
-    return relative.get(text, text)
+    times = (
+        (f"{today.year - 1}", ("last year", "去年")),
+        (f"{today.year}", ("this year", "今年")),
+        (f"{last_month:%Y-%m}", ("last month", "上月", "上个月")),
+        (f"{today:%Y-%m}", ("this month", "这个月", "本月")),
+        (today.isoformat(), ("today", "今天")),
+        ((today - timedelta(days=1)).isoformat(), ("yesterday", "昨天")),
+        ((today + timedelta(days=1)).isoformat(), ("tomorrow", "明天")),
+    )
+    return next((time for time, names in times if text in names), text)
 
 
 def find_days(text: str) -> list[re.Match[str]]:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA, simplify
-from knotwork._text.visible import visible_text
+from knotwork._text.visible import LATIN_LETTERS, visible_text
 from knotwork._text.word_lists import word_set
 from knotwork.records import Span
 
@@ -49,9 +49,6 @@ _SUFFIX = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _OUTSIDE_WORD = re.compile(rf"[^\w{_MARKS}.+#]")
 _PLAIN = re.compile(r"[a-z0-9]{2,}(?: [a-z0-9]{2,})*")
 _UNIFIED_HAN = re.compile("[\u4e00-\u9fff]+")
-_LETTERS_WITHOUT_MARK = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
-)
 
 
 class _Token(NamedTuple):
@@ -90,7 +87,7 @@ def _fold_word(raw: str) -> str:
     if raw.isascii():
         word = raw.lower()
     else:
-        word = unicodedata.normalize("NFKC", raw).casefold().translate(_LETTERS_WITHOUT_MARK)
+        word = unicodedata.normalize("NFKC", raw).casefold().translate(LATIN_LETTERS)
         decomposed = unicodedata.normalize("NFD", word)
         word = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         word = unicodedata.normalize("NFC", word)

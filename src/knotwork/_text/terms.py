@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 from knotwork._text.chinese import simplify
-from knotwork._text.visible import visible_text
+from knotwork._text.visible import LATIN_LETTERS, visible_text
 from knotwork._text.word_lists import word_list
 
 _CJK = (
@@ -33,9 +33,6 @@ _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{3,}")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2018\u2019\u02bc]s\b")
 _NEGATION = re.compile(r"(?<=n)['\u2018\u2019\u02bc]t\b")
-_LATIN_LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
-)
 _LOOSE_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _VOCABULARY_SIZE = 1 << 17
 _LONGEST_WORD = 64
@@ -149,7 +146,7 @@ def _strip_accents(word: str) -> str:
     """Remove accents from Latin letters only: in other scripts they form different letters."""
     kept: list[str] = []
     base_is_latin = False
-    for character in unicodedata.normalize("NFD", word.translate(_LATIN_LETTERS)):
+    for character in unicodedata.normalize("NFD", word.translate(LATIN_LETTERS)):
         if unicodedata.combining(character) and "\u0300" <= character <= "\u036f":
             if base_is_latin:
                 continue

@@ -134,7 +134,7 @@ def read_name(name: str) -> NameShape:
         return _read_han(form)
     given, comma, rest = bare.partition(",")
     inverted = bool(comma) and len(given.split()) == 1 and 1 <= len(rest.split()) <= 2
-    words = [normal_form(word) for word in _split_words(bare)]
+    words = [normal_form(word) for word in _BLANKS.split(_SPACED_INITIAL.sub(". ", bare))]
     words = [word for word in words if word]
     legal, words = _split_legal(words)
     titled = False
@@ -157,10 +157,6 @@ def read_name(name: str) -> NameShape:
         inverted=inverted,
         joined=_JOINED.search(bare) is not None,
     )
-
-
-def _split_words(name: str) -> list[str]:
-    return _BLANKS.split(_SPACED_INITIAL.sub(". ", name))
 
 
 def _split_legal(words: list[str]) -> tuple[str, list[str]]:

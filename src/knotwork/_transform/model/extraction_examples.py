@@ -145,11 +145,23 @@ class _ExampleReader:
         text = table.get("text")
         if not isinstance(text, str) or not text.strip():
             raise self._error("has no `text`", 'Write it as text = "…".')
-        entities = [self._entity(text, row) for row in self._rows(table, "entities")]
-        relations = [
-            self._relation(text, row, [entity.name for entity in entities])
-            for row in self._rows(table, "relations")
-        ]
+        entities: list[EntityDraft] = []
+        for name, kind, *summary in self._rows(table, "entities"):
+            self._check_name(text, name)
+            self._check_listed("type", kind, self.types)
+            entities.append(EntityDraft(name, kind, "".join(summary)))
+        names = [entity.name for entity in entities]
+        relations: list[RelationDraft] = []
+        for source, relation, target in self._rows(table, "relations"):
+            for end in (source, target):
+                self._check_name(text, end)
+                if names and end not in names:
+                    raise self._error(
+                        f"has a relation of `{end}`, which is not one of its entities",
+                        f"Add it to `entities`, or use one of: {_listed(names)}.",
+                    )
+            self._check_listed("relation", relation, self.relations)
+            relations.append(RelationDraft(source, relation, target))
         return ExtractionExample(text.strip(), tuple(entities), tuple(relations))
 
     def _rows(self, table: Mapping[str, Any], key: str) -> list[list[str]]:
@@ -164,23 +176,6 @@ class _ExampleReader:
             if any("|" in item or "\n" in item for item in row):
                 raise self._error(f"has a `|` or a line break in `{row}`", "Leave it out.")
         return [[item.strip() for item in row] for row in rows]
-
-    def _entity(self, text: str, row: list[str]) -> EntityDraft:
-        name, kind, *summary = row
-        self._check_name(text, name)
-        self._check_listed("type", kind, self.types)
-        return EntityDraft(name, kind, "".join(summary))
-
-    def _relation(self, text: str, row: list[str], names: list[str]) -> RelationDraft:
-        for end in (row[0], row[2]):
-            self._check_name(text, end)
-            if names and end not in names:
-                raise self._error(
-                    f"has a relation of `{end}`, which is not one of its entities",
-                    f"Add it to `entities`, or use one of: {_listed(names)}.",
-                )
-        self._check_listed("relation", row[1], self.relations)
-        return RelationDraft(*row)
 
     def _check_name(self, text: str, name: str) -> None:
         if fault := name_fault(name):

@@ -60,7 +60,8 @@ class Dictionary:
         delimiter = "," if path.suffix.lower() == ".csv" else "\t"
         rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=False)
         try:
-            return cls(tuple(_entry(row) for row in rows if row and not _is_comment(row[0])))
+            filled = (row for row in rows if row and row[0].strip())
+            return cls(tuple(_entry(row) for row in filled if not row[0].lstrip().startswith("#")))
         except csv.Error as error:
             raise ConfigError(
                 f"The dictionary `{path}`, line {rows.line_num}: {error}.",
@@ -89,10 +90,6 @@ class Dictionary:
             for alias in entry.aliases
             if (form := normal_form(alias)) and form not in terms
         }
-
-
-def _is_comment(cell: str) -> bool:
-    return not cell.strip() or cell.lstrip().startswith("#")
 
 
 def _entry(row: Sequence[str]) -> DictionaryEntry:

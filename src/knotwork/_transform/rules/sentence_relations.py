@@ -252,7 +252,11 @@ def is_subject(tokens: Sequence[Token], first: int) -> bool:
             return False
         if token.lower in _DETERMINERS:
             continue
-        if token.kind == WORD and (_is_verb(token.lower) or token.lower in _BEING | _HAVING):
+        if token.kind == WORD and (
+            token.lower in _verbs().active
+            or token.lower in _verbs().participles
+            or token.lower in _BEING | _HAVING
+        ):
             return False
         if back >= _LONGEST_PREMODIFIERS:
             return False
@@ -376,10 +380,6 @@ def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
 
 def _only_determiners(tokens: Sequence[Token]) -> bool:
     return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
-
-
-def _is_verb(word: str) -> bool:
-    return word in _verbs().active or word in _verbs().participles
 
 
 @cache
