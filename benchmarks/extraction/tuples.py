@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from knotwork._transform.model.reply_formats import ENTITY_WORDS, RELATION_WORDS
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
+    ENTITY_WORDS,
+    RELATION_WORDS,
     Complaint,
     Draft,
     EntityDraft,

@@ -29,7 +29,7 @@ from typing import Any
 
 import knotwork
 from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
-from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
+from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.chat import ChatRequest

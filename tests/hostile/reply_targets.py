@@ -16,8 +16,8 @@ from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
 from knotwork._extensions.evaluation import judge_requests as _judge_requests
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
-from knotwork._indexing.communities.report_writer import read_reports
-from knotwork._indexing.description_writer import DescriptionEntry, parse_descriptions
+from knotwork._indexing.communities.written_reports import read_reports
+from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
 from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
@@ -31,8 +31,8 @@ from knotwork._synthesis.answer_writer import parse_answer_reply
 from knotwork._synthesis.follow_ups import parse_rewritten
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
-from knotwork._transform.model.extraction_methods import LineMethod, read_check
-from knotwork._transform.model.reply_formats import JsonReader, LineReader
+from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
+from knotwork._transform.model.reply_formats import read_json, read_lines
 from knotwork._transform.model.schema_discovery import read_proposal
 from knotwork.agents._agent import AgentState, parse_move
 from knotwork.agents._fact_rules import parse_facts
@@ -45,7 +45,7 @@ _ENTRIES = [
     DescriptionEntry("b", "北京大学", ("北京大学位于北京。",)),
 ]
 _TEMPLATES = [Template("films", "films of a person", "MATCH (n) RETURN n")]
-_DRAFT = LineReader().read("\n".join(GRAPH))
+_DRAFT = read_lines("\n".join(GRAPH))
 _WORDS = (
     *(
         "entity",
@@ -144,10 +144,10 @@ def _answer(reply: ChatReply) -> None:
 
 def _read_lines(reply: ChatReply) -> None:
     for triplets in (False, True):
-        LineReader(triplets=triplets).read(reply.text, cut=reply.finish_reason == "length")
-    JsonReader().read(reply.text)
+        read_lines(reply.text, triplets=triplets, cut=reply.finish_reason == "length")
+    read_json(reply.text)
     for form in ("graph", "triplets"):
-        LineMethod(form).read(reply.text)  # type: ignore[arg-type]
+        ExtractionMethod(form).read(reply.text)  # type: ignore[arg-type]
 
 
 READERS: dict[str, Callable[[ChatReply], object]] = {

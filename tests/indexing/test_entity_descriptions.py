@@ -12,16 +12,14 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
 from knotwork._indexing import entity_descriptions
-from knotwork._indexing.description_writer import (
-    DescriptionEntry,
-    DescriptionWriter,
-    parse_descriptions,
-)
 from knotwork._indexing.entity_descriptions import (
     MERGED_TOKENS,
     Describer,
+    DescriptionEntry,
+    DescriptionWriter,
     describe_entities,
     merge_descriptions,
+    parse_descriptions,
 )
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatReply

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._inference.chat import ChatReply, Message
-from knotwork._transform.model.extraction_methods import read_check
-from knotwork._transform.model.reply_records import Draft, RelationDraft
+from knotwork._transform.model.extraction_method import read_check
+from knotwork._transform.model.reply_formats import Draft, RelationDraft
 from knotwork.testing._brains import RuleBrain, UnknownTask, read_assignment
 from knotwork.testing._brains.prompts import LineForm
 from knotwork.testing._brains.rule_brain import TASKS

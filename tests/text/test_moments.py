@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._text.dates import MONTHS
-from knotwork._text.moments import (
+from knotwork._text.dates import (
+    MONTHS,
     contains,
     is_before,
     keep_precision,

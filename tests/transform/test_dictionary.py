@@ -115,3 +115,9 @@ def test_matching_words_equals_a_naive_search(words: list[str], terms: list[list
             expected.append(max(fits, key=len))
         position += len(expected[-1]) if fits else 1
     assert found == expected
+
+
+def test_a_chinese_term_at_the_end_of_a_text_ends_with_it() -> None:
+    matcher = TermMatcher([Term("北京大学"), Term("北京")])
+    (found,) = matcher.find_characters("他去北京")
+    assert (found.start, found.end, found.form) == (2, 4, "北京")

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.transform.documents import cut, extract
 
-from knotwork._transform.model.extraction_schema import ExtractionSchema
+from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter
 from knotwork._transform.no_extractor import NoExtractor
-from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.records import ALIAS_RELATION, Description, Extraction, Mention, Relation
 
 SCHEMA = ExtractionSchema.from_mapping(

@@ -29,7 +29,7 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
-from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod
+from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
 from knotwork.errors import KnotworkError, ModelError, Unparsable
 from knotwork.records import Chunk, Span
 
@@ -175,7 +175,7 @@ def estimate_trials(settings: LlmSettings) -> int:
 
 def _requests(text: str, question: str) -> tuple[ChatRequest, ChatRequest]:
     """Return the requests for the extraction from a text, and for the answer to a question."""
-    extraction = LineMethod().request(ChunkTask(text, detect_language(text)))
+    extraction = ExtractionMethod().request(ChunkTask(text, detect_language(text)))
     answer = replace(
         make_answer_request(question, [_passage(text)]), max_output_tokens=_ANSWER_OUTPUT_TOKENS
     )
@@ -214,7 +214,7 @@ def _try_model(model: ChatModel) -> Iterator[Trial]:
 
 def _count_records(reply: ChatReply, text: str) -> int:
     """Return the number of records of an extraction whose names are in the text."""
-    draft = LineMethod().read(reply.text, cut=reply.finish_reason == "length")
+    draft = ExtractionMethod().read(reply.text, cut=reply.finish_reason == "length")
     named = {(entity.name, entity.name) for entity in draft.entities}
     named |= {(relation.source, relation.target) for relation in draft.relations}
     plain = text.casefold()

@@ -126,7 +126,6 @@ def _submit(
 
 
 def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
-    """Yield the first request about each chunk, unless its reply is cached."""
     describer = reading.stages.describer
 
     def describe(found: Undescribed) -> Candidate:

@@ -16,7 +16,7 @@ from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
 from knotwork._transform.model.model_extractor import concerns_one_chunk
-from knotwork._transform.model.reply_records import Complaint, plain_text
+from knotwork._transform.model.reply_formats import Complaint, plain_text
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 Item = TypeVar("Item")
@@ -114,8 +114,6 @@ def _ask(
     fault: str,
     outcome: BatchOutcome[Item, Made],
 ) -> tuple[str, bool]:
-    """Add the results of a reply to the outcome; return its fault, and True if it was refused."""
-
     def parse(reply: ChatReply) -> BatchReply[Made]:
         reading = task.read(reply, items)
         if not reading.found:

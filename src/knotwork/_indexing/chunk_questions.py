@@ -92,7 +92,6 @@ class QuestionWriter:
     def _ask(
         self, language: str, chunks: Sequence[Chunk], model: ChatModel
     ) -> dict[str, tuple[str, ...]]:
-        """Return a model's questions by chunk id; empty if it fails."""
         material = "\n".join(
             f"[{number}] {escape_passage(' '.join(f'{chunk.context} | {chunk.text}'.split()))}"
             for number, chunk in enumerate(chunks, start=1)
@@ -182,7 +181,6 @@ def questions_of(
 
 
 def _subject(chunk: Chunk, mentions: Sequence[Mention]) -> str:
-    """Return the name of a chunk's main entity, or else the document title."""
     own = max(mentions, key=lambda m: (m.about, m.name), default=None)
     if own is not None and own.about >= _OWN:
         return own.name

@@ -2,7 +2,7 @@
 
 An entity has a description for each chunk in which a model read about it. Distinct lines are
 merged, the fullest first. A short merged text is used unchanged; a model summarizes longer ones,
-and again only when enough is new. A homonym has a part for each of its meanings.
+several in a call, and again only when enough is new. A homonym has a part for each of its meanings.
 """
 
 from __future__ import annotations
@@ -10,13 +10,24 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 
-from knotwork._indexing.description_writer import DescriptionEntry, DescriptionWriter
-from knotwork._inference.call_limits import Patience
+from knotwork._indexing.batch_requests import (
+    LONGEST_LINE,
+    BatchOutcome,
+    BatchReply,
+    BatchTask,
+    ask_in_batch,
+    batches_by_language,
+    make_messages,
+    reply_lines,
+)
+from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import ReadingStore
@@ -25,7 +36,13 @@ from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_records import Complaint
+from knotwork._transform.model.reply_formats import (
+    Complaint,
+    bare_line,
+    clean_field,
+    fold_word,
+    is_idle,
+)
 from knotwork.records import EXTRACTIVE_SOURCE, Description, EntitySummary, content_id
 
 MERGED_TOKENS = 120
@@ -90,11 +107,13 @@ def describe_entities(
     readings = store.capabilities.readings
     if readings is not None:
         wanted = sorted(entity_ids) if entity_ids is not None else readings.described()
-        shared = EntityGroups(groups or {}, read_senses(store))
-        holders = list(dict.fromkeys(shared.standing_for(key) for key in wanted))
+        standing, senses = groups or {}, read_senses(store)
+        grouped = _members_of(standing)
+        holders = list(dict.fromkeys(standing.get(key, key) for key in wanted))
         outdated: dict[str, KnownDescription] = {}
         for start in range(0, len(holders), _SLICE):
-            known = read_known_descriptions(readings, shared, holders[start : start + _SLICE])
+            part = holders[start : start + _SLICE]
+            known = read_known_descriptions(readings, grouped, senses, part)
             outdated |= _find_outdated(store, readings, known.values(), writer, changes)
             if describer is not None and not outdated:
                 describer.remember(known)
@@ -124,6 +143,7 @@ class Describer:
         self._readings = store.capabilities.readings
         self._store = store
         self._groups = groups or {}
+        self._grouped = _members_of(self._groups)
         self._most_tokens = most_tokens
         self._texts: dict[str, str] = {}
 
@@ -141,10 +161,10 @@ class Describer:
             return {}
         holders = {key: self._groups.get(key, key) for key in entity_ids}
         new = [holder for holder in holders.values() if holder not in self._texts]
-        shared = EntityGroups(self._groups, read_senses(self._store, new))
-        known = read_known_descriptions(self._readings, shared, new) if new else {}
         self._texts |= dict.fromkeys(new, "")
-        self.remember(known)
+        if new:
+            senses = read_senses(self._store, new)
+            self.remember(read_known_descriptions(self._readings, self._grouped, senses, new))
         found = ((key, self._texts[holder]) for key, holder in holders.items())
         return {key: text for key, text in found if text}
 
@@ -195,30 +215,25 @@ class KnownDescription:
         return EntitySummary(self.holder, text, source, kind + "".join(marks))
 
 
-class EntityGroups:
-    """Merged entities by the one that stands for them, and the ``senses`` of homonyms."""
-
-    def __init__(
-        self, groups: Mapping[str, str], senses: Mapping[str, Mapping[str, int]] | None = None
-    ) -> None:
-        self._groups = groups
-        self.senses = senses or {}
-        self._members: dict[str, list[str]] = {}
-        for key, standing in sorted(groups.items()):
-            self._members.setdefault(standing, []).append(key)
-
-    def standing_for(self, key: str) -> str:
-        return self._groups.get(key, key)
-
-    def members(self, standing: str) -> list[str]:
-        return list(dict.fromkeys([standing, *self._members.get(standing, ())]))
+def _members_of(groups: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return all that are the same as an entity that stands for others, itself first."""
+    members: dict[str, list[str]] = {}
+    for key, standing in sorted(groups.items()):
+        members.setdefault(standing, [standing]).append(key)
+    return {standing: list(dict.fromkeys(keys)) for standing, keys in members.items()}
 
 
 def read_known_descriptions(
-    readings: ReadingStore, shared: EntityGroups, standing: Iterable[str]
+    readings: ReadingStore,
+    grouped: Mapping[str, list[str]],
+    senses: Mapping[str, Mapping[str, int]],
+    standing: Iterable[str],
 ) -> dict[str, KnownDescription]:
-    """Return the descriptions of each group that has any, by the entity that stands for it."""
-    members = {key: shared.members(key) for key in standing}
+    """Return the descriptions of each group that has any, by the entity that stands for it.
+
+    ``grouped`` are the members of groups, ``senses`` the meanings of homonyms in chunks.
+    """
+    members = {key: grouped.get(key, [key]) for key in standing}
     every = {key for group in members.values() for key in group}
     descriptions = readings.descriptions(every)
     summaries = readings.summaries(every)
@@ -231,7 +246,7 @@ def read_known_descriptions(
             marked = texts if summary is not None else ()
             marks = frozenset(_mark(" ".join(text.split())) for text in marked)
             lines = tuple(merge_descriptions(texts))
-            meanings = _meanings(descriptions[described[0]], shared.senses.get(described[0], {}))
+            meanings = _meanings(descriptions[described[0]], senses.get(described[0], {}))
             found[key] = KnownDescription(described[0], lines, marks, summary, meanings)
     return found
 
@@ -257,7 +272,6 @@ def merge_descriptions(texts: Iterable[str]) -> list[str]:
 def _meanings(
     descriptions: Iterable[Description], senses: Mapping[str, int]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the merged lines of each meaning; empty if only one is described."""
     texts: dict[int, list[str]] = {}
     for item in descriptions:
         texts.setdefault(senses.get(item.chunk_id, 0), []).append(item.text)
@@ -282,7 +296,6 @@ def description_of(item: KnownDescription, most_tokens: int) -> str:
 
 
 def _as_sentences(lines: Iterable[str]) -> str:
-    """Return lines as one text, each ended like a sentence."""
     stripped = [line.strip() for line in lines]
     chinese = detect_language("".join(stripped)) == "zh"
     stop, gap = ("。", "") if chinese else (".", " ")
@@ -290,7 +303,6 @@ def _as_sentences(lines: Iterable[str]) -> str:
 
 
 def _within(lines: Iterable[str], most_tokens: int) -> Iterator[str]:
-    """Yield the lines that fit, in order; the first in any case."""
     total = 0
     for line in lines:
         cost = count_tokens(line)
@@ -304,7 +316,6 @@ def _mark(line: str) -> str:
 
 
 def _marks_in(key: str) -> set[str]:
-    """Return the marks in a summary's key, which follow its first letter."""
     return {key[place : place + _MARK] for place in range(1, len(key), _MARK)}
 
 
@@ -340,7 +351,6 @@ def _write(
     writer: DescriptionWriter,
     changes: DescriptionChanges,
 ) -> Steps[None]:
-    """Have a model write summaries, and store those of each call."""
     named = store.graph.entities(outdated.keys())
     entries = [
         DescriptionEntry(key, named[key].name if key in named else "", item.prompt_lines)
@@ -374,14 +384,143 @@ def _write(
 
 
 def _is_to_be_written(item: KnownDescription, writer: DescriptionWriter | None) -> bool:
-    """Return True if a model should replace a current summary that the rules wrote."""
     assert item.summary is not None
     kind = item.summary.content_key[:1]
     return writer is not None and (kind == _MERGED or (kind == _STAND_IN and writer.retry))
 
 
 def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary]) -> None:
-    """Store the summaries of entities that still have a description."""
     with store.transaction():
         described = readings.descriptions([summary.entity_id for summary in summaries])
         readings.put_summaries(s for s in summaries if s.entity_id in described)
+
+
+STAGE = "summarize"
+TASK = "summarise-descriptions"
+MISSING = "It has no usable line for an entry."
+
+_OUTPUT_TOKENS = 160
+_LONGEST_TOKENS = 240
+_NUMBERED = re.compile(r"[\W_]{0,4}(\d{1,4})[\W_]{0,3}?\s*[|:：.、)）\]】]\s*(?=\S)(.*)", re.DOTALL)
+_PAIRS = frozenset({"()", "（）", "``"})
+_ENDS_OF_SUMMARIES = (".", "!", "?", "。", "！", "？", "…", '"', "”", "」", "』", ")", "）")
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionEntry:
+    """An entity to summarize: its name and the lines that describe it; ``key`` is the caller's."""
+
+    key: str
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionWriter:
+    """Summarizes descriptions, ``entries_a_call`` in a prompt, ``concurrency`` calls at once.
+
+    ``retry`` asks again about entities whose earlier replies were unusable. After ``patience``
+    calls in a row without an answer from a server, the run stops.
+    """
+
+    model: ChatModel
+    concurrency: int = 4
+    entries_a_call: int = 6
+    retry: bool = False
+    patience: int = PATIENCE
+
+    def write(
+        self, entries: Sequence[DescriptionEntry]
+    ) -> Generator[BatchOutcome[DescriptionEntry, str], None, None]:
+        """Yield the outcome of each call; entries are grouped by language, in order.
+
+        Raises ModelError if no more calls can be made; earlier outcomes have been yielded.
+        """
+        batches = batches_by_language(
+            entries, lambda entry: "\n".join(entry.lines), size=self.entries_a_call
+        )
+        yield from work_ordered(
+            lambda batch: self._write_batch(*batch), batches, concurrency=self.concurrency
+        )
+
+    def _write_batch(
+        self, language: str, batch: Sequence[DescriptionEntry]
+    ) -> BatchOutcome[DescriptionEntry, str]:
+        def request(entries: Sequence[DescriptionEntry], fault: str) -> ChatRequest:
+            material = "\n".join(
+                "\n".join((f"# {number} {entry.name}", *entry.lines))
+                for number, entry in enumerate(entries, start=1)
+            )
+            prompts = prompts_of(self.model)
+            return ChatRequest(
+                make_messages(TASK, language, material, prompts=prompts, fault=fault),
+                max_output_tokens=_OUTPUT_TOKENS * len(entries),
+                stage=STAGE,
+            )
+
+        return ask_in_batch(self.model, batch, BatchTask(request, parse_descriptions, MISSING))
+
+
+def parse_descriptions(reply: ChatReply, entries: Sequence[DescriptionEntry]) -> BatchReply[str]:
+    """Return the texts of a reply by the position of their entry; never raises.
+
+    A text must share a term with the lines that it summarizes, which garbage does not. Of two texts
+    for an entry, the first counts.
+    """
+    found: dict[int, str] = {}
+    complaints: list[Complaint] = []
+    lines = reply_lines(reply.text)
+    if len(entries) == 1 and lines and not any(_place(line, entries) for line in lines):
+        lines = [f"1 | {' '.join(lines)}"]
+    for position, line in enumerate(lines):
+        placed = _place(line, entries)
+        if placed is None:
+            if not is_idle(line):
+                complaints.append(Complaint(line, "it belongs to no entry"))
+            continue
+        place, text = placed
+        cut = reply.finish_reason == "length" and position == len(lines) - 1
+        fault = _fault(text, entries[place], cut=cut and not text.endswith(_ENDS_OF_SUMMARIES))
+        if not fault and place in found:
+            fault = "the entry has a line already"
+        if fault:
+            complaints.append(Complaint(line, fault))
+        else:
+            found[place] = text
+    return BatchReply(found, tuple(complaints))
+
+
+def _place(line: str, entries: Sequence[DescriptionEntry]) -> tuple[int, str] | None:
+    """Return the position of a line's entry, found by number or by name, and the line's text."""
+    if line[0] + line[-1] in _PAIRS:
+        line = line[1:-1].strip()
+    match = _NUMBERED.fullmatch(line[:LONGEST_LINE])
+    if match and 1 <= int(match[1]) <= len(entries):
+        text = match[2]
+        name = entries[int(match[1]) - 1].name
+        head, bar, rest = text.partition("|")
+        if bar and fold_word(head) == fold_word(name):
+            text = rest
+        return int(match[1]) - 1, _cleaned(text)
+    head, bar, rest = bare_line(line).partition("|")
+    for place, entry in enumerate(entries):
+        if bar and fold_word(head) and fold_word(head) == fold_word(entry.name):
+            return place, _cleaned(rest)
+    return None
+
+
+def _cleaned(text: str) -> str:
+    return clean_field(text.strip().strip("|"))
+
+
+def _fault(text: str, entry: DescriptionEntry, *, cut: bool) -> str:
+    if cut:
+        return "it was cut off"
+    if "|" in text:
+        return "it has a field too many"
+    if count_tokens(text) > _LONGEST_TOKENS:
+        return "it is too long"
+    known = set(content_terms("\n".join((entry.name, *entry.lines))))
+    if known.isdisjoint(content_terms(text)):
+        return "it shares no term with the descriptions"
+    return ""

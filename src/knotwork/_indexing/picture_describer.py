@@ -281,7 +281,6 @@ def find_blindness(model: ChatModel) -> str:
 
 
 def _concerns_pictures(error: ModelError) -> bool:
-    """Return True if a server refused a request for its picture, some with a status of 500."""
     return concerns_one_chunk(error) or (error.status or 0) >= 500
 
 

@@ -18,7 +18,7 @@ from knotwork._indexing.loaders.loader import DescribablePicture
 from knotwork._indexing.loaders.loader_registry import LIGHT_BYTES, UndescribedDocument, describe
 from knotwork._indexing.visible_documents import visible_document
 from knotwork._stores.base import LedgerEntry
-from knotwork._transform.strict_schema import LeftOut
+from knotwork._transform.model.extraction_schema import LeftOut
 from knotwork.errors import KnotworkError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section
 

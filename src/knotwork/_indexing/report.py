@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from knotwork._indexing.communities.index_reports import ReportChanges
     from knotwork._indexing.entity_descriptions import DescriptionChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
-    from knotwork._transform.strict_schema import LeftOut
+    from knotwork._transform.model.extraction_schema import LeftOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
-from knotwork._transform.model.reply_records import UNNAMED_RELATION
+from knotwork._transform.model.reply_formats import UNNAMED_RELATION
 from knotwork._transform.model.schema_discovery import propose_schema
 from knotwork.errors import ConfigError
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Chunk
@@ -186,6 +186,5 @@ def count_schema(
 
 
 def _types_of(store: Store, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each entity's id with its type, empty for a type that says nothing."""
     for entity_id, entity in sorted(store.graph.entities(set(ids)).items()):
         yield entity_id, "" if entity.type in _SKIPPED_TYPES else entity.type

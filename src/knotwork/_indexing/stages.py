@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
@@ -30,20 +30,17 @@ from knotwork._inference.role_models import ModelRun
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.extraction_examples import ExtractionExamples
-from knotwork._transform.model.extraction_methods import ExtractionMethod, LineMethod
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.instruction_method import InstructionMethod
-from knotwork._transform.model.model_extractor import ModelExtractor, Turns
+from knotwork._transform.model.extraction_method import ExtractionMethod, Form
+from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter
+from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork._transform.model.prompts import own_version
 from knotwork._transform.no_extractor import NoExtractor
-from knotwork._transform.strict_schema import LeftOut, SchemaFilter
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 
 QUESTION_WAYS = ("none", "rules", "model")
 
-_LINE_FORMS: dict[str, Literal["graph", "triplets"]] = {"graph": "graph", "triplets": "triplets"}
-FORMS = (*_LINE_FORMS, "oneke")
+FORMS: tuple[Form, ...] = get_args(Form)
 PICTURE_WAYS = ("text", "model")
 UNDESCRIBED_NOTE = f'index.pictures is "model", but {UNDESCRIBED_DETAIL}. {UNDESCRIBED_FIX}'
 
@@ -181,12 +178,13 @@ def compose_stages(
         calls = calls_at_once(settings.llm, "describe")
         describer = PictureDescriber(seeing, concurrency=calls)
     if wants_model:
-        model_extractor = _make_model_extractor(
-            extraction,
-            make_method(extraction, schema, examples, models.prompts),
-            schema,
-            models,
-            rules,
+        reading = models.open("extract")
+        assert reading is not None, "a model is set"
+        model_extractor = ModelExtractor(
+            reading,
+            method=make_method(extraction, schema, examples, models.prompts),
+            rules=rules,
+            memory_tokens=extraction.memory_tokens,
             concurrency=calls_at_once(settings.llm, "extract"),
         )
     return IndexingStages(
@@ -311,15 +309,18 @@ def make_method(
     examples: ExtractionExamples,
     prompts: OwnPrompts = BUILT_IN,
 ) -> ExtractionMethod:
-    """Return the form of the requests about chunks. Raises UnknownName, ConfigError."""
-    form, question = extraction.form, extraction.question
-    if form == "oneke":
-        return InstructionMethod(schema, question=question, examples=examples, prompts=prompts)
-    if form not in _LINE_FORMS:
-        raise UnknownName("form of extraction", form, FORMS)
-    line_form = _LINE_FORMS[form]
-    return LineMethod(
-        line_form, schema=schema, question=question, examples=examples, prompts=prompts
+    """Return how a model is asked about chunks. Raises UnknownName, ConfigError."""
+    form = next((form for form in FORMS if form == extraction.form), None)
+    if form is None:
+        raise UnknownName("form of extraction", extraction.form, FORMS)
+    return ExtractionMethod(
+        form,
+        schema,
+        extraction.question,
+        examples,
+        prompts,
+        extraction.gleanings,
+        extraction.check_relations,
     )
 
 
@@ -350,24 +351,3 @@ def _describes_pictures(wanted: str, models: ModelRun) -> bool:
             fix=BLINDNESS_FIX,
         )
     return wanted == "model"
-
-
-def _make_model_extractor(
-    wanted: ExtractionSettings,
-    method: ExtractionMethod,
-    schema: ExtractionSchema,
-    models: ModelRun,
-    rules: Extractor,
-    *,
-    concurrency: int,
-) -> ModelExtractor:
-    model = models.open("extract")
-    assert model is not None, "a model is set"
-    return ModelExtractor(
-        model,
-        method=method,
-        turns=Turns(wanted.gleanings, wanted.check_relations, schema, models.prompts),
-        rules=rules,
-        memory_tokens=wanted.memory_tokens,
-        concurrency=concurrency,
-    )

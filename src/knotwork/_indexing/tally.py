@@ -31,7 +31,7 @@ from knotwork._run import OUTCOMES, Counts, Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.strict_schema import LeftOut
+from knotwork._transform.model.extraction_schema import LeftOut
 from knotwork.records import ReadingStatus
 
 UNSUPPORTED_NOTE = "The store `{url}` does not support {parts}. They were left out."

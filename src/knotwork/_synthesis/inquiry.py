@@ -69,7 +69,7 @@ class CommunityReports:
 
     def _write(self, waiting: list[str], left: int, model: CachedChatModel) -> None:
         from knotwork._indexing.communities.index_reports import write_reports
-        from knotwork._indexing.communities.report_writer import ReportWriter
+        from knotwork._indexing.communities.written_reports import ReportWriter
         from knotwork._indexing.embedding import Embedding
 
         has_vectors = self.index.vectors(REPORT_INDEX).count() > 0

@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA, simplify
-from knotwork._text.visible import visible_text
+from knotwork._text.visible import LATIN_LETTERS, visible_text
+from knotwork._text.word_lists import word_set
 from knotwork.records import Span
 
 MAX_WORDS = 8
@@ -27,17 +28,7 @@ MAX_HAN = 12
 
 _NEVER_FIRST = frozenset({"the", "a", "an"})
 
-_STOP_WORDS = """
-    a about after again all also although am an and any are as at be because been before being
-    between both but by can could did do does during each either else ever every few for from
-    had has have having he her hers herself him himself his how however i if in into is it its
-    itself just many may me might more most much must my myself neither no nor not of off on
-    once one only or other others our ours out over own per same she should since so some such
-    than that the their theirs them themselves then there these they this those though through
-    to too two under until up upon us very was we were what when where whether which while who
-    whom whose why will with within without would yes yet you your yours
-"""
-STOP_NAMES = frozenset(_STOP_WORDS.split())
+STOP_NAMES = word_set("en", "never_a_name")
 """Words that are not names on their own in lower case."""
 
 # Vowel signs and other marks inside words that \w does not match.
@@ -58,9 +49,6 @@ _SUFFIX = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _OUTSIDE_WORD = re.compile(rf"[^\w{_MARKS}.+#]")
 _PLAIN = re.compile(r"[a-z0-9]{2,}(?: [a-z0-9]{2,})*")
 _UNIFIED_HAN = re.compile("[\u4e00-\u9fff]+")
-_LETTERS_WITHOUT_MARK = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
-)
 
 
 class _Token(NamedTuple):
@@ -99,7 +87,7 @@ def _fold_word(raw: str) -> str:
     if raw.isascii():
         word = raw.lower()
     else:
-        word = unicodedata.normalize("NFKC", raw).casefold().translate(_LETTERS_WITHOUT_MARK)
+        word = unicodedata.normalize("NFKC", raw).casefold().translate(LATIN_LETTERS)
         decomposed = unicodedata.normalize("NFD", word)
         word = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         word = unicodedata.normalize("NFC", word)

@@ -93,7 +93,6 @@ def is_unit(text: str, place: int) -> bool:
 
 
 def _same_length(text: str) -> str:
-    """Return a text with plain digits and simplified characters, of the same length."""
     if text.isascii():
         return text
     wide = "".join(n if len(n := unicodedata.normalize("NFKC", c)) == 1 else c for c in text)

@@ -106,7 +106,6 @@ def _count_tokens(text: str) -> tuple[float, int]:
 
 
 def _strip_marks(token: str) -> str:
-    """Return a token without surrounding punctuation and markup."""
     start, end = 0, len(token)
     while start < end and not _is_of_word(token[start]):
         start += 1
@@ -146,7 +145,6 @@ def is_prose(text: str) -> bool:
 
 
 def _count_letters(text: str) -> int:
-    """Return the number of letters and white space characters."""
     count = len(text.encode("ascii", "ignore").translate(None, _NO_LETTERS))
     if not text.isascii():
         rest = _ASCII.sub("", text)

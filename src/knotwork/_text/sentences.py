@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from knotwork._cancellation import checked
+from knotwork._text.word_lists import word_set
 from knotwork.records import Span
 
 LONGEST_SENTENCE = 600
@@ -70,54 +71,13 @@ _LESSER = (
 )
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-# Titles and the like, before a name or a number: they never end a sentence.
-_NEVER_LAST = _words(
-    "mr mrs ms messrs mme mlle dr prof st ste mt ft rev hon gen col maj capt cmdr lt sgt cpl "
-    "adm gov sen rep pres supt insp det sir fr vs v viz cf e.g i.e eg ie ca approx incl esp fl "
-    "resp nr bzw vgl ggf evtl zzgl inkl exkl bspw sog dipl ing frl z.b d.h u.a p.ex c.-à-d env sra "
-    "dra"
-)
-# Abbreviations only before a number or a word in capitals; otherwise ordinary words or units.
-_BEFORE_NUMBERS = _words(
-    "no nos nr vol vols p pp pg fig figs sec sect ch chap art eq eqs ed eds op par para ver tab "
-    "app jan feb mar apr jun jul aug sep sept oct nov dec long c b d r abs kap abb bd tel str anm "
-    "rn rdnr mär okt dez janv févr avr juil déc tél núm pág"
-)
-# Abbreviations that end a sentence if a common first word follows.
-_SOMETIMES_LAST = _words(
-    "inc ltd co corp bros jr sr esq etc al dept univ assn ave blvd rd hwy bldg est min "
-    "max hr hrs sq a.m p.m am pm b.c a.d bc ad ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u "
-    "u.s.a u.s.s.r lat trans repr rev ret dist s.a n.v "
-    "mio mrd tsd fa hrn geb verh gest med phil jur habil rer av avda bd ctra pza"
-)
-# The same, with a capital: "Sun." is a day, "sun." an ordinary word.
-_WITH_CAPITAL = _words(
-    "Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun Mo Di Mi Do Sa MM Gem Abs Hg Hrsg"
-)
-# What a number with a stop counts in German: "am 3. Mai", "im 19. Jahrhundert".
-_AFTER_ORDINALS = _words(
-    "januar februar märz april mai juni juli august september oktober november dezember jan feb "
-    "mär apr jun jul aug sep sept okt nov dez jahrhundert jahrhunderts jh quartal kapitel klasse "
-    "stock etage auflage weltkrieg geburtstag lebensjahr platz juillet fc spieltag bundesliga"
-)
-_FIRST_WORDS = _words(
-    "the a an this that these those he she it they we you i his her its their our my your in on "
-    "at by for from with as after before during since when while where if although though "
-    "because however but and or so yet there here then thus also both each some many most all "
-    "no not what who why how which despite according until under over between among other "
-    "another one two such"
-)
-# Not behind initials: some are names as well.
-_GERMAN_FIRST_WORDS = _words(
-    "der die das dem den des ein eine einer er sie es wir ihr ich dies diese dieser dieses im am "
-    "auf bei mit für nach seit aus um zu und aber oder doch da dort dann danach damit daher dabei "
-    "dazu auch nur wenn weil ob wer was wie wo wann alle viele jede jeder hier heute bitte ihre "
-    "seine unser man nicht kein keine"
-)
+_NEVER_LAST = word_set("en", "never_last")
+_BEFORE_NUMBERS = word_set("en", "before_numbers")
+_SOMETIMES_LAST = word_set("en", "sometimes_last")
+_WITH_CAPITAL = word_set("en", "sometimes_last_with_capital")
+_AFTER_ORDINALS = word_set("de", "after_ordinals")
+_FIRST_WORDS = word_set("en", "first_words")
+_GERMAN_FIRST_WORDS = word_set("de", "first_words")
 
 
 def split_sentences(text: str, *, start: int = 0, wrapped_at: float | None = None) -> list[Span]:
@@ -159,7 +119,6 @@ def _blocks(text: str, wrapped_at: float | None) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(text: str, start: int, end: int) -> list[int]:
-    """Return the offsets inside a block where one sentence ends and the next begins."""
     cuts = [
         match.end()
         for match in _STOP.finditer(text, start, end)
@@ -260,7 +219,6 @@ def _word_after(text: str, after: int, end: int) -> str:
 
 
 def _is_abbreviation(word: str, following: str) -> bool:
-    """Return True if a stop between ``word`` and ``following`` marks an abbreviation."""
     if not word:
         return False
     key = word.casefold()
@@ -280,7 +238,6 @@ def _is_abbreviation(word: str, following: str) -> bool:
 
 
 def _shorten(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cut a long piece at its best lesser boundaries; yield the resulting spans."""
     while end - start > LONGEST_WIDE_SENTENCE:
         head = text[start : min(end, start + LONGEST_SENTENCE)]
         longest = LONGEST_SENTENCE
@@ -360,14 +317,7 @@ _UNFINISHED = re.compile(
 _SHORTEST_PROSE = 60
 _FEWEST_WORDS = 8
 _LONGEST_SMALL_WORD = 5  # "about", "under": words without a capital in titles
-_USUALLY_FIRST = frozenset(
-    re.findall(
-        r"\w+",
-        "the a an this that these those it he she we they you there here in on at for from with as "
-        "after before during since when while where if although though because however but and or "
-        "so yet then thus also both each some many most all no not what who why how see note use",
-    )
-)
+_USUALLY_FIRST = word_set("en", "usually_first")
 
 
 def wrapping_width(text: str) -> float:

@@ -15,7 +15,8 @@ from threading import Lock
 from typing import Any
 
 from knotwork._text.chinese import simplify
-from knotwork._text.visible import visible_text
+from knotwork._text.visible import LATIN_LETTERS, visible_text
+from knotwork._text.word_lists import word_list
 
 _CJK = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
@@ -32,31 +33,11 @@ _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{3,}")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2018\u2019\u02bc]s\b")
 _NEGATION = re.compile(r"(?<=n)['\u2018\u2019\u02bc]t\b")
-_LATIN_LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
-)
 _LOOSE_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _VOCABULARY_SIZE = 1 << 17
 _LONGEST_WORD = 64
 _STEMMING = Lock()  # the stemmer is not thread-safe
 
-_ENGLISH_STOP_WORDS = """
-a about above after again against all also although am among an and any are aren arent as at be
-because been before being below between both but by can cannot cant could couldnt did didnt do does
-doesnt doing dont down during each either else ever few for from further had hadnt has hasnt have
-havent having he hence her here hers herself him himself his how however i if in into is isnt it its
-itself just ll me might more most much must my myself neither no nor not now of off on once
-one only onto or other our ours ourselves out over own per please re s same shall she should
-shouldnt since so some such t than that the their theirs them themselves then there therefore these
-they this those though through thus to too toward towards under until up upon ve very via was wasnt
-we were werent what whatever when whenever where wherever whether which whichever while who whoever
-whom whose why will with within without wont would wouldnt yet you your yours yourself yourselves
-"""
-_CHINESE_STOP_WORDS = """
-什么 甚么 哪个 哪些 哪里 哪儿 哪一 哪位 哪年 哪种 多少 怎么 怎样 如何 为何 为什么 为什 是什
-是哪 么是 何时 何地 何处 几个 多久 请问 关于 以及 因为 所以 但是 如果 虽然 而且 或者 并且 可以
-这个 那个 这些 那些 他们 她们 它们 我们 你们 自己 没有 还是 一个 一种 之一 其中 以下 时候 么时
-"""
 _CHINESE_FUNCTION_CHARACTERS = (
     "的了是在和与及或而也都就不被把对从向于之其此该这那他她它我你们吗呢吧啊谁"
 )
@@ -67,8 +48,8 @@ _CHINESE_QUESTION = re.compile(
 
 STOP_WORDS: frozenset[str] = frozenset(
     [
-        *_ENGLISH_STOP_WORDS.split(),
-        *_CHINESE_STOP_WORDS.split(),
+        *word_list("en", "stop_words"),
+        *word_list("zh", "stop_words"),
         *_CHINESE_FUNCTION_CHARACTERS,
         *map("".join, product(_CHINESE_FUNCTION_CHARACTERS, repeat=2)),
     ]
@@ -165,7 +146,7 @@ def _strip_accents(word: str) -> str:
     """Remove accents from Latin letters only: in other scripts they form different letters."""
     kept: list[str] = []
     base_is_latin = False
-    for character in unicodedata.normalize("NFD", word.translate(_LATIN_LETTERS)):
+    for character in unicodedata.normalize("NFD", word.translate(LATIN_LETTERS)):
         if unicodedata.combining(character) and "\u0300" <= character <= "\u036f":
             if base_is_latin:
                 continue

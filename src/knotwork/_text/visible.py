@@ -14,6 +14,11 @@ import unicodedata
 MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
 """Combining marks, for a class of a pattern; some letters with marks have no composed form."""
 
+LATIN_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i", "ħ": "h"}
+)
+"""Latin letters that have no decomposed form, as plain letters."""
+
 _JOINED = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 )

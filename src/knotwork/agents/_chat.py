@@ -29,7 +29,7 @@ from knotwork._synthesis.follow_ups import (
     resolve_pronoun,
 )
 from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
-from knotwork._text.moments import BEGINNING, is_before, moment_after, read_moment
+from knotwork._text.dates import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork._text.visible import visible_text

@@ -30,7 +30,7 @@ from knotwork._sqlite_file import (
 )
 from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.memory_evidence import SPEAKER
-from knotwork._text.moments import contains, is_before, period_of
+from knotwork._text.dates import contains, is_before, period_of
 from knotwork._text.names import normal_form
 from knotwork.agents._fact_rules import is_chinese, state_fact, state_times
 from knotwork.records import MemoryCitation, content_id
@@ -73,7 +73,7 @@ class RememberedFact:
 
     Times are moments with the precision that they were stated with: 2021, 2021-05, 2021-05-01 or
     2021-05-01T09:30, and "" for an unknown beginning. They are compared as periods, see
-    `knotwork._text.moments`. ``source`` is where it was stated.
+    `knotwork._text.dates`. ``source`` is where it was stated.
     """
 
     subject: str

@@ -27,8 +27,8 @@ from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
+from knotwork._text.dates import keep_precision, read_moment
 from knotwork._text.languages import detect_language
-from knotwork._text.moments import keep_precision, read_moment
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 
@@ -85,7 +85,7 @@ _OWN_PERSON_ZH = re.compile(
 class StatedFact:
     """A fact as stated. ``ended``: it no longer holds.
 
-    Times are moments of the precision that was stated (`knotwork._text.moments`), "" if none was.
+    Times are moments of the precision that was stated (`knotwork._text.dates`), "" if none was.
     """
 
     subject: str

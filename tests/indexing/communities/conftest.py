@@ -3,14 +3,14 @@
 import pytest
 from tests.indexing.communities.written import indexed
 
-from knotwork._indexing.communities import briefs
+from knotwork._indexing.communities import written_reports
 
 
 @pytest.fixture
 def small_briefs(monkeypatch):
     """Have parents written from the reports below, though the documents are short."""
-    monkeypatch.setattr(briefs, "BRIEF_TOKENS", 150)
-    monkeypatch.setattr(briefs, "PARENT_TOKENS", 180)
+    monkeypatch.setattr(written_reports, "BRIEF_TOKENS", 150)
+    monkeypatch.setattr(written_reports, "PARENT_TOKENS", 180)
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -14,7 +14,7 @@ from knotwork._indexing.communities.detection import (
     stored_communities,
 )
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
-from knotwork._indexing.communities.report_writer import ReportWriter
+from knotwork._indexing.communities.written_reports import ReportWriter
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
 from knotwork.testing._brains import RuleBrain

@@ -1,10 +1,16 @@
 """Reports by a model that fails: nothing lost, nothing paid twice, and what stands meanwhile."""
 
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
-from tests.indexing.communities.written import BUDGETS, brain, indexed, reports_of, sources, writer
+from tests.indexing.communities.written import (
+    REPORTS_A_CALL,
+    brain,
+    indexed,
+    reports_of,
+    sources,
+    writer,
+)
 
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.communities.index_reports import (
@@ -104,7 +110,7 @@ def test_a_call_that_no_server_answers_leaves_its_reports_for_the_next_run():
     model = ScriptedChatModel(brain, errors={2: ModelUnavailable("No server.")})
     changes = bring_up_to_date(base.store, writer=writer(model))
     assert changes.by_model > 0
-    assert 0 < changes.unanswered <= BUDGETS.reports_a_call
+    assert 0 < changes.unanswered <= REPORTS_A_CALL
     assert changes.stand_ins == 0
     assert is_current(base.store)
     assert not is_current(base.store, written=True)
@@ -122,12 +128,11 @@ def test_a_call_that_no_server_answers_leaves_its_reports_for_the_next_run():
 def test_a_server_that_is_gone_ends_the_run_and_is_no_fault_of_a_community():
     base = indexed()
     gone = ScriptedChatModel(lambda _: ModelUnavailable("No server."))
-    one_a_call = replace(BUDGETS, reports_a_call=1)
     with pytest.raises(ModelUnavailable, match="2 requests in a row: No server"):
-        refresh_reports(base.store, writer=writer(gone, patience=2, budgets=one_a_call))
+        refresh_reports(base.store, writer=writer(gone, patience=2, reports_a_call=1))
     assert sources(base) == {EXTRACTIVE_SOURCE}
     with pytest.raises(ModelUnavailable):
-        write_reports(base.store, reports_of(base), writer(gone, patience=2, budgets=one_a_call))
+        write_reports(base.store, reports_of(base), writer(gone, patience=2, reports_a_call=1))
     changes = refresh_reports(base.store, writer=writer())
     assert changes.by_model > 0
 
@@ -135,9 +140,8 @@ def test_a_server_that_is_gone_ends_the_run_and_is_no_fault_of_a_community():
 def test_a_server_that_answers_now_and_then_ends_no_run():
     base = indexed()
     errors = {number: ModelUnavailable("Busy.") for number in range(1, 200, 2)}
-    one_a_call = replace(BUDGETS, reports_a_call=1)
     model = ScriptedChatModel(brain, errors=errors)
-    changes = refresh_reports(base.store, writer=writer(model, patience=2, budgets=one_a_call))
+    changes = refresh_reports(base.store, writer=writer(model, patience=2, reports_a_call=1))
     assert changes.by_model > 0
     assert abs(changes.unanswered - changes.by_model) <= 1
 

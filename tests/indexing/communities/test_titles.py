@@ -3,7 +3,7 @@
 import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
 
-from knotwork._indexing.communities.community_titles import (
+from knotwork._indexing.communities.extractive_reports import (
     ThemeHeading,
     distinctive_names,
     headings_above,

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from tests.indexing.communities.worlds import CHINESE, TOPICS, topic_documents
 from tests.indexing.communities.written import (
-    BUDGETS,
     OPTIONS,
     brain,
     indexed,
@@ -16,7 +15,6 @@ from tests.indexing.communities.written import (
     writer,
 )
 
-from knotwork._indexing.communities.briefs import ReportBudgets
 from knotwork._indexing.communities.detection import refresh_communities, stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
@@ -76,11 +74,11 @@ def test_nothing_is_asked_where_nothing_changed(base):
 
 def test_an_added_document_costs_the_reports_that_it_concerns(base):
     model = ScriptedChatModel(brain)
-    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, reports_a_call=1)))
+    refresh_reports(base.store, writer=writer(model, reports_a_call=1))
     before, calls = reports_of(base), len(model.requests)
     base.index_documents(list(topic_documents("kitchen", 5))[4:])
     refresh_communities(base.store, OPTIONS)
-    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, reports_a_call=1)))
+    refresh_reports(base.store, writer=writer(model, reports_a_call=1))
     after = reports_of(base)
     changed = {key for key in after if after[key].content_key != before.get(key, after[key])}
     renewed = {k for k in after if k not in before or after[k].content_key != before[k].content_key}
@@ -109,9 +107,7 @@ def test_what_extends_a_community_alone_changes_its_rating_without_a_call():
 def test_small_communities_keep_the_sentences_of_the_documents():
     base = indexed()
     model = ScriptedChatModel(brain)
-    refresh_reports(
-        base.store, writer=writer(model, budgets=replace(BUDGETS, least_tokens=100_000))
-    )
+    refresh_reports(base.store, writer=writer(model, least_tokens=100_000))
     tops = {community.id for community in tops_of(base)}
     by_model = {key for key, r in reports_of(base).items() if r.source == model.name}
     assert by_model == tops
@@ -182,7 +178,7 @@ def test_briefs_of_parents_hold_the_reports_below():
 def test_a_chinese_document_is_reported_in_chinese():
     base = indexed([Document("a.txt", CHINESE), *topic_documents("kitchen")])
     model = ScriptedChatModel(brain)
-    refresh_reports(base.store, writer=writer(model, budgets=replace(BUDGETS, least_tokens=30)))
+    refresh_reports(base.store, writer=writer(model, least_tokens=30))
     languages = {(r.language, r.source) for r in reports_of(base).values() if "北京" in r.text}
     assert languages == {("zh", model.name)}
     for request in model.requests:
@@ -247,8 +243,7 @@ def test_a_brief_keeps_its_ceiling_and_cannot_end_itself():
     ]
     base = indexed(documents)
     model = ScriptedChatModel(brain)
-    budgets = ReportBudgets(0, 1)
-    refresh_reports(base.store, writer=writer(model, budgets=budgets))
+    refresh_reports(base.store, writer=writer(model, least_tokens=0, reports_a_call=1))
     for request in model.requests:
         system, user = (message.content for message in request.messages)
         assert count_tokens(user) <= 180 + 20

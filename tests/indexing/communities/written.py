@@ -2,18 +2,17 @@
 
 from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
 
-from knotwork._indexing.communities.briefs import ReportBudgets
 from knotwork._indexing.communities.detection import (
     CommunityOptions,
     refresh_communities,
     stored_communities,
 )
-from knotwork._indexing.communities.report_writer import ReportWriter
+from knotwork._indexing.communities.written_reports import ReportWriter
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing._chat_models import ScriptedChatModel
 
 OPTIONS = CommunityOptions(max_size=4)
-BUDGETS = ReportBudgets(least_tokens=60, reports_a_call=2)
+REPORTS_A_CALL = 2
 BRAIN = RuleBrain()
 
 
@@ -23,7 +22,8 @@ def brain(request):
 
 def writer(model=None, **options):
     return ReportWriter(
-        model or ScriptedChatModel(brain), **{"concurrency": 1, "budgets": BUDGETS, **options}
+        model or ScriptedChatModel(brain),
+        **{"concurrency": 1, "least_tokens": 60, "reports_a_call": REPORTS_A_CALL, **options},
     )
 
 

@@ -5,19 +5,18 @@ from itertools import combinations
 
 import pytest
 
+from knotwork._indexing.resolution.name_evidence import make_profile
 from knotwork._indexing.resolution.name_shapes import (
     ALIKE,
     grams_of,
     likeness,
-    read_name,
-    read_person,
 )
-from knotwork._indexing.resolution.pair_candidates import (
+from knotwork._indexing.resolution.pairs import (
     CROWD,
-    NamedShape,
     pair_by_keys,
     pair_by_spelling,
 )
+from knotwork.records import Entity
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +38,7 @@ def make_names(count, seed):
 
 
 def named(names):
-    shapes = [read_name(name) for name in names]
-    return [NamedShape(shape, read_person(shape, "")) for shape in shapes]
+    return [make_profile(Entity(name, name, name, "", 1)) for name in names]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

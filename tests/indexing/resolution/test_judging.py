@@ -124,7 +124,7 @@ def test_what_is_asked_stays_below_the_ceiling(ceiling):
 
     judge = Judge(ScriptedChatModel(reply), ceiling_tokens=ceiling)
     chosen = choose_questions(asked, judge)
-    judged = [pair for reply in ask_judge(judge, chosen) for pair in reply.verdicts]
+    judged = [pair for reply in ask_judge(judge, chosen) for pair in reply]
     assert len(judged) == len(chosen)
     assert sum(spent) <= ceiling
     assert sum(spent) >= ceiling * 0.5 or len(chosen) in {0, 120}

@@ -5,8 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
-from knotwork._transform.model.reply_formats import LineReader
-from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft, plain_text
+from knotwork._transform.model.reply_formats import (
+    Draft,
+    EntityDraft,
+    RelationDraft,
+    plain_text,
+    read_lines,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +40,7 @@ TRIPLETS = (
 
 
 def read(*lines: str, cut: bool = False, triplets: bool = False) -> Draft:
-    return LineReader(triplets=triplets).read("\n".join(lines), cut=cut)
+    return read_lines("\n".join(lines), triplets=triplets, cut=cut)
 
 
 def records(draft: Draft) -> set[EntityDraft | RelationDraft]:
@@ -170,6 +175,6 @@ def test_a_thousand_mutated_replies_lose_no_other_line(seed: int) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from(NOISE + "entityrlaonx"), max_size=200), st.booleans())
 def test_no_text_makes_it_fail_or_lose_a_line(text: str, cut: bool) -> None:
-    draft = LineReader().read(text, cut=cut)
+    draft = read_lines(text, cut=cut)
     assert accounted(draft) >= sum(bool(line.strip()) for line in plain_text(text).split("\n"))
-    assert LineReader().read(text, cut=cut) == draft
+    assert read_lines(text, cut=cut) == draft

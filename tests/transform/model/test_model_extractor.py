@@ -5,16 +5,14 @@ import pytest
 from tests.transform.documents import cut, mentions
 
 from knotwork._config import LlmSettings
-from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatRequest
+from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.model_registry import ChatModels
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
-from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod, chunk_request
+from knotwork._transform.model.extraction_method import ExtractionMethod
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.model_extractor import ModelExtractor, Turns
-from knotwork._transform.model.reply_records import Draft, EntityDraft
+from knotwork._transform.model.model_extractor import ChunkOutcome, ModelExtractor
 from knotwork._transform.rules import Dictionary, RuleExtractor
 from knotwork._transform.rules.dictionary import DictionaryEntry
 from knotwork.records import Chunk, Document, ReadingStatus
@@ -42,7 +40,14 @@ class TestModelExtractor(ExtractorContract):
 
     @pytest.fixture
     def extractor(self) -> Extractor:
-        return ModelExtractor(brained(), turns=Turns(gleanings=1, checks_relations=True))
+        return ModelExtractor(
+            brained(), method=ExtractionMethod(gleanings=1, checks_relations=True)
+        )
+
+
+def read(extractor: ModelExtractor, document: Document, chunks: list[Chunk]) -> list[ChunkOutcome]:
+    jobs = extractor.jobs(document, chunks)
+    return list(work_ordered(extractor.extract_chunk, jobs, concurrency=extractor.concurrency))
 
 
 def document_of(count: int) -> tuple[Document, list[Chunk]]:
@@ -72,11 +77,11 @@ def test_memory_stands_in_the_prompt_of_its_chunk_alone() -> None:
     model = brained()
     extractor = ModelExtractor(model, concurrency=1)
     document, chunks = cut("Firms", *PARTS[:2])
-    list(extractor.extract_chunks(extractor.jobs(document, chunks)))
+    read(extractor, document, chunks)
     first, second = (request.messages[0].content for request in model.requests)
     assert "<memory>" not in first
     assert "Acme London" in second.partition("<memory>")[2].partition("</memory>")[0]
-    list(extractor.extract_chunks(ModelExtractor(model, memory_tokens=0).jobs(document, chunks)))
+    read(ModelExtractor(model, memory_tokens=0, concurrency=1), document, chunks)
     assert not any("<memory>" in request.messages[0].content for request in model.requests[2:])
 
 
@@ -121,9 +126,9 @@ def test_what_changes_the_result_changes_the_name() -> None:
     extractors = [
         ModelExtractor(models[0]),
         ModelExtractor(models[1]),
-        ModelExtractor(models[0], method=LineMethod("triplets")),
-        ModelExtractor(models[0], turns=Turns(gleanings=1)),
-        ModelExtractor(models[0], turns=Turns(checks_relations=True)),
+        ModelExtractor(models[0], method=ExtractionMethod("triplets")),
+        ModelExtractor(models[0], method=ExtractionMethod(gleanings=1)),
+        ModelExtractor(models[0], method=ExtractionMethod(checks_relations=True)),
         ModelExtractor(models[0], rules=RuleExtractor(dictionary=dictionary)),
     ]
     names = {extractor.name for extractor in extractors}
@@ -136,34 +141,12 @@ def test_the_schema_of_a_method_holds_for_all_turns() -> None:
     schema = ExtractionSchema(entity_types=("FIRM",))
     script = ["entity | Acme London | firm | x", "entity | Vienna | PLACE | y", "none"]
     extractor = ModelExtractor(
-        ScriptedChatModel(script), method=LineMethod(schema=schema), turns=Turns(gleanings=2)
+        ScriptedChatModel(script), method=ExtractionMethod(schema=schema, gleanings=2)
     )
     document, chunks = cut("", PARTS[0])
-    (outcome,) = extractor.extract_chunks(extractor.jobs(document, chunks))
+    (outcome,) = read(extractor, document, chunks)
     assert mentions(outcome.extraction)["acme london"].type == "FIRM"
     assert [c.reason for c in outcome.complaints] == ["type `PLACE` is not in the schema"]
-
-
-class FirstWords:
-    """An extraction method of a user: the first word of the reply is the one entity."""
-
-    name = "first-words-1"
-
-    def request(self, task: ChunkTask, *, fault: str = "") -> ChatRequest:
-        return chunk_request(f"What is this about? {task.text} {fault}", task)
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        return Draft(
-            (EntityDraft(reply.split(maxsplit=1)[0], "TOPIC"),) if reply.split() else (), cut=cut
-        )
-
-
-def test_a_method_of_a_user_plugs_in() -> None:
-    document, chunks = cut("", PARTS[0])
-    model = ScriptedChatModel("founded, I would say")
-    (found,) = ModelExtractor(model, method=FirstWords()).extract(document, chunks)
-    assert mentions(found)["founded"].type == "TOPIC"
-    assert model.requests[0].messages[0].content.startswith("What is this about? Ada Smith")
 
 
 def test_a_quarantined_chunk_is_logged_and_has_what_rules_found(caplog) -> None:
@@ -184,7 +167,7 @@ def test_over_a_failing_server_every_chunk_ends_indexed_or_quarantined() -> None
         model = models.open("extract")
         assert model is not None
         extractor = ModelExtractor(model, concurrency=8)
-        outcomes = list(extractor.extract_chunks(extractor.jobs(document, chunks)))
+        outcomes = read(extractor, document, chunks)
     assert [outcome.chunk_id for outcome in outcomes] == [chunk.id for chunk in chunks]
     by_status = {status: [o for o in outcomes if o.status is status] for status in ReadingStatus}
     assert sum(map(len, by_status.values())) == 60

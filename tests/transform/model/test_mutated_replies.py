@@ -4,16 +4,16 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from benchmarks.extraction.tuples import TupleReader
 from tests.transform.documents import cut as cut_document
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork._transform.model.extraction_methods import LineMethod
-from knotwork._transform.model.reply_formats import JsonReader, LineReader
+from knotwork._transform.model.extraction_method import ExtractionMethod
+from knotwork._transform.model.reply_formats import Draft, plain_text, read_json, read_lines
 from knotwork._transform.model.reply_grounding import assemble
-from knotwork._transform.model.reply_records import Draft, plain_text
 from knotwork.records import Extraction
 
 pytestmark = pytest.mark.slow
@@ -69,10 +69,10 @@ def json_lines() -> list[str]:
 
 
 FORMS: dict[str, tuple[Callable[[], list[str]], Callable[..., Draft]]] = {
-    "lines": (graph_lines, LineMethod().read),
-    "triplets": (triplet_lines, LineReader(triplets=True).read),
+    "lines": (graph_lines, ExtractionMethod().read),
+    "triplets": (triplet_lines, partial(read_lines, triplets=True)),
     "tuples": (tuple_lines, TupleReader().read),
-    "json": (json_lines, LineMethod().read),
+    "json": (json_lines, ExtractionMethod().read),
 }
 
 
@@ -142,7 +142,7 @@ def test_five_hundred_mutated_replies_fail_nowhere_and_lose_no_word(form: str, s
     ],
 )
 def test_what_json_says_beside_a_record_is_a_complaint(reply: str, told: str) -> None:
-    draft = JsonReader().read(reply)
+    draft = read_json(reply)
     assert draft.records == 1
     (complaint,) = draft.complaints
     assert told in complaint.line
@@ -152,7 +152,7 @@ def test_what_json_says_beside_a_record_is_a_complaint(reply: str, told: str) ->
 def test_records_inside_a_record_are_read_and_numbers_beside_it_are_no_fault() -> None:
     inner = [{"source": "Ada", "relation": "met", "target": "Bob", "id": "r1", "weight": 0.5}]
     reply = json.dumps({"name": "Ada", "type": "PERSON", "relations": inner, "score": 9})
-    draft = JsonReader().read(reply)
+    draft = read_json(reply)
     assert [e.name for e in draft.entities] == ["Ada"]
     assert [r.relation for r in draft.relations] == ["met"]
     assert draft.complaints == ()

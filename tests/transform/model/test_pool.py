@@ -5,9 +5,7 @@ import pytest
 
 from knotwork._cancellation import sleep
 from knotwork._inference.call_limits import work_ordered
-from knotwork._transform.model.model_extractor import ChunkOutcome, give_up_without_server
 from knotwork.errors import ModelUnavailable
-from knotwork.records import Extraction, ReadingStatus
 
 
 def threads() -> int:
@@ -110,19 +108,3 @@ def test_a_fault_comes_in_its_turn() -> None:
 def test_at_least_one_thread_is_needed() -> None:
     with pytest.raises(ValueError, match="concurrency is 0"):
         next(work_ordered(str, [1], concurrency=0))
-
-
-def test_a_server_that_stays_away_ends_the_run_but_one_that_stumbles_does_not() -> None:
-    def outcome(*, away: bool) -> ChunkOutcome:
-        status = ReadingStatus.QUARANTINED if away else ReadingStatus.OK
-        return ChunkOutcome(Extraction("0"), status, unavailable=away, reason="gone" * away)
-
-    def outcomes(pattern: str) -> Iterator[ChunkOutcome]:
-        for letter in pattern:
-            yield outcome(away=letter == "x")
-
-    assert len(list(give_up_without_server(outcomes("xx.xx.xx"), patience=3))) == 8
-    passed: list[ChunkOutcome] = []
-    with pytest.raises(ModelUnavailable, match="3 chunks in a row: gone"):
-        passed.extend(give_up_without_server(outcomes(".xxxxx"), patience=3))
-    assert len(passed) == 4

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork._transform.model.extraction_methods import ChunkTask, LineMethod
-from knotwork._transform.model.reply_formats import JsonReader
+from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
+from knotwork._transform.model.reply_formats import EntityDraft, RelationDraft, read_json
 from knotwork._transform.model.reply_grounding import assemble
-from knotwork._transform.model.reply_records import EntityDraft, RelationDraft
 from knotwork.records import Extraction
 
 RECORDED = json.loads(
@@ -92,32 +91,32 @@ def test_a_cut_tuple_keeps_those_before_it() -> None:
     ],
 )
 def test_json_of_many_shapes_is_read(reply: str) -> None:
-    draft = JsonReader().read(reply)
+    draft = read_json(reply)
     assert draft.entities == (EntityDraft("Ada", "PERSON", "x"),)
     assert draft.relations == (RelationDraft("Ada", "knew", "Bob"),)
-    assert LineMethod().read(reply).records == 2
+    assert ExtractionMethod().read(reply).records == 2
 
 
 def test_json_that_maps_types_and_relations_is_read() -> None:
     reply = '{"人物": ["蔡元培"], "校长": [{"subject": "蔡元培", "object": "北大"}], "空": []}'
-    draft = JsonReader().read(reply)
+    draft = read_json(reply)
     assert draft.entities == (EntityDraft("蔡元培", "人物"),)
     assert draft.relations == (RelationDraft("蔡元培", "校长", "北大"),)
-    assert JsonReader().read('{"空": []}').says_nothing
+    assert read_json('{"空": []}').says_nothing
 
 
 def test_of_json_that_breaks_off_the_whole_items_are_read() -> None:
     reply = '{"entities": [{"name": "Ada", "type": "P"}, {"name": "Bob"}, {"name": "Cha'
-    draft = JsonReader().read(reply, cut=True)
+    draft = read_json(reply, cut=True)
     assert [e.name for e in draft.entities] == ["Ada", "Bob"]
     assert any("Cha" in complaint.line for complaint in draft.complaints)
 
 
 def test_what_stands_beside_the_json_is_a_complaint() -> None:
-    draft = JsonReader().read('Sure! [["Ada", "knew", "Bob"]] Anything else?')
+    draft = read_json('Sure! [["Ada", "knew", "Bob"]] Anything else?')
     assert draft.relations == (RelationDraft("Ada", "knew", "Bob"),)
     assert [c.line for c in draft.complaints] == ["Sure!", "Anything else?"]
-    assert [c.reason for c in JsonReader().read("No.").complaints] == ["no JSON in it"]
+    assert [c.reason for c in read_json("No.").complaints] == ["no JSON in it"]
 
 
 KEYS = ["name", "source", "target", "entities", "x"]
@@ -138,20 +137,20 @@ JSON = st.recursive(
 def test_no_json_makes_a_reader_fail(value, length) -> None:
     text = json.dumps(value, ensure_ascii=False)
     for reply in (text, text[:length]):
-        JsonReader().read(reply, cut=True)
+        read_json(reply, cut=True)
         TupleReader().read(reply, cut=True)
 
 
 def test_deep_nesting_is_bounded() -> None:
     for reply in ("[" * 5_000, "[" * 500 + '"Ada"' + "]" * 500, '{"a":' * 400 + "1" + "}" * 400):
-        assert JsonReader().read(reply).records == 0
+        assert read_json(reply).records == 0
 
 
 def test_names_that_a_prompt_escaped_are_those_of_the_document() -> None:
     _, chunks = cut("", "The crew of [INST] Works met </s> Olsen at <text> Point in Tartu.")
-    (request,) = LineMethod().request(ChunkTask(chunks[0].text)).messages
+    (request,) = ExtractionMethod().request(ChunkTask(chunks[0].text)).messages
     assert "〔INST] Works met ‹/s> Olsen at ‹text> Point" in request.content
-    draft = LineMethod().read(
+    draft = ExtractionMethod().read(
         "entity | 〔INST] Works | ORGANIZATION | its crew met Olsen at ‹text> Point\n"
         "relation | 〔INST] Works | met | ‹/s> Olsen\n"
     )

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork._transform.model.reply_records import Draft, EntityDraft, RelationDraft
+from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
 from knotwork.errors import ConfigError
 
 DATA = {

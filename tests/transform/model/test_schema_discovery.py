@@ -20,7 +20,7 @@ from knotwork._transform.model.extraction_schema import (
     word_key,
 )
 from knotwork._transform.model.prompts import prompts_in
-from knotwork._transform.model.reply_records import plain_text
+from knotwork._transform.model.reply_formats import plain_text
 from knotwork._transform.model.schema_discovery import (
     CHUNKS_PER_CALL,
     proposal_request,

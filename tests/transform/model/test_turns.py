@@ -1,21 +1,13 @@
-import json
-
 import pytest
 from tests.transform.documents import cut, mentions, relations
 
-from knotwork._inference.chat import ChatReply, ChatRequest, Message
-from knotwork._transform.model.extraction_methods import (
+from knotwork._inference.chat import ChatReply, Message
+from knotwork._transform.model.extraction_method import (
     SHOWN_REPLY_CHARACTERS,
-    ChunkTask,
     ExtractionMethod,
-    FailedReply,
-    LineMethod,
-    chunk_request,
 )
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, Turns, extract_chunk
-from knotwork._transform.model.reply_formats import JsonReader
-from knotwork._transform.model.reply_records import Draft
+from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import ReadingStatus
@@ -41,10 +33,9 @@ def run(
     *,
     text: str = TEXT,
     method: ExtractionMethod | None = None,
-    turns: Turns | None = None,
 ) -> tuple[ChunkOutcome, ScriptedChatModel]:
     model = ScriptedChatModel(script)
-    return extract_chunk(model, method or LineMethod(), job(text), turns=turns), model
+    return ModelExtractor(model, method=method).extract_chunk(job(text)), model
 
 
 def test_a_good_reply_takes_one_call() -> None:
@@ -141,7 +132,7 @@ def test_a_repair_in_chinese_shows_the_form_in_chinese() -> None:
 
 
 def test_the_form_with_examples_in_its_prompt_repeats_none() -> None:
-    _, asked = repair_of("no", method=LineMethod("triplets"))
+    _, asked = repair_of("no", method=ExtractionMethod("triplets"))
     assert "Ada Lovelace |" not in asked.content
 
 
@@ -189,7 +180,7 @@ def test_a_chunk_without_letters_costs_nothing() -> None:
 
 def test_gleaning_adds_until_nothing_comes() -> None:
     more = "relation | Charles Babbage | worked in | London | he designed it there"
-    outcome, model = run([GOOD, more, "none"], turns=Turns(gleanings=5))
+    outcome, model = run([GOOD, more, "none"], method=ExtractionMethod(gleanings=5))
     assert outcome.status is ReadingStatus.OK
     assert ("charles babbage", "worked in", "london") in relations(outcome.extraction)
     assert len(model.requests) == 3
@@ -197,7 +188,7 @@ def test_gleaning_adds_until_nothing_comes() -> None:
 
 
 def test_gleaning_that_cannot_be_read_loses_nothing() -> None:
-    outcome, _ = run([GOOD, "Well, no."], turns=Turns(gleanings=2))
+    outcome, _ = run([GOOD, "Well, no."], method=ExtractionMethod(gleanings=2))
     assert outcome.status is ReadingStatus.PARTIAL
     assert "engine" in mentions(outcome.extraction)
     assert outcome.complaints[-1].reason.startswith("gleaning: ")
@@ -212,7 +203,7 @@ RELATIONS = (
 
 def test_a_check_keeps_drops_and_puts_right() -> None:
     verdicts = "1 | keep\n2. drop\n- 3 | fix | Charles Babbage | drew | engine"
-    outcome, model = run([RELATIONS, verdicts], turns=Turns(checks_relations=True))
+    outcome, model = run([RELATIONS, verdicts], method=ExtractionMethod(checks_relations=True))
     found = relations(outcome.extraction) - relations(job().base)
     assert found == {("ada lovelace", "annotated", "engine"), ("charles babbage", "drew", "engine")}
     assert [c.reason for c in outcome.complaints] == [
@@ -223,14 +214,14 @@ def test_a_check_keeps_drops_and_puts_right() -> None:
 
 @pytest.mark.parametrize("said", ["I would keep them all.", "7 | drop", ""])
 def test_a_check_that_cannot_be_read_drops_nothing(said) -> None:
-    outcome, _ = run([RELATIONS, said], turns=Turns(checks_relations=True))
+    outcome, _ = run([RELATIONS, said], method=ExtractionMethod(checks_relations=True))
     assert len(relations(outcome.extraction) - relations(job().base)) == 3
     assert outcome.complaints[-1].reason.startswith("check: ")
 
 
 def test_a_check_says_what_it_could_not_follow() -> None:
     said = "1 | fix | only two\n2 | keep\nmaybe\n3 | 保留"
-    outcome, _ = run([RELATIONS, said], turns=Turns(checks_relations=True))
+    outcome, _ = run([RELATIONS, said], method=ExtractionMethod(checks_relations=True))
     assert len(relations(outcome.extraction) - relations(job().base)) == 3
     assert {c.reason for c in outcome.complaints} == {
         "the correction is unreadable",
@@ -242,7 +233,7 @@ def test_a_check_says_what_it_could_not_follow() -> None:
 @pytest.mark.parametrize("text", [TEXT, HAN], ids=["english", "chinese"])
 def test_the_test_brain_understands_every_prompt(form, text) -> None:
     brain = RuleBrain()
-    outcome, _ = run(lambda r: brain(r.messages), text=text, method=LineMethod(form))
+    outcome, _ = run(lambda r: brain(r.messages), text=text, method=ExtractionMethod(form))
     assert outcome.status is ReadingStatus.OK
     assert len(outcome.extraction.mentions) >= 3
 
@@ -262,45 +253,10 @@ def test_a_chinese_chunk_is_asked_and_kept_in_chinese() -> None:
     assert {d.normal_form: d.text for d in outcome.descriptions}["蔡元培"] == "绍兴人，曾任校长"
 
 
-class InstructionMethod:
-    """A method of another form: a JSON instruction, as models trained for extraction expect."""
-
-    name = "instruction"
-
-    def __init__(self, schema: ExtractionSchema) -> None:
-        self.schema = schema
-
-    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
-        instruction = "请从input中抽取符合schema的关系三元组。" + "上次的回答不是JSON。" * bool(
-            failed is not None
-        )
-        parts = {
-            "instruction": f"你是抽取关系三元组的专家。{instruction}",
-            "schema": list(self.schema.all_relation_types),
-            "input": task.text,
-        }
-        return chunk_request(json.dumps(parts, ensure_ascii=False), task)
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        return self.schema.admit(JsonReader().read(reply, cut=cut))
-
-
-def test_another_method_has_its_own_prompt_and_parser() -> None:
-    schema = ExtractionSchema(relation_types=("曾任校长", "位于"))
-    reply = '{"曾任校长": [{"subject": "蔡元培", "object": "北京大学"}], "位于": []}'
-    outcome, model = run([reply], text=HAN, method=InstructionMethod(schema))
-    assert outcome.status is ReadingStatus.OK
-    assert ("蔡元培", "曾任校长", "北京大学") in relations(outcome.extraction)
-    assert model.requests[0].messages[0].content.startswith('{"instruction": "你是')
-    outcome, model = run(["no", reply], text=HAN, method=InstructionMethod(schema))
-    assert outcome.repaired
-    assert "不是JSON" in model.requests[1].messages[0].content
-
-
 def test_a_schema_limits_what_is_kept() -> None:
     schema = ExtractionSchema(entity_types=("MACHINE",), relation_types=("annotated",))
     reply = "entity | engine | machine | x\nentity | notes | TEXT | y\n" + RELATIONS
-    outcome, _ = run([reply], method=LineMethod(schema=schema), turns=Turns(schema=schema))
+    outcome, _ = run([reply], method=ExtractionMethod(schema=schema))
     assert mentions(outcome.extraction)["engine"].type == "MACHINE"
     assert "notes" not in mentions(outcome.extraction)
     assert outcome.status is ReadingStatus.PARTIAL
@@ -308,7 +264,7 @@ def test_a_schema_limits_what_is_kept() -> None:
 
 def test_a_reply_that_holds_only_what_the_schema_refuses_is_no_bad_reply() -> None:
     schema = ExtractionSchema(entity_types=("RIVER",))
-    outcome, model = run([GOOD.split("\n", maxsplit=1)[0]], method=LineMethod(schema=schema))
+    outcome, model = run([GOOD.split("\n", maxsplit=1)[0]], method=ExtractionMethod(schema=schema))
     assert outcome.status is ReadingStatus.PARTIAL
     assert len(model.requests) == 1
     assert outcome.extraction == job().base

@@ -332,7 +332,7 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
     """
-    from knotwork._text.moments import read_moment
+    from knotwork._text.dates import read_moment
     from knotwork.agents._shapes import FactShape
 
     moment = read_moment(at) if at else None

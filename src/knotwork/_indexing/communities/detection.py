@@ -501,7 +501,6 @@ class _NetworkEdges:
         return Network(names, tuple(chunks), plain, adjacency)
 
     def _merged(self, groups: Mapping[str, str], place: Nodes) -> Nodes:
-        """Return the nodes of each merged entity and its canonical entity, of shape (n, 2)."""
         known = self._entities
         pairs = [
             (place[known[Meaning(entity)]], place[known[Meaning(canonical)]])

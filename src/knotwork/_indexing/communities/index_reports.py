@@ -18,7 +18,6 @@ import numpy as np
 
 from knotwork._cancellation import checked
 from knotwork._indexing.commits import CONTENT_META, WRITTEN_META
-from knotwork._indexing.communities.briefs import Brief, BriefBuilder
 from knotwork._indexing.communities.detection import (
     FOREIGN_NAMES,
     NAMES_META,
@@ -37,14 +36,20 @@ from knotwork._indexing.communities.extractive_reports import (
     rate,
     write_extractive_report,
 )
-from knotwork._indexing.communities.report_writer import ReportWriter, WrittenReports, stand_in_key
+from knotwork._indexing.communities.written_reports import (
+    Brief,
+    BriefBuilder,
+    ReportWriter,
+    WrittenReports,
+    stand_in_key,
+)
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
 from knotwork._inference.call_limits import Patience
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.removal import remove_vectors
-from knotwork._transform.model.reply_records import Complaint
+from knotwork._transform.model.reply_formats import Complaint
 from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 
@@ -181,7 +186,6 @@ def topics_within(store: Store, community_id: str) -> list[Topic]:
 
 
 def _read_topics(held: CommunityStore, scores: Mapping[str, float]) -> list[Topic]:
-    """Return the communities with a report, by score, then rating, then size, all descending."""
     communities, reports = held.communities(list(scores)), held.reports(list(scores))
     topics = [
         Topic(communities[i], reports[i], score)
@@ -281,7 +285,7 @@ def refresh_reports(
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> Steps[ReportChanges]:
-    """Write missing and outdated reports; yield how many the model has written, of how many.
+    """Write missing and outdated reports, and return the changes.
 
     With ``community_ids`` only their reports and those of their descendants are checked. Extractive
     reports are written first, in one transaction. With ``writer`` a model then writes the reports
@@ -294,8 +298,7 @@ def refresh_reports(
     reply. Finished reports are stored in any case.
     """
     refresh = ReportRefresh(store, writer=writer, embedding=embedding)
-    with store.transaction():
-        refresh.put_extractive(community_ids)
+    refresh.put_extractive(community_ids)
     return (yield from refresh.write())
 
 
@@ -323,16 +326,39 @@ class ReportRefresh:
 
     def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
         """Store the extractive reports that are missing or outdated, in one transaction."""
-        with self._store.transaction():
-            communities = stored_communities(require_communities(self._store))
-            budgets = self._writer.budgets if self._writer is not None else None
-            self._builder = BriefBuilder(self._store, children_among(communities), budgets)
+        store, writer = self._store, self._writer
+        with store.transaction():
+            communities = stored_communities(require_communities(store))
+            least = writer.least_tokens if writer is not None else 0
+            builder = self._builder = BriefBuilder(store, children_among(communities), least)
             if community_ids is not None:
                 communities = _with_descendants(communities, set(community_ids))
             self._communities = {community.id: community for community in communities}
-            self._pending, self._written = _refresh_extractive(
-                self._store, self._builder, communities, self._writer
-            )
+            reports = require_communities(store).reports(list(self._communities))
+            rated: list[CommunityReport] = []
+            for community in checked(sorted(communities, key=_lowest_first)):
+                material = builder.extractive.material(community)
+                known = reports.get(community.id)
+                if (
+                    known is None
+                    or (writer is not None and writer.rewrites)
+                    or not _is_up_to_date(known, community, material, builder)
+                ):
+                    known = write_extractive_report(material)
+                    self._written.append(known)
+                elif known.content_key != material.content_key and known.rating != rate(material):
+                    # A model's report whose brief is unchanged stays, with the current rating.
+                    rated.append(replace(known, rating=rate(material)))
+                if known.source == EXTRACTIVE_SOURCE:
+                    builder.extractive.add(known)
+                    asked_before = known.content_key != material.content_key
+                    again = writer is not None and (writer.retry or not asked_before)
+                    if again and builder.is_worth_a_model(community, material):
+                        self._pending.append(_Pending(community, material))
+                elif community.parent_id is not None:
+                    builder.extractive.add(outline_report(material))
+            require_communities(store).put_reports(rated)
+            publish_reports(store, self._written)
 
     def write(self) -> Steps[ReportChanges]:
         """Have the model write the pending reports; yield how many are written, of how many."""
@@ -388,7 +414,7 @@ def write_reports(
     found = held.communities(list(dict.fromkeys(community_ids)))
     children = children_in(held)
     nearby = {key.id for top in found.values() for key in (top, *children(top))}
-    builder = BriefBuilder(store, children, writer.budgets, held.reports(nearby).values())
+    builder = BriefBuilder(store, children, writer.least_tokens, held.reports(nearby).values())
     patience = Patience(writer.patience)
     for level in _by_level(found.values(), lambda community: community):
         known = held.reports([community.id for community in level])
@@ -423,43 +449,6 @@ def _is_written(
     return known.content_key in {written, material.content_key}
 
 
-def _refresh_extractive(
-    store: Store,
-    builder: BriefBuilder,
-    communities: Sequence[Community],
-    writer: ReportWriter | None,
-) -> tuple[list[_Pending], list[CommunityReport]]:
-    """Store the missing and outdated extractive reports.
-
-    Returns the communities whose reports a model should write, and the reports written. A model's
-    report whose brief is unchanged stays; its rating follows the current extent.
-    """
-    reports = require_communities(store).reports([community.id for community in communities])
-    pending: list[_Pending] = []
-    written: list[CommunityReport] = []
-    rated: list[CommunityReport] = []
-    for community in checked(sorted(communities, key=_lowest_first)):
-        material = builder.extractive.material(community)
-        known = reports.get(community.id)
-        rewritten = writer is not None and writer.rewrites
-        if known is None or rewritten or not _is_up_to_date(known, community, material, builder):
-            known = write_extractive_report(material)
-            written.append(known)
-        elif known.content_key != material.content_key and known.rating != rate(material):
-            rated.append(replace(known, rating=rate(material)))
-        if known.source == EXTRACTIVE_SOURCE:
-            builder.extractive.add(known)
-            asked_before = known.content_key != material.content_key
-            again = writer is not None and (writer.retry or not asked_before)
-            if again and builder.is_worth_a_model(community, material):
-                pending.append(_Pending(community, material))
-        elif community.parent_id is not None:
-            builder.extractive.add(outline_report(material))
-    require_communities(store).put_reports(rated)
-    publish_reports(store, written)
-    return pending, written
-
-
 def _is_up_to_date(
     known: CommunityReport, community: Community, material: Material, builder: BriefBuilder
 ) -> bool:
@@ -470,7 +459,6 @@ def _is_up_to_date(
 
 
 def _keys(brief: Brief) -> tuple[str, str]:
-    """Return the keys of a model's report and of its extractive stand-in."""
     return brief.key, stand_in_key(brief)
 
 
@@ -481,7 +469,6 @@ def _write(
     writer: ReportWriter,
     embedding: Embedding | None,
 ) -> Generator[WrittenReports, None, None]:
-    """Have a model write reports; store and yield those of each call as soon as it returns."""
     with closing(writer.write(briefs)) as calls:
         for call in calls:
             publish_reports(store, call.reports, embedding=embedding, of=communities)
@@ -491,7 +478,6 @@ def _write(
 def _by_level(
     items: Iterable[Item], community: Callable[[Item], Community]
 ) -> Iterator[list[Item]]:
-    """Yield the items of the communities of each level, the lowest level first."""
     ordered = sorted(items, key=lambda item: _lowest_first(community(item)))
     for _, level in groupby(ordered, key=lambda item: community(item).level):
         yield list(level)
@@ -502,7 +488,6 @@ def _lowest_first(community: Community) -> tuple[int, str]:
 
 
 def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:
-    """Return the wanted communities and all their descendants; parents precede children."""
     found: list[Community] = []
     for community in communities:
         if community.id in wanted or community.parent_id in wanted:
@@ -574,7 +559,6 @@ def put_missing_vectors(
 
 
 def _is_in_use(store: Store, embedding: Embedding) -> bool:
-    """Return False if the index has been switched to another embedder meanwhile."""
     return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
 
 
@@ -585,7 +569,6 @@ def _vectors(
     *,
     name: str = REPORTS,
 ) -> dict[str, tuple[str, FloatMatrix]]:
-    """Return the content key and the vector of each report in a language of the embedder."""
     texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
     keys = {
         key: content_id("report", embedding.name, text)

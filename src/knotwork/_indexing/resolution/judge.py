@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
+from knotwork._indexing.batch_requests import batches_by_language
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pair_survey import PairSurvey
+from knotwork._indexing.resolution.pairs import PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
@@ -56,14 +58,6 @@ class Judge:
     concurrency: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The result of a call: verdicts by pair, and the questions whose verdict is ``missing``."""
-
-    verdicts: Mapping[tuple[str, str], Verdict]
-    missing: tuple[PairQuestion, ...]
-
-
 def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[PairQuestion]:
     """Return the questions that fit under the judge's ceiling, in descending order of worth."""
     ranked = sorted(questions, key=lambda question: (-question.worth, question.pair))
@@ -83,35 +77,30 @@ def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[Pa
     return ranked[: chosen.total()]
 
 
-def ask_judge(judge: Judge, questions: Sequence[PairQuestion]) -> Generator[Judged, None, None]:
-    """Yield the result of each call; ask about missing pairs once more in additional calls.
+def ask_judge(
+    judge: Judge, questions: Sequence[PairQuestion]
+) -> Generator[dict[EntityPair, Verdict], None, None]:
+    """Yield the verdicts of each call by pair; ask about missing pairs once more, in further calls.
 
-    A pair that is still missing stays undecided. Raises as `ChatModel.complete` does; results
-    yielded before remain valid.
+    The pairs of a call are in one language. A pair that is still missing stays undecided. Raises as
+    `ChatModel.complete` does; results yielded before remain valid.
     """
-    missing: list[PairQuestion] = []
-    for judged in _ask_all(judge, questions):
-        missing.extend(judged.missing)
-        yield Judged(judged.verdicts, ())
-    yield from _ask_all(judge, missing)
+    left = list(questions)
+    for _ in range(2):
+        asked, left = left, []
+        batches = list(
+            batches_by_language(asked, lambda question: question.text, size=judge.pairs_a_call)
+        )
+        calls = work_ordered(
+            lambda batch: _ask_once(judge, batch[1]), batches, concurrency=judge.concurrency
+        )
+        with closing(calls):
+            for (_, batch), verdicts in zip(batches, calls, strict=True):
+                left += [question for question in batch if question.pair not in verdicts]
+                yield verdicts
 
 
-def _ask_all(judge: Judge, questions: Sequence[PairQuestion]) -> Iterator[Judged]:
-    """Ask in calls of one language each, with up to ``pairs_a_call`` pairs."""
-    of_language: dict[str, list[PairQuestion]] = {"en": [], "zh": []}
-    for question in questions:
-        of_language[_language([question])].append(question)
-    batches = [
-        own[start : start + judge.pairs_a_call]
-        for own in of_language.values()
-        for start in range(0, len(own), judge.pairs_a_call)
-    ]
-    yield from work_ordered(
-        lambda batch: _ask_once(judge, batch), batches, concurrency=judge.concurrency
-    )
-
-
-def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
+def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> dict[EntityPair, Verdict]:
     try:
         verdicts = complete_checked(
             judge.model,
@@ -119,9 +108,8 @@ def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> Judged:
             lambda reply: read_verdicts(reply, len(questions)),
         )
     except Unparsable:
-        verdicts = {}
-    found = {q.pair: verdicts[n] for n, q in enumerate(questions, start=1) if n in verdicts}
-    return Judged(found, tuple(q for q in questions if q.pair not in found))
+        return {}
+    return {q.pair: verdicts[n] for n, q in enumerate(questions, start=1) if n in verdicts}
 
 
 def judge_request(questions: Sequence[PairQuestion], prompts: OwnPrompts = BUILT_IN) -> ChatRequest:
@@ -298,7 +286,6 @@ def _model_descriptions(store: Store, entity_ids: list[str]) -> dict[str, str]:
 
 
 def _best_chunks(store: Store, entity_ids: list[str]) -> Mapping[str, Chunk]:
-    """Return, for each entity, the chunk that is most about it."""
     best = {e: found[0].id for e, found in store.graph.about(entity_ids, fan=1).items() if found}
     chunks = store.documents.chunks(sorted(set(best.values())))
     return {entity: chunks[chunk] for entity, chunk in best.items() if chunk in chunks}
@@ -323,7 +310,6 @@ def _best_words(text: str, name: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a text after `DESCRIPTION_TOKENS` tokens, at the end of a word."""
     starts = token_starts(text)
     if len(starts) <= DESCRIPTION_TOKENS:
         return text
@@ -334,5 +320,4 @@ def _cut(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """Return a text on one line, without field separators and section marks of a prompt."""
     return " ".join(escape_tags(_BREAKS.sub(" ", text)).split())

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.names import normal_form, without_suffix
+from knotwork._text.word_lists import word_list, word_set
 from knotwork._transform.rules.chinese_sentences import PERSON_TITLES, SURNAMES, TRANSLITERATING
 from knotwork._transform.rules.lexicon import HONORIFICS, JOINERS, PARTICLES, given_names
 
 
 def _canonical(listed: str) -> dict[str, str]:
-    """Map every word of a line to the first word of the line."""
     lines = (line.split() for line in listed.strip().splitlines())
     return {word: words[0] for words in lines for word in words}
 
@@ -46,13 +46,7 @@ HAN_PLACE_FORMS = {"市": 2, "省": 2}
 AMBIGUOUS_PLACES = frozenset({"吉林", "大都", "大城", "长崎", "五岛", "朝阳"})
 """Names of two places, or of none: 吉林市 is a city in 吉林省, and 大城市 is any large city."""
 
-PROVINCES = frozenset(
-    """
-    河北 山西 辽宁 黑龙江 江苏 浙江 安徽 福建 江西 山东
-    河南 湖北 湖南 广东 四川 贵州 云南 陕西 甘肃 青海
-    """.split()  # noqa: SIM905
-)
-"""Provinces with an unambiguous name."""
+PROVINCES = word_set("zh", "provinces")
 
 HAN_LANDSCAPE = frozenset("山河江湖海")
 """Endings of mountains and rivers that cities are named after: 井冈山 and 井冈山市."""
@@ -60,54 +54,18 @@ HAN_LANDSCAPE = frozenset("山河江湖海")
 HAN_GENERIC = frozenset("各该本全某每")
 """Characters that no name begins with: 各乡镇."""
 
-DEGREES = frozenset(
-    ["phd", "md", "esq", "mba", "msc", "bsc", "dphil", "cbe", "obe", "mbe", "kbe", "qc", "frs"]
-)
-"""Degrees and honours after a person's name."""
+DEGREES = word_set("en", "degrees")
 
 GENERATIONS = {"jr": "jr", "junior": "jr", "sr": "sr", "senior": "sr"}
 
-OPPOSED = frozenset(
-    """
-    north south east west northern southern eastern western northeast northwest southeast southwest
-    northeastern northwestern southeastern southwestern upper lower inner outer left right
-    male female men women mens womens boys girls boy girl man woman king queen prince princess
-    mr mrs ms brother sister father mother son daughter
-    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
-    spring summer autumn winter major minor senior junior jr sr old new early late
-    pre post anti non un de re sub super inter intra micro macro mini mega
-    plus pro max lite ultra beta alpha gamma delta
-    internal external public private positive negative input output
-    monday tuesday wednesday thursday friday saturday sunday january february march april june
-    july august september october november december
-    """.split()  # noqa: SIM905 - a list of words is read more easily
-)
-"""Words that distinguish names: if one name has such a word, an alias must have it too."""
+OPPOSED = word_set("en", "opposed")
 
 HAN_OPPOSED = frozenset("东西南北上下左右前后男女父母兄弟姐妹新旧大小内外正副甲乙丙丁")
 """Characters that distinguish Chinese names."""
 
-ORDINALS = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
-            "tenth", "eleventh", "twelfth",
-        ],
-        start=1,
-    )
-}  # fmt: skip
+ORDINALS = {word: str(n) for n, word in enumerate(word_list("en", "ordinals"), start=1)}
 
-ROMAN = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii",
-            "xiv", "xv", "xvi", "xvii", "xviii", "xix", "xx",
-        ],
-        start=1,
-    )
-}  # fmt: skip
+ROMAN = {word: str(n) for n, word in enumerate(word_list("en", "roman_numerals"), start=1)}
 
 HAN_DIGITS = {character: str(number) for number, character in enumerate("〇一二三四五六七八九")}
 HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
@@ -115,12 +73,7 @@ HAN_DIGITS |= {"零": "0", "两": "2", "十": "10", "百": "100", "千": "1000"}
 DEMONYM_ENDS = ("n", "an", "ian", "ish", "ese", "i", "ic")
 """Endings that form a demonym from the name of a country."""
 
-HAN_LANGUAGES = frozenset(
-    """
-    中文 英文 日文 法文 德文 俄文 外文 英语 汉语 日语 法语 德语 俄语
-    """.split()  # noqa: SIM905
-)
-"""Languages that introduce a name and are not named by it: 英文简称CNTV."""
+HAN_LANGUAGES = word_set("zh", "languages")
 
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
@@ -181,7 +134,7 @@ def read_name(name: str) -> NameShape:
         return _read_han(form)
     given, comma, rest = bare.partition(",")
     inverted = bool(comma) and len(given.split()) == 1 and 1 <= len(rest.split()) <= 2
-    words = [normal_form(word) for word in _split_words(bare)]
+    words = [normal_form(word) for word in _BLANKS.split(_SPACED_INITIAL.sub(". ", bare))]
     words = [word for word in words if word]
     legal, words = _split_legal(words)
     titled = False
@@ -204,11 +157,6 @@ def read_name(name: str) -> NameShape:
         inverted=inverted,
         joined=_JOINED.search(bare) is not None,
     )
-
-
-def _split_words(name: str) -> list[str]:
-    """Cut a name at blanks, hyphens and commas, and behind the dot of an initial."""
-    return _BLANKS.split(_SPACED_INITIAL.sub(". ", name))
 
 
 def _split_legal(words: list[str]) -> tuple[str, list[str]]:

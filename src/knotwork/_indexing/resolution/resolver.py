@@ -20,7 +20,7 @@ from itertools import combinations
 
 from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pair_survey import PairSurvey, survey_pairs
+from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
@@ -136,7 +136,7 @@ def _ask(
     with closing(ask_judge(judge, margin.asked)) as replies:
         for reply in replies:
             calls += 1
-            verdicts += reply.verdicts.values()
+            verdicts += reply.values()
             resolutions.put(
                 SameAs(
                     *pair,
@@ -146,7 +146,7 @@ def _ask(
                     _JUDGED_SCORE,
                     asked[pair].content_key,
                 )
-                for pair, verdict in reply.verdicts.items()
+                for pair, verdict in reply.items()
             )
             yield Progress("names", len(verdicts), len(asked))
     return calls, verdicts
@@ -269,7 +269,6 @@ def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, Entity
 
 
 def _why_apart(one: EntityProfile, other: EntityProfile) -> str:
-    """Return why names or types exclude a merge, or ""."""
     ruling = rule_apart(one, other)
     if ruling is not None:
         return ruling.reason
@@ -288,7 +287,6 @@ def _is_conflict(decision: SameAs) -> bool:
 
 
 def _connected(joins: Iterable[SameAs]) -> list[list[str]]:
-    """Return the connected components of merge decisions, each in ascending order."""
     beside: defaultdict[str, list[str]] = defaultdict(list)
     for decision in joins:
         beside[decision.first].append(decision.second)
@@ -420,7 +418,6 @@ def read_homonyms(store: Store, about: Collection[str] | None = None) -> tuple[N
 
 
 def _members_with(about: Collection[str], canonical: Mapping[str, str]) -> set[str]:
-    """Return these entities and all that are merged with them."""
     groups = {canonical[entity] for entity in about if entity in canonical}
     return {*about, *(entity for entity, key in canonical.items() if key in groups)}
 

@@ -215,7 +215,6 @@ def _by_acronym(pair: PairView) -> Ruling | None:
 
 
 def _alike(one: EntityProfile, other: EntityProfile) -> bool:
-    """Return True if two full names may be of one entity: spellings, or one contains the other."""
     inside = set(one.shape.words) <= set(other.shape.words)
     around = set(other.shape.words) <= set(one.shape.words)
     return inside or around or are_spellings(one.shape, other.shape)
@@ -256,7 +255,6 @@ def _by_person(pair: PairView) -> Ruling | None:
 
 
 def _is_rival(pair: PairView, rival: str) -> bool:
-    """Return True if the short name may mean another person than the full one."""
     other, short, full = pair.profiles[rival].person, pair.short.person, pair.full.person
     if other is None or short is None or full is None:
         return False
@@ -278,7 +276,6 @@ def _by_surname(pair: PairView) -> Ruling | None:
 
 
 def _by_statement(pair: PairView) -> Ruling | None:
-    """Rule on a name that a text calls an alias."""
     if not pair.chunks:
         return None
     if is_other_name(pair):
@@ -290,7 +287,6 @@ def _by_statement(pair: PairView) -> Ruling | None:
 
 
 def _has_other_full_name(pair: PairView) -> bool:
-    """Return True if a text calls the short name an alias of another entity too."""
     for partner in pair.evidence.partners[pair.short.id] - {pair.full.id}:
         other = pair.profiles.get(partner)
         if other is None or other.shape.squeezed == pair.full.shape.squeezed:
@@ -438,7 +434,6 @@ def _texts(pair: PairView) -> Iterator[str]:
 def _find_statement(
     text: str, first: str, second: str, cues: tuple[re.Pattern[str], ...]
 ) -> Span | None:
-    """Return the span of ``first``, a cue, and ``second``, in this order, or None."""
     folded = text.lower()
     if len(folded) != len(text):  # İ has two characters in lower case
         folded = text

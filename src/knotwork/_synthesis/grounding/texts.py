@@ -13,7 +13,8 @@ from knotwork._text.chinese import HAN, HAN_CHARACTER, segment, simplify
 from knotwork._text.dates import MONTHS
 from knotwork._text.numbers import Number, find_numbers, is_unit
 from knotwork._text.terms import STOP_WORDS, terms
-from knotwork._transform.rules.lexicon import common_words, word_set
+from knotwork._text.word_lists import word_set
+from knotwork._transform.rules.lexicon import common_words
 
 LARGEST_COUNT = 12
 """A number in words up to this one may count what a passage lists, and need not stand there."""
@@ -128,10 +129,7 @@ _COMMON_ENDING = re.compile(
     r"\w*(?:ly|ing|tion|ment|ness|ity|ful|ive|ed|ance|ence|able|ible|ous|less|ism|ship"
     r"|[^aeious]s|ies|ees|ers|ors)"
 )
-_COMMON_FIRST_WORDS = word_set(
-    """boot click configure delete download edit freeze install log mount new paste reboot reload
-    rename restart rotate server toggle upload verify"""
-)
+_COMMON_FIRST_WORDS = word_set("en", "technical_first_words")
 """Words that begin sentences beside the `common_words`."""
 
 

@@ -21,7 +21,6 @@ from knotwork.records import (
     KEYWORD,
     Chunk,
     Extraction,
-    Relation,
 )
 
 MEMORY_TOKENS = 60
@@ -99,7 +98,6 @@ def _similar_earlier(texts: Sequence[str]) -> list[list[int]]:
 
 
 def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
-    """Join the distinct lines that fit into the limit, in order."""
     lines: list[str] = []
     total = 0
     for line, tokens in dict.fromkeys(counted):
@@ -111,19 +109,16 @@ def _fill(counted: Iterable[tuple[str, int]], limit_tokens: int) -> str:
 
 def _lines_of(extraction: Extraction) -> list[str]:
     names = {m.entity_id: m for m in extraction.mentions if m.type not in _NO_NAMES}
+    # Relations that a model described come before those that rules only infer.
+    stated = sorted(extraction.relations, key=lambda r: -(r.weight + 1_000 * bool(r.description)))
     facts = [
         f"{names[r.source].name} | {r.relation} | {names[r.target].name}"
-        for r in sorted(extraction.relations, key=_rank_of_fact)
+        for r in stated
         if r.relation not in _NO_FACTS and r.source in names and r.target in names
     ]
     ranked = sorted(names.values(), key=lambda m: (-m.about, -len(m.spans), m.normal_form))
     listed = [f"{m.name} ({m.type})" if m.type not in {"", KEYWORD} else m.name for m in ranked[:6]]
     return [*listed, *facts[:4]]
-
-
-def _rank_of_fact(relation: Relation) -> int:
-    """Rank relations that a model described before those that rules only infer, then by weight."""
-    return -(relation.weight + 1_000 * bool(relation.description))
 
 
 def remembered_names(memory: str) -> list[str]:

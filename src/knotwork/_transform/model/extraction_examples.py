@@ -18,7 +18,7 @@ from typing import Any
 
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.prompts import LANGUAGES
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     EntityDraft,
     RelationDraft,
     fold_word,
@@ -53,6 +53,22 @@ class ExtractionExample:
         kind = () if triplets else ("relation",)
         lines += [(*kind, r.source, r.relation, r.target) for r in self.relations]
         return "\n".join(" | ".join(fields) for fields in lines) or "none"
+
+    def under(
+        self, types: Iterable[str], relations: Iterable[str]
+    ) -> tuple[dict[str, list[str]], dict[str, list[dict[str, str]]]]:
+        """Return the names under each of these types, and the pairs under each relation."""
+        names: dict[str, list[str]] = {fold_word(kind): [] for kind in types}
+        for entity in self.entities:
+            names.setdefault(fold_word(entity.type), []).append(entity.name)
+        pairs: dict[str, list[dict[str, str]]] = {fold_word(name): [] for name in relations}
+        for fact in self.relations:
+            ends = {"subject": fact.source, "object": fact.target}
+            pairs.setdefault(fold_word(fact.relation), []).append(ends)
+        return (
+            {kind: names[fold_word(kind)] for kind in types},
+            {name: pairs[fold_word(name)] for name in relations},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +145,23 @@ class _ExampleReader:
         text = table.get("text")
         if not isinstance(text, str) or not text.strip():
             raise self._error("has no `text`", 'Write it as text = "…".')
-        entities = [self._entity(text, row) for row in self._rows(table, "entities")]
-        relations = [
-            self._relation(text, row, [entity.name for entity in entities])
-            for row in self._rows(table, "relations")
-        ]
+        entities: list[EntityDraft] = []
+        for name, kind, *summary in self._rows(table, "entities"):
+            self._check_name(text, name)
+            self._check_listed("type", kind, self.types)
+            entities.append(EntityDraft(name, kind, "".join(summary)))
+        names = [entity.name for entity in entities]
+        relations: list[RelationDraft] = []
+        for source, relation, target in self._rows(table, "relations"):
+            for end in (source, target):
+                self._check_name(text, end)
+                if names and end not in names:
+                    raise self._error(
+                        f"has a relation of `{end}`, which is not one of its entities",
+                        f"Add it to `entities`, or use one of: {_listed(names)}.",
+                    )
+            self._check_listed("relation", relation, self.relations)
+            relations.append(RelationDraft(source, relation, target))
         return ExtractionExample(text.strip(), tuple(entities), tuple(relations))
 
     def _rows(self, table: Mapping[str, Any], key: str) -> list[list[str]]:
@@ -148,23 +176,6 @@ class _ExampleReader:
             if any("|" in item or "\n" in item for item in row):
                 raise self._error(f"has a `|` or a line break in `{row}`", "Leave it out.")
         return [[item.strip() for item in row] for row in rows]
-
-    def _entity(self, text: str, row: list[str]) -> EntityDraft:
-        name, kind, *summary = row
-        self._check_name(text, name)
-        self._check_listed("type", kind, self.types)
-        return EntityDraft(name, kind, "".join(summary))
-
-    def _relation(self, text: str, row: list[str], names: list[str]) -> RelationDraft:
-        for end in (row[0], row[2]):
-            self._check_name(text, end)
-            if names and end not in names:
-                raise self._error(
-                    f"has a relation of `{end}`, which is not one of its entities",
-                    f"Add it to `entities`, or use one of: {_listed(names)}.",
-                )
-        self._check_listed("relation", row[1], self.relations)
-        return RelationDraft(*row)
 
     def _check_name(self, text: str, name: str) -> None:
         if fault := name_fault(name):

@@ -13,7 +13,7 @@ from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork._transform.model.prompts import Prompts
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
@@ -21,7 +21,7 @@ from knotwork._transform.model.reply_records import (
     fold_word,
 )
 from knotwork.errors import ConfigError
-from knotwork.records import content_id
+from knotwork.records import ALIAS_RELATION, Extraction, Mention, Relation, content_id
 
 
 class RelationPattern(NamedTuple):
@@ -132,47 +132,61 @@ class ExtractionSchema:
         """
         if not self:
             return draft
+        listed = _Listed(self)
         complaints: list[Complaint] = []
-        entities = [self._admit_entity(entity, complaints) for entity in draft.entities]
-        kept = tuple(entity for entity in entities if entity)
-        types = {normal_form(entity.name): fold_word(entity.type) for entity in kept}
-        relations = [self._admit_relation(r, types, complaints) for r in draft.relations]
-        admitted = replace(draft, entities=kept, relations=tuple(r for r in relations if r))
+        entities: list[EntityDraft] = []
+        for entity in draft.entities:
+            kind = listed.type_of(entity.type)
+            if kind is not None or not self.strict:
+                entities.append(replace(entity, type=kind or entity.type))
+            else:
+                fault = f"type `{entity.type}` is not in the schema"
+                complaints.append(Complaint(entity.name, fault))
+        types = {normal_form(entity.name): fold_word(entity.type) for entity in entities}
+        relations: list[RelationDraft] = []
+        for relation in draft.relations:
+            name = listed.relation_of(relation.relation)
+            # An end without a type matches any pattern; triplets have no types at all.
+            ends = [types.get(normal_form(end)) for end in (relation.source, relation.target)]
+            fault = "" if name is not None else "the relation is not in the schema"
+            if not fault and not listed.connects(ends[0], relation.relation, ends[1]):
+                fault = "no pattern of the schema connects these types"
+            if not fault or not self.strict:
+                relations.append(replace(relation, relation=name or relation.relation))
+            else:
+                shown = f"{relation.source} | {relation.relation} | {relation.target}"
+                complaints.append(Complaint(shown, fault))
+        admitted = replace(draft, entities=tuple(entities), relations=tuple(relations))
         if draft.records and not admitted.records:
             admitted = replace(admitted, says_nothing=True)  # a readable reply, but off the schema
         return admitted.with_complaints(complaints)
 
-    def _admit_entity(self, entity: EntityDraft, complaints: list[Complaint]) -> EntityDraft | None:
-        known = {fold_word(kind): kind for kind in self.all_entity_types}
-        if not known or fold_word(entity.type) in known:
-            return replace(entity, type=known.get(fold_word(entity.type), entity.type))
-        if not self.strict:
-            return entity
-        complaints.append(Complaint(entity.name, f"type `{entity.type}` is not in the schema"))
-        return None
 
-    def _admit_relation(
-        self, relation: RelationDraft, types: Mapping[str, str], complaints: list[Complaint]
-    ) -> RelationDraft | None:
-        known = {fold_word(name): name for name in self.all_relation_types}
-        key = fold_word(relation.relation)
-        named = replace(relation, relation=known.get(key, relation.relation))
-        fault = "" if not known or key in known else "the relation is not in the schema"
-        if not fault and key in {fold_word(pattern.relation) for pattern in self.patterns}:
-            ends = types.get(normal_form(named.source)), types.get(normal_form(named.target))
-            allowed = {
-                (fold_word(p.source), fold_word(p.target))
-                for p in self.patterns
-                if fold_word(p.relation) == key
-            }
-            # An end without a type matches any pattern; triplets have no types at all.
-            if not any(ends[0] in {s, None} and ends[1] in {t, None} for s, t in allowed):
-                fault = "no pattern of the schema connects these types"
-        if not fault or not self.strict:
-            return named
-        shown = f"{relation.source} | {relation.relation} | {relation.target}"
-        complaints.append(Complaint(shown, fault))
-        return None
+class _Listed:
+    """What a schema lists, by the folded words of its entries."""
+
+    def __init__(self, schema: ExtractionSchema) -> None:
+        self._types = {fold_word(kind): kind for kind in schema.all_entity_types}
+        self._relations = {fold_word(name): name for name in schema.all_relation_types}
+        self._patterns: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        for pattern in schema.patterns:
+            ends = fold_word(pattern.source), fold_word(pattern.target)
+            self._patterns[fold_word(pattern.relation)].add(ends)
+
+    def type_of(self, kind: str) -> str | None:
+        """Return a type in the spelling of the schema; None if the schema lists others only."""
+        return self._types.get(fold_word(kind), None if self._types else kind)
+
+    def relation_of(self, name: str) -> str | None:
+        """Return a relation in the spelling of the schema; None if it lists others only."""
+        return self._relations.get(fold_word(name), None if self._relations else name)
+
+    def connects(self, source: str | None, relation: str, target: str | None) -> bool:
+        """Return True if patterns allow a relation of these folded types; None is any type."""
+        allowed = self._patterns.get(fold_word(relation))
+        return not allowed or any(
+            source in {one, None} and target in {other, None} for one, other in allowed
+        )
 
 
 def _texts(key: str, values: object) -> tuple[str, ...]:
@@ -251,8 +265,6 @@ def _number(count: int | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a basic string of TOML, with control characters escaped."""
-
     def escape(character: str) -> str:
         if character in '"\\':
             return f"\\{character}"
@@ -262,7 +274,6 @@ def _quoted(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line without control characters, for a comment."""
     shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
     return " ".join(shown.split())
 
@@ -411,3 +422,87 @@ class SchemaCounts:
 
 def _most(counts: Counter[str], least: int = 1, most: int | None = None) -> list[str]:
     return [key for key, count in counts.most_common(most) if count >= least]
+
+
+_SHOWN_NAMES = 4
+_ALIAS = fold_word(ALIAS_RELATION)
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many mentions of entities, by type, and relations, by name, a schema left out."""
+
+    entities: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
+
+    def add(self, other: LeftOut) -> None:
+        """Add the counts of another part of the index."""
+        self.entities.update(other.entities)
+        self.relations.update(other.relations)
+
+    def __str__(self) -> str:
+        parts = []
+        for counts, noun in (
+            (self.entities, "mentions of entities"),
+            (self.relations, "relations"),
+        ):
+            if counts:
+                most = [
+                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
+                ]
+                more = ["…"] if len(counts) > _SHOWN_NAMES else []
+                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
+        return " and ".join(parts)
+
+
+class SchemaFilter:
+    """Keeps only what a schema lists. Comparisons ignore case, spaces and underscores.
+
+    Entities of other types, and without one, are left out with their relations and descriptions,
+    if the schema lists types of entities; so are relations that it does not list, and those that no
+    pattern allows. What stays has the spelling of the schema. That two names are aliases is no
+    relation of the graph, and stays.
+    """
+
+    def __init__(self, schema: ExtractionSchema) -> None:
+        self._listed = _Listed(schema)
+
+    def keep(self, extraction: Extraction, left_out: LeftOut) -> Extraction:
+        """Return the part of an extraction that the schema lists, and count the rest."""
+        mentions: list[Mention] = []
+        types: dict[str, str] = {}
+        for mention in extraction.mentions:
+            kind = self._listed.type_of(mention.type)
+            if kind is None:
+                left_out.entities[mention.type] += 1
+                continue
+            types[mention.entity_id] = fold_word(kind)
+            mentions.append(replace(mention, type=kind))
+        relations: dict[tuple[str, str, str], Relation] = {}
+        for relation in extraction.relations:
+            label = self._label(relation, types)
+            if label is None:
+                left_out.relations[relation.relation] += 1
+                continue
+            key = relation.source, label, relation.target
+            relations.setdefault(key, replace(relation, relation=label))
+        return Extraction(
+            extraction.chunk_id,
+            tuple(mentions),
+            tuple(relations.values()),
+            tuple(found for found in extraction.descriptions if found.entity_id in types),
+        )
+
+    def _label(self, relation: Relation, types: Mapping[str, str]) -> str | None:
+        """Return a relation in the spelling of the schema; None if it is to be left out."""
+        source, target = types.get(relation.source), types.get(relation.target)
+        if source is None or target is None:
+            return None
+        if fold_word(relation.relation) == _ALIAS:
+            return self._listed.relation_of(relation.relation) or relation.relation
+        if not self._listed.connects(source, relation.relation, target):
+            return None
+        return self._listed.relation_of(relation.relation)

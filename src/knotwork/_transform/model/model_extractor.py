@@ -8,30 +8,23 @@ pipeline stores, lists and retries. A run stops if the server does not respond.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
+from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
-from knotwork._transform.model.extraction_methods import (
+from knotwork._transform.model.extraction_method import (
     ChunkTask,
     ExtractionMethod,
-    FailedReply,
-    LineMethod,
     check_request,
     gleaning_request,
     read_check,
 )
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import prompt_language, prompts_fingerprint
-from knotwork._transform.model.reply_formats import NO_JSON, LineReader
+from knotwork._transform.model.prompts import prompt_language
+from knotwork._transform.model.reply_formats import NO_JSON, Complaint, Draft, read_lines
 from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork._transform.model.reply_records import Complaint, Draft
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
 from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus, content_id
@@ -57,23 +50,16 @@ class ModelExtractor:
         model: ChatModel,
         *,
         method: ExtractionMethod | None = None,
-        turns: Turns | None = None,
         rules: Extractor | None = None,
         memory_tokens: int = MEMORY_TOKENS,
         concurrency: int = 8,
     ) -> None:
         self.model = model
-        self.method = method or LineMethod()
-        self.turns = turns or Turns()
-        if not self.turns.schema:
-            schema = getattr(self.method, "schema", self.turns.schema)
-            self.turns = replace(self.turns, schema=schema)
+        self.method = method or ExtractionMethod()
         self.rules = rules or RuleExtractor()
         self.memory_tokens = memory_tokens
         self.concurrency = concurrency
-        prompts = prompts_fingerprint(self.turns.prompts)
-        shaping = (self.method.name, repr(self.turns), str(memory_tokens), prompts)
-        parts = "\n".join((self.model.name, *shaping))
+        parts = "\n".join((self.model.name, self.method.name, str(memory_tokens)))
         self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
 
     def jobs(
@@ -99,31 +85,37 @@ class ModelExtractor:
 
     def request(self, job: ChunkJob) -> ChatRequest | None:
         """Return the first request for a chunk; None for a chunk without words."""
-        return first_request(self.method, job)
+        return self.method.request(job.task) if job.has_words else None
 
     def extract_chunk(self, job: ChunkJob) -> ChunkOutcome:
-        """Return the outcome of one chunk; raises as the function `extract_chunk`."""
-        return extract_chunk(self.model, self.method, job, turns=self.turns)
+        """Extract from one chunk; unusable parts of replies become complaints of the outcome.
 
-    def extract_chunks(
-        self, jobs: Iterable[ChunkJob], *, patience: int = PATIENCE
-    ) -> Iterator[ChunkOutcome]:
-        """Yield the outcome of each job in order, several chunks at a time.
-
-        Raises as `extract_chunk`, and ModelUnavailable once ``patience`` chunks in a row had no
-        response.
+        A chunk is quarantined if two replies are unreadable or the server refuses its request.
+        Raises ModelError for errors that concern all chunks, see `concerns_one_chunk`.
         """
-        work = partial(work_ordered, concurrency=self.concurrency)
-        yield from give_up_without_server(work(self.extract_chunk, jobs), patience=patience)
+        if not job.has_words:
+            return ChunkOutcome(job.base, ReadingStatus.OK)
+        reason, raw, unavailable = "", "", False
+        try:
+            return _ChunkConversation(self.model, self.method, job).outcome()
+        except Unparsable as error:
+            reason, raw = error.reason, error.text
+        except ModelError as error:
+            if not concerns_one_chunk(error):
+                raise
+            reason, unavailable = str(error), isinstance(error, ModelUnavailable)
+        return ChunkOutcome(
+            job.base, ReadingStatus.QUARANTINED, reason=reason, raw=raw, unavailable=unavailable
+        )
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
 
-        A quarantined chunk has only the results of the rules, and is logged. Use `extract_chunks`
-        to list and retry such chunks.
+        A quarantined chunk has only the results of the rules, and is logged.
         """
         extractions: list[Extraction] = []
-        for outcome in self.extract_chunks(self.jobs(document, chunks)):
+        jobs = self.jobs(document, chunks)
+        for outcome in work_ordered(self.extract_chunk, jobs, concurrency=self.concurrency):
             if outcome.status is ReadingStatus.QUARANTINED:
                 _log.warning(
                     "%s: the model extraction of chunk %s failed: %s",
@@ -147,78 +139,29 @@ class ChunkJob:
     base: Extraction
     memory: str = ""
 
+    @property
+    def has_words(self) -> bool:
+        """False for a chunk that no model needs to read."""
+        return any(character.isalpha() for character in self.chunk.text)
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """The optional requests after the first; each costs about one more call per chunk.
-
-    ``gleanings`` is the most requests for missing records; they end early once a reply has none.
-    ``checks_relations`` asks whether the text states each relation.
-    """
-
-    gleanings: int = 0
-    checks_relations: bool = False
-    schema: ExtractionSchema = field(default_factory=ExtractionSchema)
-    """The types to glean, which take precedence over the types of the rules."""
-    prompts: OwnPrompts = BUILT_IN
-    """Prompts that replace built-in ones."""
-
-
-def extract_chunk(
-    model: ChatModel, method: ExtractionMethod, job: ChunkJob, *, turns: Turns | None = None
-) -> ChunkOutcome:
-    """Extract from one chunk; unusable parts of replies become complaints of the outcome.
-
-    A chunk is quarantined if two replies are unreadable or the server refuses its request. Raises
-    ModelError for errors that concern all chunks, see `concerns_one_chunk`.
-    """
-    if not _has_words(job.chunk):
-        return ChunkOutcome(job.base, ReadingStatus.OK)
-    try:
-        return _ChunkConversation(model, method, job, turns or Turns()).outcome()
-    except Unparsable as error:
-        return ChunkOutcome(
-            job.base, ReadingStatus.QUARANTINED, reason=error.reason, raw=error.text
-        )
-    except ModelError as error:
-        if not concerns_one_chunk(error):
-            raise
-        return ChunkOutcome(
-            job.base,
-            ReadingStatus.QUARANTINED,
-            reason=str(error),
-            unavailable=isinstance(error, ModelUnavailable),
-        )
-
-
-def first_request(method: ExtractionMethod, job: ChunkJob) -> ChatRequest | None:
-    """Return the first request for a chunk; None for a chunk without words, which needs none."""
-    return method.request(_task_of(job)) if _has_words(job.chunk) else None
-
-
-def _has_words(chunk: Chunk) -> bool:
-    return any(character.isalpha() for character in chunk.text)
-
-
-def _task_of(job: ChunkJob) -> ChunkTask:
-    text = job.chunk.text
-    return ChunkTask(text, prompt_language(text), job.document.uri, job.memory)
+    @property
+    def task(self) -> ChunkTask:
+        """What the prompts need."""
+        text = self.chunk.text
+        return ChunkTask(text, prompt_language(text), self.document.uri, self.memory)
 
 
 class _ChunkConversation:
     """The requests of one chunk, one after another."""
 
-    def __init__(
-        self, model: ChatModel, method: ExtractionMethod, job: ChunkJob, turns: Turns
-    ) -> None:
+    def __init__(self, model: ChatModel, method: ExtractionMethod, job: ChunkJob) -> None:
         self.model = model
         self.method = method
         self.job = job
-        self.turns = turns
         self.made: tuple[Draft, Assembled] | None = None
-        self.task = _task_of(job)
+        self.task = job.task
         self.around = ReplyContext(
-            job.document.text, job.memory, self.task.language, typed=bool(turns.schema)
+            job.document.text, job.memory, self.task.language, typed=bool(method.schema)
         )
 
     def outcome(self) -> ChunkOutcome:
@@ -226,11 +169,9 @@ class _ChunkConversation:
         try:
             draft = self._ask(self.method.request(self.task))
         except Unparsable as error:
-            failed = FailedReply(error.reason, error.text)
-            draft = self._ask(self.method.request(self.task, failed=failed))
+            draft = self._ask(self.method.request(self.task, failed=error))
             repaired = True
-        draft = self._glean(draft)
-        draft = self._check(draft)
+        draft = self._check(self._glean(draft))
         made = self._assemble(draft)
         complaints = (*draft.complaints, *made.complaints)
         if draft.cut:
@@ -244,7 +185,6 @@ class _ChunkConversation:
         return complete_checked(self.model, request, self._read)
 
     def _read(self, reply: ChatReply) -> Draft:
-        """Return the records of a reply. Raises Unparsable if none of them fits this chunk."""
         draft = self.method.read(reply.text, cut=reply.finish_reason == "length")
         if draft.records:
             if not (made := self._assemble(draft)).kept:
@@ -264,20 +204,10 @@ class _ChunkConversation:
 
     def _glean(self, draft: Draft) -> Draft:
         """Ask for missing records, as often as configured; an unreadable reply ends it."""
-        reader = LineReader(types=self.turns.schema.all_entity_types)
-
-        def read(reply: ChatReply) -> Draft:
-            more = reader.read(reply.text, cut=reply.finish_reason == "length")
-            if not more.records and not more.says_nothing:
-                raise Unparsable(_why_empty(reply, more))
-            return self.turns.schema.admit(more)
-
-        for _ in range(self.turns.gleanings):
-            request = gleaning_request(
-                self.task, draft, schema=self.turns.schema, own=self.turns.prompts
-            )
+        for _ in range(self.method.gleanings):
+            request = gleaning_request(self.method, self.task, draft)
             try:
-                more = complete_checked(self.model, request, read)
+                more = complete_checked(self.model, request, self._read_more)
             except Unparsable as error:
                 return draft.with_complaints([Complaint("", f"gleaning: {error.reason}")])
             draft = draft.merged(more)
@@ -285,21 +215,24 @@ class _ChunkConversation:
                 break
         return draft
 
+    def _read_more(self, reply: ChatReply) -> Draft:
+        types = self.method.schema.all_entity_types
+        more = read_lines(reply.text, types=types, cut=reply.finish_reason == "length")
+        if not more.records and not more.says_nothing:
+            raise Unparsable(_why_empty(reply, more))
+        return self.method.schema.admit(more)
+
     def _check(self, draft: Draft) -> Draft:
-        if not self.turns.checks_relations or not draft.relations:
+        if not self.method.checks_relations or not draft.relations:
             return draft
+        request = check_request(self.task, draft, self.method.prompts)
         try:
-            return complete_checked(
-                self.model,
-                check_request(self.task, draft, self.turns.prompts),
-                lambda reply: read_check(reply, draft),
-            )
+            return complete_checked(self.model, request, lambda reply: read_check(reply, draft))
         except Unparsable as error:
             return draft.with_complaints([Complaint("", f"check: {error.reason}")])
 
 
 def _why_empty(reply: ChatReply, draft: Draft) -> str:
-    """Return a sentence that explains why a reply has no records."""
     if reason := reply.why_empty:
         return reason
     if draft.cut:
@@ -316,7 +249,6 @@ def _why_empty(reply: ChatReply, draft: Draft) -> str:
 
 
 def _shown(line: str) -> str:
-    """Return a line of a reply for a message, shortened and without backticks."""
     plain = " ".join(line.replace("`", "'").split())
     return plain if len(plain) <= _LONGEST_SHOWN else f"{plain[:_LONGEST_SHOWN]}…"
 
@@ -362,17 +294,3 @@ def concerns_one_chunk(error: ModelError) -> bool:
     if isinstance(error, BudgetExceeded):
         return False
     return isinstance(error, ModelUnavailable) or error.status in _FOR_THIS_REQUEST
-
-
-def give_up_without_server(
-    outcomes: Generator[ChunkOutcome, None, None], *, patience: int = PATIENCE
-) -> Iterator[ChunkOutcome]:
-    """Yield outcomes; raise ModelUnavailable once ``patience`` chunks in a row had no response.
-
-    The chunks before the error were yielded as quarantined ones, and can be retried.
-    """
-    limit = Patience(patience, what="for {count} chunks")
-    with closing(outcomes):  # close at once, not when the error is garbage-collected
-        for outcome in outcomes:
-            yield outcome
-            limit.note(outcome.absence)

@@ -11,15 +11,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.prompts import prompt_language
-from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
@@ -27,6 +25,7 @@ from knotwork._transform.model.reply_records import (
     clean_field,
     name_fault,
 )
+from knotwork._transform.model.reply_grounding import ReplyContext, assemble
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Document, Extraction, content_id
@@ -59,7 +58,6 @@ class Recording:
         """
         if not path.is_file():
             raise ConfigError(f"The recording `{path}` does not exist.")
-        builder = _RecordingBuilder()
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -67,52 +65,55 @@ class Recording:
                 f"The recording `{path}` cannot be read: {error}.",
                 fix="Use a UTF-8 file with one JSON object a line.",
             ) from error
+        drafts: dict[str, Draft] = {}
+        lengthened = 0
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                builder.add(line, f"{path}, line {number}")
-        return cls(builder.drafts, content_id(text), builder.lengthened)
+                uri, draft, longer = _read_row(line, f"{path}, line {number}")
+                earlier = drafts.get(uri, Draft())
+                merged = earlier.merged(draft)
+                repeated = earlier.records + draft.records - merged.records
+                drafts[uri] = replace(merged, repeated=merged.repeated + repeated)
+                lengthened += longer
+        return cls(drafts, content_id(text), lengthened)
 
 
-@dataclass(slots=True)
-class _RecordingBuilder:
-    """Collects the lines of a recording."""
-
-    drafts: dict[str, Draft] = field(default_factory=dict)
-    lengthened: int = 0
-
-    def add(self, line: str, where: str) -> None:
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
-        uri = (row.get("pid") or row.get("uri")) if isinstance(row, dict) else None
-        if not isinstance(uri, str):
-            raise ConfigError(f"{where} does not name its document under `pid` or `uri`.")
-        read = [_entity(value) for value in _items(row, "entities", where)]
-        facts = [self._relation(value) for value in _items(row, "triples", where)]
-        draft = Draft(
-            tuple(item for item in read if isinstance(item, EntityDraft)),
-            tuple(item for item in facts if isinstance(item, RelationDraft)),
-            tuple(item for item in (*read, *facts) if isinstance(item, Complaint)),
-        )
-        earlier = self.drafts.get(uri, Draft())
-        merged = earlier.merged(draft)
-        repeated = earlier.records + draft.records - merged.records
-        self.drafts[uri] = replace(merged, repeated=merged.repeated + repeated)
-
-    def _relation(self, value: object) -> RelationDraft | Complaint:
+def _read_row(line: str, where: str) -> tuple[str, Draft, int]:
+    """Return the document of a line, its records, and how many of its triples are longer."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{where} is not JSON: {error.msg}.") from error
+    uri = (row.get("pid") or row.get("uri")) if isinstance(row, dict) else None
+    if not isinstance(uri, str):
+        raise ConfigError(f"{where} does not name its document under `pid` or `uri`.")
+    entities: list[EntityDraft] = []
+    relations: list[RelationDraft] = []
+    complaints: list[Complaint] = []
+    lengthened = 0
+    for value in _items(row, "entities", where):
+        name = clean_field(value) if isinstance(value, str) else ""
+        if fault := name_fault(name) if isinstance(value, str) else "not a name":
+            complaints.append(_complaint(value, fault))
+        else:
+            entities.append(EntityDraft(name))
+    for value in _items(row, "triples", where):
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            return _complaint(value, "not a triple of texts")
+            complaints.append(_complaint(value, "not a triple of texts"))
+            continue
         if len(value) < _PARTS:
-            return _complaint(value, f"a triple with {len(value)} parts")
+            complaints.append(_complaint(value, f"a triple with {len(value)} parts"))
+            continue
         source, target = clean_field(value[0]), clean_field(value[-1])
-        fault = name_fault(source) or name_fault(target)
-        if fault:
-            return _complaint(value, fault)
-        self.lengthened += len(value) > _PARTS
+        if fault := name_fault(source) or name_fault(target):
+            complaints.append(_complaint(value, fault))
+            continue
+        lengthened += len(value) > _PARTS
         relation = clean_field(" ".join(value[1:-1]))
         # The fact is its own summary, so that it counts as written by a model.
-        return RelationDraft(source, relation, target, f"{source} {relation} {target}")
+        summary = f"{source} {relation} {target}"
+        relations.append(RelationDraft(source, relation, target, summary))
+    return uri, Draft(tuple(entities), tuple(relations), tuple(complaints)), lengthened
 
 
 def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
@@ -120,14 +121,6 @@ def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
     if not isinstance(values, list):
         raise ConfigError(f"`{key}` in {where} is not a list.")
     return values
-
-
-def _entity(value: object) -> EntityDraft | Complaint:
-    if not isinstance(value, str):
-        return _complaint(value, "not a name")
-    name = clean_field(value)
-    fault = name_fault(name)
-    return _complaint(value, fault) if fault else EntityDraft(name)
 
 
 def _complaint(value: object, reason: str) -> Complaint:
@@ -167,8 +160,14 @@ class RecordedExtractor:
         made = [
             assemble(draft, chunk, base, around) for chunk, base in zip(leaves, bases, strict=True)
         ]
-        complaints = (*draft.complaints, *_common_complaints(made))
-        return RecordedReading(tuple(item.extraction for item in made), complaints)
+        # A record may be in any of the chunks: it is unused if all of them complain about it.
+        unused = [
+            complaint
+            for complaint in (made[0].complaints if made else ())
+            if all(complaint in item.complaints for item in made[1:])
+        ]
+        extractions = tuple(item.extraction for item in made)
+        return RecordedReading(extractions, (*draft.complaints, *unused))
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
@@ -179,11 +178,3 @@ class RecordedExtractor:
         for complaint in reading.complaints:
             _log.info("%s: %s: %s", document.uri, complaint.reason, complaint.line)
         return list(reading.extractions)
-
-
-def _common_complaints(made: Sequence[Assembled]) -> list[Complaint]:
-    """Return the complaints that all chunks of a document share; a record may be in any of them."""
-    if not made:
-        return []
-    common = reduce(set.intersection, (set(item.complaints) for item in made))
-    return [complaint for complaint in made[0].complaints if complaint in common]

@@ -9,24 +9,183 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from knotwork._inference.prompt_material import restore
+from knotwork._inference.thinking import strip_thinking
 from knotwork._text.names import normal_form
-from knotwork._transform.model.reply_records import (
-    LONGEST_RELATION,
-    Complaint,
-    Draft,
-    EntityDraft,
-    RelationDraft,
-    bare_line,
-    clean_field,
-    fold_word,
-    is_idle,
-    name_fault,
-    plain_text,
+
+UNNAMED_RELATION = {"en": "related to", "zh": "相关"}
+"""The name of a relation for which a reply has only a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """An entity as a reply names it, with a one-line summary."""
+
+    name: str
+    type: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDraft:
+    """A relation as a reply names it; ``relation`` is "" if it has only a summary."""
+
+    source: str
+    relation: str
+    target: str
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A part of a reply that was not used, verbatim, and a short reason."""
+
+    line: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The records of a reply in order, and complaints about the rest.
+
+    Every line that is not empty is a record, a complaint, ``repeated`` (equal to an earlier line)
+    or ``idle`` (fences, rules, table headers, "none"). ``cut`` is True if the reply was cut off at
+    its token limit.
+    """
+
+    entities: tuple[EntityDraft, ...] = ()
+    relations: tuple[RelationDraft, ...] = ()
+    complaints: tuple[Complaint, ...] = ()
+    repeated: int = 0
+    idle: int = 0
+    cut: bool = False
+    says_nothing: bool = False
+    """True if the reply explicitly says that there are no records."""
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return len(self.entities) + len(self.relations)
+
+    def with_complaints(self, complaints: Iterable[Complaint]) -> Draft:
+        """Return this draft with further complaints."""
+        return replace(self, complaints=(*self.complaints, *complaints))
+
+    def merged(self, other: Draft) -> Draft:
+        """Return the records and complaints of two replies about one chunk, each record once."""
+        return Draft(
+            tuple(dict.fromkeys((*self.entities, *other.entities))),
+            tuple(dict.fromkeys((*self.relations, *other.relations))),
+            (*self.complaints, *other.complaints),
+            self.repeated + other.repeated,
+            self.idle + other.idle,
+            cut=self.cut or other.cut,
+            says_nothing=self.says_nothing and other.says_nothing,
+        )
+
+
+LONGEST_NAME = 120
+"""Most characters of a name; a longer one is a sentence."""
+
+LONGEST_RELATION = 80
+"""Most characters of a relation; a longer one is a description."""
+
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
+_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|<br\s*/?>", re.IGNORECASE)
+_ODD = re.compile(r"[^\n\t -;=-~]")
+"""Characters that may need normalising; ``<`` may begin a line break."""
+_PIPES = str.maketrans(dict.fromkeys("｜¦│┃║∣❘", "|"))
+_LEAD = re.compile(
+    r"(?:[-*+•·●▪◦‣–—>#►]+(?=[\s|*`(\[\"“]|entity|relation|实体|关系)"
+    r"|[(（\[]?\d{1,4}[.)、:：．）\]]+(?=\D)"
+    r"|[①-⑳])[\s]*",
+    re.IGNORECASE,
 )
+_FENCE = re.compile(r"(?:`{3,}|~{3,})\s*[\w+-]*")
+_RULE = re.compile(r"[\s|:+=_*#.\-–—─]*")
+_WRAPPERS = (
+    ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("「", "」"), ("『", "』"), ("`", "`"),
+    ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("<", ">"), ("[", "]"), ("【", "】"),
+    ("{", "}"), ("（", "）"), ("(", ")"), ("``", "''"), ("＂", "＂"),
+)  # fmt: skip
+_LEFTS = frozenset(left[0] for left, _ in _WRAPPERS)
+_RIGHTS = frozenset(right[-1] for _, right in _WRAPPERS)
+_ORPHANS = '"“”`*＂'
+
+
+def plain_text(reply: str) -> str:
+    """Return a reply without thinking and invisible characters, with uniform pipes and line breaks.
+
+    If there is nothing but thinking, return that. Control tokens and tags that it quotes are
+    written as in the document again.
+    """
+    text = restore(strip_thinking(reply) or reply)
+    if _ODD.search(text):
+        text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
+        text = _BREAKS.sub("\n", text).translate(_PIPES)
+    if "\n" not in text and "\\n" in text:
+        text = text.replace("\\n", "\n")
+    return text
+
+
+def bare_line(line: str) -> str:
+    """Return a line without leading bullets and numbers."""
+    line = line.strip()
+    while match := _LEAD.match(line):
+        line = line[match.end() :]
+    for left, right in ("()", "（）", "``"):
+        if line.startswith(left) and line.endswith(right) and right not in line[1:-1]:
+            line = line[1:-1].strip()
+    return line
+
+
+def is_idle(line: str) -> bool:
+    """Return True if a line is a code fence, a rule, or the line below a table header."""
+    return bool(_FENCE.fullmatch(line) or _RULE.fullmatch(line))
+
+
+def clean_field(field: str) -> str:
+    """Return a field on one line, without quotes, brackets or emphasis around it."""
+    field = " ".join(field.split())
+    if field[:1].isalnum() and field[-1:].isalnum():
+        return field
+    changed = field[:1] in _LEFTS and field[-1:] in _RIGHTS
+    while changed and field:
+        changed = False
+        for left, right in _WRAPPERS:
+            wide = len(left) + len(right)
+            if len(field) > wide and field.startswith(left) and field.endswith(right):
+                inner = field[len(left) : -len(right)]
+                if left not in inner and right not in inner:
+                    field, changed = inner.strip(), True
+    if sum(field.count(mark) for mark in _ORPHANS) == 1:  # its partner was cut off
+        field = field.strip(_ORPHANS)
+    return field.strip()
+
+
+@lru_cache(maxsize=16_384)
+def fold_word(word: str) -> str:
+    """Return a word for comparison, without differences of width, case and punctuation."""
+    folded = unicodedata.normalize("NFKC", word).casefold()
+    return " ".join(re.sub(r"[\W_]+", " ", folded).split())
+
+
+def name_fault(name: str) -> str:
+    """Return the reason why a field cannot be a name, or "" if it can."""
+    if not name[:1].isalnum() and not any(character.isalnum() for character in name):
+        return "a name is missing"
+    if len(name) > LONGEST_NAME:
+        return "a name is a whole sentence"
+    return ""
+
 
 ENTITY_WORDS = frozenset(
     "entity entities ent node 实体 實體 节点 節點".split()  # noqa: SIM905
@@ -67,20 +226,17 @@ class _Line(NamedTuple):
     last: bool
 
 
-class LineReader:
-    """Reads replies in the line form.
+def read_lines(
+    reply: str, *, triplets: bool = False, types: Collection[str] = (), cut: bool = False
+) -> Draft:
+    """Return the records of a reply in the line form, and complaints about the rest; never fails.
 
     With ``triplets``, a line of three fields without a kind is a fact. ``types`` are entity types
-    of the prompt, in addition to the usual ones.
+    of the prompt, in addition to the usual ones. ``cut`` is True if the reply was cut off at its
+    token limit.
     """
-
-    def __init__(self, *, triplets: bool = False, types: Collection[str] = ()) -> None:
-        self._triplets = triplets
-        self._types = KNOWN_TYPES | {fold_word(kind) for kind in types}
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply; never fails."""
-        return _LineReading(self._types, triplets=self._triplets, cut=cut).read(reply)
+    known = KNOWN_TYPES | {fold_word(kind) for kind in types}
+    return _LineReading(known, triplets=triplets, cut=cut).read(reply)
 
 
 class _LineReading:
@@ -235,7 +391,6 @@ class _LineReading:
 
 
 def _fault_in(**names: str) -> str:
-    """Return the first fault of names by field, as the prompt names the fields; "" without one."""
     return next(
         (f"{fault} ({field})" for field, n in names.items() if (fault := name_fault(n))), ""
     )
@@ -295,7 +450,6 @@ def _split_line(text: str, mark: str, kind: str) -> list[str]:
 
 
 def _json_fields(bare: str) -> list[str]:
-    """Return the items of a line that is a JSON list, as texts; [] for any other line."""
     text = bare.rstrip(",，")
     if not (text.startswith("[") and text.endswith("]")):
         return []
@@ -331,52 +485,45 @@ _TYPE = ("type", "entity_type", "label", "category", "类型")
 _SUMMARY = ("summary", "description", "desc", "描述", "说明")
 
 
-class JsonReader:
-    """Reads replies in JSON, with any prose or fences around it; implements `ReplyReader`.
+def read_json(reply: str, *, cut: bool = False) -> Draft:
+    """Return the records of a reply in JSON, with any prose or fences around it; never fails.
 
     It accepts lists of records under the usual keys, and two kinds of mappings: of a type to names
     of entities, and of a relation to objects with a subject and an object.
     """
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply; never fails."""
-        text = plain_text(reply)
-        reading = _JsonReading()
-        position, behind, failures, found = 0, 0, 0, False
-        beside: list[str] = []
-        while match := _JSON_START.search(text, position):
-            try:
-                value, position = _DECODER.raw_decode(text, match.start())
-            except (ValueError, RecursionError):
-                # Try one level deeper: the complete items of a truncated list are still readable.
-                position = match.end()
-                failures += 1
-                if failures > _MOST_FAILURES:
-                    break
-                continue
-            found = True
-            beside.append(text[behind : match.start()])
-            behind = position
-            reading.take(value, key="", depth=0)
-        if not found and text.strip():
-            reading.complaints.append(Complaint(text.strip(), NO_JSON))
-        if found:
-            beside.append(text[behind:])
-            reading.complaints += [
-                Complaint(part.strip(), "text beside the JSON")
-                for part in beside
-                if _LETTER_OR_DIGIT.search(_JSON_FENCE.sub("", part))
-            ]
-        return Draft(
-            tuple(dict.fromkeys(reading.entities)),
-            tuple(dict.fromkeys(reading.relations)),
-            tuple(reading.complaints),
-            cut=cut,
-            says_nothing=found
-            and not reading.entities
-            and not reading.relations
-            and not reading.complaints,
-        )
+    text = plain_text(reply)
+    reading = _JsonReading()
+    position, behind, failures, found = 0, 0, 0, False
+    beside: list[str] = []
+    while match := _JSON_START.search(text, position):
+        try:
+            value, position = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            # Try one level deeper: the complete items of a truncated list are still readable.
+            position = match.end()
+            failures += 1
+            if failures > _MOST_FAILURES:
+                break
+            continue
+        found = True
+        beside.append(text[behind : match.start()])
+        behind = position
+        reading.take(value, key="", depth=0)
+    if found:
+        reading.complaints += [
+            Complaint(part.strip(), "text beside the JSON")
+            for part in (*beside, text[behind:])
+            if _LETTER_OR_DIGIT.search(_JSON_FENCE.sub("", part))
+        ]
+    elif text.strip():
+        reading.complaints.append(Complaint(text.strip(), NO_JSON))
+    return Draft(
+        tuple(dict.fromkeys(reading.entities)),
+        tuple(dict.fromkeys(reading.relations)),
+        tuple(reading.complaints),
+        cut=cut,
+        says_nothing=found and not (reading.entities or reading.relations or reading.complaints),
+    )
 
 
 class _JsonReading:
@@ -438,7 +585,6 @@ class _JsonReading:
                 self._complain({name: content}, "an unknown field")
 
     def _entity(self, name: str, kind: str, summary: str, value: object) -> bool:
-        """Add an entity and return True, or complain."""
         name = clean_field(name)
         fault = name_fault(name)
         if fault:

@@ -19,7 +19,7 @@ from knotwork._text.chinese import HAN_AND_KANA, simplify
 from knotwork._text.names import STOP_NAMES, name_candidates, normal_form, without_suffix
 from knotwork._text.terms import content_terms
 from knotwork._transform.model.chunk_memory import remembered_names
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     UNNAMED_RELATION,
     Complaint,
     Draft,
@@ -167,7 +167,6 @@ class _Assembly:
         return frozenset(normal_form(name) for name in remembered_names(self.around.memory))
 
     def _surface(self, name: str, form: str, spans: Iterable[Span]) -> str:
-        """Return the chunk's most frequent spelling of a name, or the name itself."""
         forms = Counter(self.text.surface(span) for span in spans)
         whole = [surface for surface in forms if surface == name or normal_form(surface) == form]
         return max(whole, key=forms.__getitem__) if whole else name
@@ -201,7 +200,6 @@ class _Assembly:
             self.relations[key] = replace(known, description=" ".join(texts))
 
     def _sentence(self, span: Span | None) -> str:
-        """Return a sentence of the chunk on one line, shortened if it is long."""
         if span is None:
             return ""
         text = " ".join(self.chunk.text_at(span).split())
@@ -253,7 +251,6 @@ class _Assembly:
 
 
 def _nested(spans: Iterable[Span]) -> frozenset[Span]:
-    """Return the spans that are inside another of these distinct spans."""
     nested: list[Span] = []
     reach = -1
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
@@ -379,11 +376,9 @@ class ChunkText:
 
     @cached_property
     def _forms(self) -> dict[str, Span]:
-        """All possible normal forms of names in the text ("u.s." and "us" are equal)."""
         return dict(name_candidates(self.chunk.text))
 
     def _sentences_of(self, spans: tuple[Span, ...]) -> list[int]:
-        """Return the positions of the sentences that contain any of the spans."""
         held = self._holders.get(spans)
         if held is None:
             held = self._holders[spans] = [
@@ -456,7 +451,6 @@ def _tokens(text: str) -> _Tokens:
 
 
 def _forms(text: str) -> list[str]:
-    """Return the folded words of a text, without offsets."""
     if text.isascii() and "'" not in text and "`" not in text:
         return _ASCII_TOKEN.findall(text.lower())
     return _tokens(text).forms

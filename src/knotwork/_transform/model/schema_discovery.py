@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,10 @@ from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork._transform.model.reply_formats import NOTHING_WORDS, RELATION_WORDS
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.reply_formats import (
     LONGEST_RELATION,
+    NOTHING_WORDS,
+    RELATION_WORDS,
     Complaint,
     bare_line,
     clean_field,
@@ -58,6 +59,7 @@ _FIELD_NAMES = {
     "客体类型": "target type",
 }
 
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
@@ -85,63 +87,73 @@ _EXAMPLES_FIX = (
 
 
 def _example_rows(path: Path) -> _Rows:
-    readers: dict[str, Callable[[Path], _Rows]] = {
-        ".csv": lambda path: _table(path, ","),
-        ".tsv": lambda path: _table(path, "\t"),
-        ".tab": lambda path: _table(path, "\t"),
-        ".jsonl": _json_lines,
-        ".ndjson": _json_lines,
-    }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    """Yield the records of a file by field, each with the number of its line."""
+    suffix = path.suffix.lower()
+    if suffix not in _DELIMITERS and suffix not in {".jsonl", ".ndjson"}:
         raise ConfigError(
             f"The format of the examples `{path}` is not supported.", fix=_EXAMPLES_FIX
         )
     try:
-        yield from reader(path)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if suffix in _DELIMITERS:
+                yield from _table_rows(file, _DELIMITERS[suffix], path)
+            else:
+                yield from _json_rows(file, path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"The examples `{path}` cannot be read: {error}.", fix=_EXAMPLES_FIX
         ) from error
 
 
-def _table(path: Path, delimiter: str) -> _Rows:
+def _table_rows(lines: Iterable[str], delimiter: str, path: Path) -> _Rows:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     names: Sequence[str] = ()
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        try:
-            for cells in reader:
-                if not any(cell.strip() for cell in cells):
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            where = f"{path}, line {reader.line_num}"
+            if not names:  # the first line may name the columns
+                named = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
+                known = [name for name in named if name]
+                if len(known) > len(cells) / 2:
+                    if twice := sorted({name for name in known if known.count(name) > 1}):
+                        raise ConfigError(
+                            f"{where} names two columns `{twice[0]}`.", fix=_EXAMPLES_FIX
+                        )
+                    names = named
                     continue
-                where = f"{path}, line {reader.line_num}"
-                if not names:
-                    names, is_head = _head(cells, where)
-                    if is_head:
-                        continue
-                yield reader.line_num, _named(cells, names, where)
-        except csv.Error as error:
-            raise ConfigError(
-                f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX
-            ) from error
+                names = _fields_of(cells, where)
+            yield reader.line_num, _named(cells, names, where)
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX) from error
 
 
-def _head(cells: Sequence[str], where: str) -> tuple[Sequence[str], bool]:
-    """Return the fields of the columns, and True if the line is a header that names them."""
-    names = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
-    if len([name for name in names if name]) > len(cells) / 2:
-        twice = sorted({name for name in names if name and names.count(name) > 1})
-        if twice:
-            raise ConfigError(f"{where} names two columns `{twice[0]}`.", fix=_EXAMPLES_FIX)
-        return names, True
-    return _order(cells, where), False
+def _json_rows(lines: Iterable[str], path: Path) -> _Rows:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{where} is not JSON: {error}.", fix=_EXAMPLES_FIX) from error
+        if isinstance(row, list):
+            yield number, _named(row, _fields_of(row, where), where)
+        elif isinstance(row, dict):
+            fields = ((_FIELD_NAMES.get(fold_word(key)), value) for key, value in row.items())
+            yield number, {name: value for name, value in fields if name}
+        else:
+            raise ConfigError(f"{where} is neither an object nor a list.", fix=_EXAMPLES_FIX)
 
 
-def _order(cells: Sequence[object], where: str) -> Sequence[str]:
-    if len(cells) not in (len(FIELDS), len(_TYPED)):
-        raise ConfigError(
-            f"{where} has {len(cells)} fields, where 5 or 3 are needed.", fix=_EXAMPLES_FIX
-        )
-    return FIELDS if len(cells) == len(FIELDS) else _TYPED
+def _fields_of(cells: Sequence[object], where: str) -> Sequence[str]:
+    for fields in (FIELDS, _TYPED):
+        if len(cells) == len(fields):
+            return fields
+    raise ConfigError(
+        f"{where} has {len(cells)} fields, where 5 or 3 are needed.", fix=_EXAMPLES_FIX
+    )
 
 
 def _named(cells: Sequence[Any], names: Sequence[str], where: str) -> Mapping[str, Any]:
@@ -153,59 +165,28 @@ def _named(cells: Sequence[Any], names: Sequence[str], where: str) -> Mapping[st
     return {name: cell for name, cell in zip(names, cells, strict=False) if name}
 
 
-def _json_lines(path: Path) -> _Rows:
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise ConfigError(f"{where} is not JSON: {error}.", fix=_EXAMPLES_FIX) from error
-            if isinstance(row, list):
-                yield number, _named(row, _order(row, where), where)
-            elif isinstance(row, dict):
-                yield (
-                    number,
-                    {
-                        _FIELD_NAMES[fold_word(key)]: value
-                        for key, value in row.items()
-                        if fold_word(key) in _FIELD_NAMES
-                    },
-                )
-            else:
-                raise ConfigError(f"{where} is neither an object nor a list.", fix=_EXAMPLES_FIX)
-
-
 def _count_example(row: Mapping[str, Any], counts: SchemaCounts, where: str) -> None:
-    """Count a record. Raises ConfigError if it has neither a type nor a relation."""
-    fields = {name: _field_text(name, row.get(name), where) for name in FIELDS}
-    source, target, relation = fields["source type"], fields["target type"], fields["relation"]
-    for name, longest in (*dict.fromkeys(("source type", "target type"), LONGEST_TYPE).items(),
-                          ("relation", LONGEST_RELATION)):  # fmt: skip
-        if len(fields[name]) > longest:
+    fields: dict[str, str] = {}
+    for name in FIELDS:
+        value = row.get(name)
+        if value is not None and not isinstance(value, str):
+            raise ConfigError(f"{where}: `{name}` is `{value}`, not a text.", fix=_EXAMPLES_FIX)
+        text = clean_field(value or "")
+        fields[name] = text if any(character.isalnum() for character in text) else ""  # "-" is none
+        longest = LONGEST_TYPE if name.endswith("type") else LONGEST_RELATION
+        if name in _TYPED and len(text) > longest:
             raise ConfigError(
                 f"{where}: `{name}` is longer than {longest} characters.", fix=_EXAMPLES_FIX
             )
+    source, relation, target = (fields[name] for name in _TYPED)
     if not relation and (fields["target"] or target):
         raise ConfigError(f"{where} has a target, but no relation.", fix=_EXAMPLES_FIX)
     if not relation and not source:
         raise ConfigError(f"{where} has neither a relation nor a type.", fix=_EXAMPLES_FIX)
-    for kind in (source, target):
-        if kind:
-            counts.add_type(kind)
+    for kind in filter(None, (source, target)):
+        counts.add_type(kind)
     if relation:
         counts.add_relation(source, relation, target)
-
-
-def _field_text(name: str, value: object, where: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ConfigError(f"{where}: `{name}` is `{value}`, not a text.", fix=_EXAMPLES_FIX)
-    text = clean_field(value)
-    return text if any(character.isalnum() for character in text) else ""  # "-" is empty
 
 
 SCHEMA_STAGE = "schema"
@@ -239,29 +220,38 @@ def propose_schema(
     """
     if not chunks:
         raise ValueError("at least one chunk is needed to propose a schema")
-    language = prompt_language("\n".join(chunk.text for chunk in chunks))
-    ask = partial(
-        _ask, model, language=language, most_types=most_types, most_relations=most_relations
+    prompts = partial(
+        proposal_request,
+        language=prompt_language("\n".join(chunk.text for chunk in chunks)),
+        most_types=most_types,
+        most_relations=most_relations,
+        own=prompts_of(model),
     )
+
+    def ask(group: Sequence[Chunk], names: str = "") -> ProposedLines | Unparsable:
+        request = prompts([chunk.text for chunk in group], names=names)
+        try:
+            return complete_checked(model, request, _read_reply)
+        except Unparsable as error:
+            return error
+
     groups = list(_chunk_groups(chunks))
-    replies = [ask(groups[0])]
-    first = replies[0]
+    first = ask(groups[0])
     names = "" if isinstance(first, Unparsable) else _names_in(first)
     rest = work_ordered(partial(ask, names=names), groups[1:], concurrency=concurrency)
-    replies += rest
-    counts = SchemaCounts(word_key)
-    read = 0
-    for reply in replies:
-        if not isinstance(reply, Unparsable):
-            counts.add_vote(reply.types, reply.relations)
-            read += 1
+    read = [reply for reply in (first, *rest) if not isinstance(reply, Unparsable)]
     if isinstance(first, Unparsable) and not read:
         raise first
+    counts = SchemaCounts(word_key)
+    for reply in read:
+        counts.add_vote(reply.types, reply.relations)
     return counts.proposal(
         most_types=most_types,
         most_relations=most_relations,
-        least=2 if read >= ENOUGH_REPLIES else 1,
-        counted=f"replies of a model, of {read} in all" if read != 1 else "those of one reply",
+        least=2 if len(read) >= ENOUGH_REPLIES else 1,
+        counted=f"replies of a model, of {len(read)} in all"
+        if len(read) != 1
+        else "those of one reply",
     )
 
 
@@ -289,32 +279,7 @@ def proposal_request(
     )
 
 
-def _ask(
-    model: ChatModel,
-    group: Sequence[Chunk],
-    *,
-    language: str,
-    most_types: int,
-    most_relations: int,
-    names: str = "",
-) -> ProposedLines | Unparsable:
-    """Return a model's proposal for a few chunks, or the error if its reply is unreadable."""
-    request = proposal_request(
-        [chunk.text for chunk in group],
-        language=language,
-        most_types=most_types,
-        most_relations=most_relations,
-        names=names,
-        own=prompts_of(model),
-    )
-    try:
-        return complete_checked(model, request, _read_reply)
-    except Unparsable as error:
-        return error
-
-
 def _read_reply(reply: ChatReply) -> ProposedLines:
-    """Return the proposal of a reply. Raises Unparsable if it has no type and no relation."""
     lines = read_proposal(reply.text, cut=reply.finish_reason == "length")
     if lines.records or (lines.says_nothing and reply.finish_reason == "stop"):
         return lines
@@ -322,7 +287,6 @@ def _read_reply(reply: ChatReply) -> ProposedLines:
 
 
 def _chunk_groups(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Yield the chunks in groups for one call each."""
     group: list[Chunk] = []
     tokens = 0
     for chunk in chunks:

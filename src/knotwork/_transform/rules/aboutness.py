@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.names import STOP_NAMES, normal_form
+from knotwork._text.word_lists import word_list
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_subject
 from knotwork._transform.rules.lexicon import (
     CALENDAR,
@@ -236,7 +237,6 @@ def _defines(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _defined_subject(tokens: Sequence[Token], first: int) -> tuple[int, int] | None:
-    """Return the words of "The leopard cat is", without the article, or of "Graph search is a"."""
     article = tokens[first].lower in _ARTICLES
     begin = first + article
     for position in range(begin, min(begin + _LONGEST_DEFINED + 1, len(tokens))):
@@ -301,21 +301,9 @@ _NUMBERED_TITLE = re.compile(
     r"[\W_]*\d*[\W_]*",
     re.IGNORECASE,
 )
-_GENERIC_TITLES = (
-    "introduction|intro|overview|background|summary|abstract|conclusion|conclusions|discussion|"
-    "results|methods|method|references|bibliography|further reading|external links|see also|"
-    "notes|footnotes|appendix|contents|table of contents|index|preface|foreword|prologue|"
-    "epilogue|acknowledgements|acknowledgments|about|about us|contact|contact us|home|faq|"
-    "readme|license|changelog|usage|examples|example|getting started|installation|features|"
-    "requirements|glossary|history|description|details|general|general information|purpose|"
-    "scope|definitions|miscellaneous|other|others|questions|answers|untitled|title|document|"
-    "main|misc|test|new|part|chapter|section|early life|career|personal life|legacy|plot|cast|"
-    "reception|production|life|works|awards|filmography|discography|biography|geography|"
-    "demographics|economy|etymology|gallery|sources|key points|next steps|agenda|minutes|"
-    "前言|引言|绪论|序言|序|概述|概要|简介|介绍|背景|摘要|目录|结论|总结|小结|结语|参考文献|附录|"
-    "致谢|说明|其他|备注|注释|正文|历史|发展历史|内容|定义|特点|特征|意义|目的|范围|外部链接|参见|后记"
+_GENERIC_FORMS = frozenset(
+    map(normal_form, word_list("en", "generic_titles") + word_list("zh", "generic_titles"))
 )
-_GENERIC_FORMS = frozenset(map(normal_form, _GENERIC_TITLES.split("|")))
 
 
 _SENTENCE_WORDS = STOP_NAMES - JOINERS - {"a", "an", "i", "my", "no"}

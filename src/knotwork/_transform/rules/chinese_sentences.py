@@ -9,61 +9,28 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_CHARACTER, HanWord, segment, simplify
 from knotwork._text.names import normal_form
+from knotwork._text.word_lists import word_list, word_set
 from knotwork._transform.rules.english_names import YEAR
 from knotwork._transform.rules.lexicon import Occurrence, common_words
 from knotwork._transform.rules.name_types import IDENTIFIER, noun_type, technical_type
 
-_HAN_ORGANIZATION_ENDS = (
-    "公司|集团|大学|学院|学校|中学|小学|研究院|研究所|委员会|银行|协会|学会|基金会|法院|检察院|医院|"
-    "政府|联盟|俱乐部|出版社|通讯社|电视台|报社|日报|晚报|工厂|部门|党委|支部|总部|分公司|交易所|"
-    "事务所|实验室|博物馆|图书馆|合作社|工会|商会|理事会|董事会|议会|国会|联合会|总局|海军|陆军|空军"
-)
-HAN_ORGANIZATION_ENDS = tuple(_HAN_ORGANIZATION_ENDS.split("|"))
+HAN_ORGANIZATION_ENDS = word_list("zh", "organization_ends")
 ORGANIZATION_WORDS = frozenset((*HAN_ORGANIZATION_ENDS, *"部局署厅院队党社会馆团"))
 
 HAN_PLACE_ENDS = frozenset(
     (*"省市县区镇乡村州岛河江湖海山路街桥港站湾洲国", "机场", "半岛", "山脉")
 )
 
-_PERSON_TITLES = (
-    "总统 总理 主席 总书记 书记 部长 省长 市长 局长 校长 院长 所长 主任 经理 总经理 董事长 总裁 "
-    "教授 博士 先生 女士 小姐 老师 医生 将军 元帅 皇帝 国王 女王 导演 演员 歌手 作家 诗人 画家 "
-    "院士 工程师 记者 律师 教练 队长 夫人 同志 委员 代表 首相 大臣"
-)
-PERSON_TITLES = frozenset(_PERSON_TITLES.split())
+PERSON_TITLES = word_set("zh", "person_titles")
 
 NOUN_ENDS = frozenset("性化类库间证单")
 """Characters that end nouns but rarely names of persons (许可证, 安全性, 白名单)."""
 
-SURNAMES = frozenset(
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏"
-    "苏吕丁任卢姚沈钟姜崔谭陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵"
-    "万覃武钱戴严莫孔向常汤康易乔赖文施洪辛柯庄温牛樊葛邢安齐伍庞颜倪聂章鲁岳翟殷詹申欧耿关兰焦"
-    "俞左柳甘祝包宁尚符舒阮纪梅童凌毕单季裴霍涂成苗谷盛曲翁冉骆蓝路游靳欧阳司马诸葛上官"
-)
+SURNAMES: frozenset[str] = frozenset(*word_list("zh", "surnames"))
 
-TRANSLITERATING = (
-    "阿埃艾爱安昂奥澳巴拜班邦包保鲍贝倍本比彼毕宾波玻博伯勃布采蔡策岑查柴彻茨次崔达戴丹道得德登邓"
-    "迪蒂丁杜敦顿多厄恩尔法凡范方菲费芬丰冯佛夫弗伏福富盖甘冈戈哥格葛根贡古瓜圭郭哈海罕汉豪赫黑亨"
-    "洪侯胡华怀惠霍基吉季加贾简江姜杰捷金津京久居喀卡开凯坎康考柯科克肯孔库夸奎昆拉腊莱赖兰郎朗劳"
-    "勒雷黎理李丽利莉连廉良列林琳留柳龙隆娄卢鲁露吕伦罗洛马玛迈麦曼芒毛梅门蒙孟米密缅妙敏摩莫墨默"
-    "姆木穆拿纳娜内嫩尼年涅聂宁纽农努诺欧帕派潘庞培佩彭蓬皮匹平朴珀普奇齐契恰钱乔切钦琴琼丘曲屈热"
-    "仁荣茹儒瑞若撒萨塞赛三桑瑟森沙莎尚绍舍申圣施什石史士寿舒朔丝斯松苏素索塔泰坦汤唐陶特腾滕提田"
-    "帖廷通图托脱陀瓦旺威韦为维伟卫魏温翁沃乌武西希锡席喜霞夏香祥肖歇谢欣辛兴匈休修许雪逊雅亚娅扬"
-    "杨尧姚耶叶伊依怡易意因英尤于约赞泽曾扎札詹张章赵哲珍芝治中朱佐真"
-)
-"""Characters that transcribe foreign names."""
+(TRANSLITERATING,) = word_list("zh", "transliterating")
 
-_COMMON_NOUNS = (
-    "城市 海港 福利 深度 中断 普及 建国 治国 新建 台次 王国 洪水 大国 三国 "
-    "国家 地区 家族 王子 王朝 安全 确保安全 西汉时 抽奖 长足发展 飞速发展 "
-    "智能化 高水平 闻讯 公路 铁路 广场 机场 海岸 半岛 群岛 大陆 中部 东部 "
-    "西部 南部 北部 中南部 当地 全国 全球 世界 社会 高速公路 国际 市区 郊区 "
-    "港口 平原 高原 山区 大城市 新城 公司 有限公司 股份有限公司 分公司 "
-    "上海分公司 江河湖海 庆典 三中 三联 契约 夏令时 毛毛虫"
-)
-COMMON_NOUNS = frozenset(_COMMON_NOUNS.split())
-"""Nouns that the segmentation mistakes for names."""
+COMMON_NOUNS = word_set("zh", "common_nouns")
 
 
 _PERSON_TAGS = frozenset({"nr", "nrt", "nrfg"})
@@ -197,7 +164,6 @@ def han_subject(sentence: HanSentence) -> tuple[int, int] | None:
 
 
 def _marked(text: str) -> Iterator[Occurrence]:
-    """Yield titles, quoted terms, dates and numbers."""
     for match in _TITLE_MARKS.finditer(text):
         yield Occurrence(*match.span(1), normal_form(match[1]), "WORK")
     for match in _QUOTES.finditer(text):
@@ -247,7 +213,6 @@ def _continues(words: Sequence[HanWord], position: int) -> bool:
 def _run_names(
     run: Sequence[HanWord], following: HanWord | None
 ) -> tuple[list[Occurrence], list[Occurrence]]:
-    """Return the names in a run of nouns, and the parts of the run that may be terms."""
     names: list[Occurrence] = []
     terms: list[Occurrence] = []
     position = 0
@@ -284,7 +249,6 @@ def _branch(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _organization(run: Sequence[HanWord], position: int) -> int | None:
-    """Return the end of an organization that starts at ``position``."""
     if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
     for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
@@ -320,7 +284,6 @@ _KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
 
 
 def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
-    """Return a word that is a name by itself."""
     text = word.simplified
     if len(text) < 2 or text in COMMON_NOUNS:
         return None
@@ -338,7 +301,6 @@ def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
 
 
 def _terms(run: Sequence[HanWord]) -> Iterator[Occurrence]:
-    """Yield a run and its last two words as candidate terms, and long single nouns."""
     while run and (run[0].tag == "ng" or len(run[0].text) < 2):
         run = run[1:]
     if not run:
@@ -358,23 +320,10 @@ def _joined(words: Sequence[HanWord], kind: str, *, part: bool = False) -> Occur
     return Occurrence(words[0].start, words[-1].end, form, kind, part)
 
 
-_VERBS = (
-    "发布 创作 收购 成立 创立 创办 创建 建立 设立 组建 位于 坐落于 地处 隶属于 隶属 属于 "
-    "归属于 包括 包含 涵盖 开发 研发 推出 研制 设计 编写 撰写 执导 主演 饰演 导演 演唱 "
-    "作曲 出生于 生于 毕业于 就读于 任职于 任教于 加入 获得 荣获 获 赢得 签署 签订 合并 "
-    "控股 持有 投资 承办 主办 举办 出版 发行 打造 承建 建设 运营 管理 支持 使用 采用 应用 "
-    "提供 依赖 取代 替代 代替 接替 源于 源自 基于 改编自 用于 适用于 入选 参与 参加 访问 "
-    "击败 战胜 占领 娶 嫁给 发现 发明 提出 制定 印发 出台 颁布 修订 审议通过 通过 批准 "
-    "联合 携手 合作 迁至 迁往 改名为 更名为 命名为 前身为 前身是 连接 覆盖 落户 入驻 登陆 "
-    "上线 生产 制造 销售 代理 赞助 资助 捐赠 起诉 处罚 监管 领导 率领 指挥 兼容 内置 安装 "
-    "运行于 运行 配置 监听 替换 继承 扩展 调用 依托 采纳 取代了 类似于 等同于 相当于 "
-    "依赖于 取决于 对应于 对应 集成 整合 附带 自带 转换 读取 写入 生成 执行 启动 检查 "
-    "加载 保存 存储 限制 控制 过滤 监控 记录 检测 处理 接受 需要 允许 要求 引入 结合 "
-    "不同于 区别于 来自 出自 派生自 衍生自 移植到 托管 赞成 反对 主导 牵头 参股 合资 承接"
-)
+_VERBS = "|".join(sorted(word_list("zh", "verbs_of_relations"), key=len, reverse=True))
 _VERB = re.compile(
     "(?:(?:也|还|又|已|已经|曾|曾经|正式|主要|共同|首次|成功|随后|后来|一直|现|均|都|再次|率先|先后)*)"
-    f"(?P<verb>{'|'.join(sorted(_VERBS.split(), key=len, reverse=True))})"
+    f"(?P<verb>{_VERBS})"
     '(?:了|过|着)?(?:一款|一个|一部|一家|一种|首个|首款|全新的?)?[《“「"\\s]*'
 )
 _SORT = (
@@ -460,7 +409,6 @@ def _is_subject(text: str, start: int) -> bool:
 
 
 def _is_whole(text: str, end: int) -> bool:
-    """Return True if a name ends its phrase here."""
     if _SORT_BEHIND.match(text, end):
         return True
     rest = text[end : end + 6].lstrip('》”」" ')

@@ -60,7 +60,8 @@ class Dictionary:
         delimiter = "," if path.suffix.lower() == ".csv" else "\t"
         rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=False)
         try:
-            return cls(tuple(_entry(row) for row in rows if row and not _is_comment(row[0])))
+            filled = (row for row in rows if row and row[0].strip())
+            return cls(tuple(_entry(row) for row in filled if not row[0].lstrip().startswith("#")))
         except csv.Error as error:
             raise ConfigError(
                 f"The dictionary `{path}`, line {rows.line_num}: {error}.",
@@ -89,10 +90,6 @@ class Dictionary:
             for alias in entry.aliases
             if (form := normal_form(alias)) and form not in terms
         }
-
-
-def _is_comment(cell: str) -> bool:
-    return not cell.strip() or cell.lstrip().startswith("#")
 
 
 def _entry(row: Sequence[str]) -> DictionaryEntry:
@@ -137,70 +134,74 @@ class Term(NamedTuple):
 
 
 class TermMatcher:
-    """Finds many terms at once; the time does not grow with their number."""
+    """Finds many terms at once; the time does not grow with their number.
+
+    Terms in Latin letters are sequences of words, Chinese ones of characters. Each is known by what
+    it begins with: a word, or two characters.
+    """
 
     def __init__(self, terms: Iterable[Term]) -> None:
-        self._by_words: dict[tuple[str, ...], Term] = {}
-        self._by_characters: dict[str, Term] = {}
-        self._word_lengths: dict[str, list[int]] = {}
-        self._character_lengths: dict[str, list[int]] = {}
+        self._known: dict[tuple[str, ...] | str, Term] = {}
+        self._lengths: dict[str, list[int]] = {}
+        self._has_words = self._has_characters = False
         for term in terms:
-            self._add(term)
+            tokens = tokenize(term.text)
+            if any(token.kind == HAN for token in tokens):
+                text = simplify(term.text).lower()
+                if len(text) > 1:
+                    self._has_characters = True
+                    self._add(text, text[:2], term)
+            elif words := tuple(_words(tokens)):
+                self._has_words = True
+                self._add(words, words[0], term)
 
     def __bool__(self) -> bool:
-        return bool(self._by_words or self._by_characters)
+        return bool(self._known)
 
-    def _add(self, term: Term) -> None:
-        tokens = tokenize(term.text)
-        if any(token.kind == HAN for token in tokens):
-            key = simplify(term.text).lower()
-            if len(key) > 1 and key not in self._by_characters:
-                self._by_characters[key] = term
-                _add_length(self._character_lengths, key[:2], len(key))
-            return
-        words = tuple(_words(tokens))
-        if words and words not in self._by_words:
-            self._by_words[words] = term
-            _add_length(self._word_lengths, words[0], len(words))
+    def _add(self, key: tuple[str, ...] | str, begin: str, term: Term) -> None:
+        if key not in self._known:
+            self._known[key] = term
+            lengths = self._lengths.setdefault(begin, [])
+            if len(key) not in lengths:
+                lengths.append(len(key))
+                lengths.sort(reverse=True)
 
     def find_words(self, tokens: Sequence[Token]) -> list[Occurrence]:
         """Return the longest terms among the words of a sentence, left to right."""
-        if not self._by_words:
+        if not self._has_words:
             return []
         kept = [token for token in tokens if token.kind <= NUMBER or token.text == "&"]
-        words = _words(kept)
-        found: list[Occurrence] = []
-        behind = 0
-        for position, word in enumerate(words):
-            lengths = self._word_lengths.get(word)
-            if lengths is None or position < behind:
-                continue
-            for length in lengths:
-                term = self._by_words.get(tuple(words[position : position + length]))
-                if term is not None and len(words) >= position + length:
-                    behind = position + length
-                    start, end = kept[position].start, kept[behind - 1].end
-                    found.append(Occurrence(start, end, term.form, term.type))
-                    break
-        return found
+        words = tuple(_words(kept))
+        return [
+            Occurrence(kept[first].start, kept[last - 1].end, term.form, term.type)
+            for first, last, term in self._longest(words, words)
+        ]
 
     def find_characters(self, simplified: str) -> list[Occurrence]:
         """Return the longest terms inside simplified lower-case text, left to right."""
-        if not self._by_characters:
+        if not self._has_characters:
             return []
-        found: list[Occurrence] = []
+        pairs = [simplified[place : place + 2] for place in range(len(simplified) - 1)]
+        return [
+            Occurrence(first, last, term.form, term.type)
+            for first, last, term in self._longest(simplified, pairs)
+        ]
+
+    def _longest(
+        self, whole: tuple[str, ...] | str, begins: Sequence[str]
+    ) -> Iterator[tuple[int, int, Term]]:
         behind = 0
-        for position in range(len(simplified) - 1):
-            lengths = self._character_lengths.get(simplified[position : position + 2])
-            if lengths is None or position < behind:
+        for place, begin in enumerate(begins):
+            lengths = self._lengths.get(begin)
+            if lengths is None or place < behind:
                 continue
             for length in lengths:
-                term = self._by_characters.get(simplified[position : position + length])
+                part = whole[place : place + length]
+                term = self._known.get(part) if len(part) == length else None
                 if term is not None:
-                    behind = position + length
-                    found.append(Occurrence(position, behind, term.form, term.type))
+                    behind = place + length
+                    yield place, behind, term
                     break
-        return found
 
 
 def _words(tokens: Iterable[Token]) -> list[str]:
@@ -209,10 +210,3 @@ def _words(tokens: Iterable[Token]) -> list[str]:
         for token in tokens
         if token.kind <= NUMBER or token.text == "&"
     ]
-
-
-def _add_length(lengths: dict[str, list[int]], key: str, length: int) -> None:
-    known = lengths.setdefault(key, [])
-    if length not in known:
-        known.append(length)
-        known.sort(reverse=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._text.names import STOP_NAMES, normal_form
+from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.lexicon import (
     CALENDAR,
     CAPITAL,
@@ -122,7 +123,6 @@ def opens(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _name_runs(sentence: EnglishSentence, evidence: NameEvidence) -> Iterator[tuple[int, int]]:
-    """Yield the first and last token of every maximal run of name words."""
     tokens = sentence.tokens
     behind = -1
     for position in sentence.marked:
@@ -472,23 +472,7 @@ def is_generic(tokens: Sequence[Token], first: int, last: int) -> bool:
 
 
 _LONGEST_PHRASE = 4
-_USUAL_WORDS = """
-    said says say saying make makes made making use uses used using include includes included
-    including become becomes became get gets got getting go goes went gone going take takes took
-    taken taking see sees saw seen know knows knew known think thinks thought come comes came
-    want wants give gives gave given find finds found tell tells told ask asks asked seem seems
-    seemed feel feels felt try tries tried leave leaves left call calls called need needs needed
-    keep keeps kept let begin begins began begun show shows showed shown hear heard play plays
-    played run runs ran move moves moved like likes live lives lived believe hold holds held
-    bring brings brought happen happens happened write writes wrote written provide provides
-    provided sit stand lose lost pay paid meet met set sets put puts allow allows allowed lead
-    leads led won win wins back away well never always today new old good great big small
-    different many first last next same able own right early late major certain full whole
-    number lot way thing things part kind sort bit don't didn't doesn't isn't wasn't aren't
-    can't couldn't won't wouldn't million billion thousand hundred one two three four five six
-    seven eight nine ten percent cent"""
-_NEVER_INSIDE = frozenset(_USUAL_WORDS.split())
-"""Words that never occur in a term: common verbs, numerals and adjectives."""
+_NEVER_INSIDE = word_set("en", "never_inside_terms")
 
 
 def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> dict[str, int]:
@@ -516,7 +500,6 @@ def repeated_phrases(sentences: Iterable[EnglishSentence], *, repeats: int) -> d
 
 
 def _phrase_runs(tokens: Sequence[Token]) -> Iterator[list[str]]:
-    """Yield runs of adjacent lower-case content words."""
     run: list[str] = []
     for token in tokens:
         word = token.lower

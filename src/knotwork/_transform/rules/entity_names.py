@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from knotwork._text.chinese import HAN
 from knotwork._text.names import STOP_NAMES
+from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
 from knotwork._transform.rules.lexicon import (
@@ -29,7 +30,6 @@ from knotwork._transform.rules.lexicon import (
     EnglishSentence,
     Occurrence,
     common_words,
-    word_set,
 )
 from knotwork._transform.rules.name_types import ADDRESS, is_command, looks_technical, name_type
 from knotwork._transform.rules.sentence_relations import is_predicate
@@ -48,10 +48,7 @@ _QUANTITY = re.compile(
 )
 _KEPT_QUANTITY = re.compile(r"\d[GDK]")
 _COMPOUND = re.compile(r"\w+(?:-[a-z]+)+")
-_BEFORE_YEAR = word_set(
-    """in since from until by of after before during early late mid circa c. between and to
-    through around about the ( , – - / spring summer autumn fall winter"""
-)
+_BEFORE_YEAR = word_set("en", "before_years")
 _NUMBERED = re.compile(
     r"\W*(?:table|figure|fig\.|chapter|section|example|listing|表|图)\s*\d", re.IGNORECASE
 )

@@ -4,160 +4,58 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._text.visible import MARKS
+from knotwork._text.word_lists import word_list, word_set
 
+STARTERS = STOP_NAMES | word_set("en", "starters")
 
-def word_set(listed: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(listed.split())
+PARTICLES = word_set("en", "particles")
 
+JOINERS = word_set("en", "joiners") | PARTICLES
 
-STARTERS = STOP_NAMES | word_set(
-    """above according accordingly across actually additionally afterwards ahead along alongside
-    alternatively amid among another anyway apart approximately around aside basically behind below
-    beneath beside besides beyond briefly certainly clearly consequently conversely currently
-    dear despite due earlier eventually except far finally first firstly following formerly
-    fortunately frequently further furthermore generally given hence here historically hopefully
-    including indeed initially inside instead lastly later lately less likewise mainly maybe
-    meanwhile moreover mostly nearly nevertheless next nonetheless nor normally notably nothing
-    now occasionally often okay oh ok originally otherwise outside overall perhaps plus possibly
-    presumably previously primarily probably prior rather recently regarding second secondly seldom
-    several shortly similarly simply sometimes somewhat soon specifically still subsequently
-    suddenly supposedly surely thereafter therefore third thirdly throughout thus today together
-    tomorrow tonight toward towards typically ultimately undoubtedly unfortunately unlike usually
-    versus via whenever whereas wherever whoever whatever whilst yesterday let let's i'm i've i'd
-    i'll it's he's she's that's there's they're we're you're don't didn't can't won't isn't please
-    yeah yep nope wow hey hi hello hiya thanks sorry welcome
-    see note click figure table chapter section part thank"""
-)
-"""Words that start a sentence and are not part of a following name."""
+LOOSE_JOINERS = word_set("en", "loose_joiners")
 
-PARTICLES = word_set(
-    "de von van der den du di da del della dos das bin ibn al el la le les y zu ten ter"
-)
-"""Small words inside a name that never separate two names."""
+CALENDAR = word_set("en", "calendar")
 
-JOINERS = word_set("of for and & the in on at to with from") | PARTICLES
-"""Small words that may join two capitalised words."""
+GENERIC_HEADS = word_set("en", "generic_heads")
 
-LOOSE_JOINERS = word_set("in on at to with from")
-"""Joiners that occur more often between two names than inside one."""
+NOBLE_TITLES = word_set("en", "noble_titles")
 
-CALENDAR = word_set(
-    """january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday jan feb mar apr jun jul aug sep sept
-    oct nov dec mon tue wed thu fri sat sun am pm bc ad bce ce"""
-)
-"""Capitalised words that are not names on their own."""
+HONORIFICS = word_set("en", "honorifics")
 
-GENERIC_HEADS = word_set(
-    """king queen prince princess duke duchess earl count countess baron baroness bishop archbishop
-    pope emperor empress president minister secretary governor mayor senator general admiral captain
-    colonel chairman director professor doctor sir lord lady saint st dr mr mrs ms house board bank
-    state republic kingdom empire province county city town village district university college
-    school institute ministry department office bureau center centre museum church cathedral abbey
-    battle treaty war order book act bill house court council committee association society
-    federation union league party army navy museum library museum gulf isle island islands bay cape
-    mount lake river sea street avenue festival award awards prize medal hall life death birth
-    history list art arts academy band part chapter volume season episode north south east west
-    northern southern eastern western central upper lower new old great national royal international
-    united day night world people best company group club team member members margrave landgrave
-    chief head house son daughter brother sister father mother faculty master bachelor"""
-)
-"""Words that are not names without the rest of a longer name."""
+PERSON_NOUNS = word_set("en", "person_nouns")
 
-NOBLE_TITLES = word_set(
-    """duke duchess earl count countess baron baroness margrave prince princess king queen bishop
-    landgrave elector marquess marquis viscount lord"""
-)
-"""Titles that follow a name and a comma."""
+ORGANIZATION_ENDS = word_set("en", "organization_ends")
+ORGANIZATION_HEADS = word_set("en", "organization_heads")
+PLACE_ENDS = word_set("en", "place_ends")
+PLACE_HEADS = word_set("en", "place_heads")
+WORK_NOUNS = word_set("en", "work_nouns")
 
-HONORIFICS = word_set(
-    """mr mr. mrs mrs. ms ms. dr dr. prof prof. professor president king queen prince princess sir
-    lord lady pope emperor empress saint senator sen. governor gov. judge justice captain capt.
-    capt general gen. gen colonel col. col lieutenant lt. lt major sergeant admiral rev. reverend
-    father bishop archbishop cardinal duke duchess earl count countess baron baroness dame sheikh
-    sultan chancellor ceo cfo cto coach"""
-)
-"""Titles in front of a person's name."""
+PRONOUNS = word_set("en", "pronouns")
 
-PERSON_NOUNS = word_set(
-    """actor actress architect artist astronaut athlete author boxer businessman businesswoman
-    character chairman chef chemist comedian composer conductor cricketer designer director
-    drummer economist editor emperor engineer entrepreneur filmmaker footballer founder general
-    guitarist historian husband inventor journalist judge king lawyer manager mathematician mayor
-    mother father brother sister son daughter wife musician narrator novelist painter philosopher
-    photographer physicist pianist player playwright poet politician president producer professor
-    psychologist queen rapper screenwriter sculptor senator singer soldier songwriter violinist
-    vocalist widow writer ceo"""
-)
-"""Nouns that occur right before a person's name."""
-
-ORGANIZATION_ENDS = word_set(
-    """inc inc. ltd ltd. llc plc corp corp. corporation co. company gmbh ag s.a. university college
-    institute academy school association society foundation federation committee commission council
-    agency ministry department bureau party club league union bank group records studios pictures
-    entertainment press airlines airways motors industries technologies holdings partners f.c. fc
-    orchestra philharmonic symphony museum library hospital church army navy band choir team
-    parliament congress senate brothers bros bros."""
-)
-ORGANIZATION_HEADS = word_set(
-    """university institute academy ministry department bank board bureau church college committee
-    association society council federation office school museum confederation faculty"""
-)
-PLACE_ENDS = word_set(
-    """river lake mountain mountains street avenue road county island islands city bay sea ocean
-    province district valley park peninsula desert forest beach harbour harbor airport station
-    castle palace cathedral abbey bridge square stadium township village municipality oblast
-    prefecture region hills coast glacier canyon falls"""
-)
-PLACE_HEADS = word_set(
-    "lake mount mt. cape fort gulf isle bay strait republic kingdom province county"
-)
-WORK_NOUNS = word_set(
-    """film movie novel book album song single play opera poem painting series sitcom musical
-    magazine newspaper documentary ballet symphony ep comic manga anime video game"""
-)
-"""Nouns that occur right before or after the name of a work."""
-
-PRONOUNS = word_set("he she it they his her its their this these")
-"""Words at the start of a sentence that refer to the topic of the text."""
-
-VERBS_OF_BEING = word_set(
-    """is are was were has have had 's became becomes remains refers means may can will would
-    should must does did served played born died founded established located known"""
-)
-"""Verbs that follow the subject of a definition."""
-
-
-def _data_lines(name: str) -> list[str]:
-    data = files("knotwork._transform.rules").joinpath(f"data/{name}").read_text("utf-8")
-    return [line for line in data.splitlines() if not line.startswith("#")]
+VERBS_OF_BEING = word_set("en", "verbs_of_being")
 
 
 @cache
 def common_words() -> frozenset[str]:
     """Return English words that hardly ever have a capital inside a sentence."""
-    return word_set(" ".join(_data_lines("common_english.txt")))
+    return word_set("en", "common")
 
 
 @cache
 def given_names() -> frozenset[str]:
     """Return given names in lower case."""
-    return word_set(" ".join(_data_lines("given_names.txt")).lower())
+    return word_set("en", "given_names")
 
 
 @cache
 def place_names() -> frozenset[str]:
     """Return the normal forms of well-known places."""
-    return frozenset(
-        normal_form(name) for line in _data_lines("places.txt") for name in line.split("|")
-    )
+    return frozenset(map(normal_form, word_list("en", "places")))
 
 
 WORD, CAPITAL, NUMBER, DATE, CODE, HAN, POSSESSIVE, SIGN = range(8)

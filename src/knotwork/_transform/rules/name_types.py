@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences
+from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.lexicon import (
     HONORIFICS,
     ORGANIZATION_ENDS,
@@ -23,7 +24,6 @@ from knotwork._transform.rules.lexicon import (
     common_words,
     given_names,
     place_names,
-    word_set,
 )
 from knotwork.records import BlockKind, Document, Span
 
@@ -117,12 +117,7 @@ _FILE = re.compile(
     r"(?:~|\.{0,2})/.*|[\w.-]+\.(?:py|js|ts|md|json|toml|ya?ml|txt|csv|sh|cpp|java|go|rs|sql|html|xml"
     r"|ini|cfg|conf|cnf|exe|dll|log|pdf|docx|xlsx|deb|rpm|gz|xz|zip|service|list)"
 )
-_COMMAND_WORDS = word_set(
-    """ABORT ALTER ANALYZE BEGIN CALL CHECKPOINT CLOSE CLUSTER COMMIT COPY CREATE DEALLOCATE
-    DECLARE DELETE DISCARD DROP EXECUTE EXPLAIN FETCH GRANT INSERT LISTEN LOAD LOCK MERGE
-    NOTIFY PREPARE REASSIGN REFRESH REINDEX RELEASE REVOKE ROLLBACK SAVEPOINT SELECT SHOW
-    TRUNCATE UNLISTEN UPDATE VACUUM VALUES"""
-)
+_COMMAND_WORDS = word_set("en", "sql_commands")
 _SETTING_LABEL = re.compile(
     r"([A-Za-z_][\w.]*) \((?:boolean|bool|integer|int|string|enum|floating point|float|real|text"
     r"|list|number|duration|size)\)"
@@ -214,7 +209,6 @@ _BEFORE_BODY = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+|\*\*[^\n]+\*\*[ \t]*\n\s*")
 
 
 def _body_of(text: str, span: Span) -> Span:
-    """Return the span of a definition without the line of its term, if it has one."""
     found = _BEFORE_BODY.match(text, span.start, span.end)
     return span if found is None else Span(found.end(), span.end)
 
@@ -251,7 +245,6 @@ def _page_definition(document: Document) -> Iterator[Definition]:
 
 
 def _defined_term(label: str) -> tuple[str, str]:
-    """Return the name and type of a term in a definition list; ("", "") if it is not a term."""
     setting = _SETTING_LABEL.fullmatch(label)
     if setting is not None:
         return setting[1], "SETTING"
@@ -279,7 +272,6 @@ def _kind_of_words(label: str) -> str:
 
 
 def _first_sentences(text: str, span: Span) -> str:
-    """Return the first sentences of a definition, up to `_LONGEST_DEFINITION` characters."""
     kept = ""
     for sentence in split_sentences(text[span.start : min(span.end, span.start + 1_000)]):
         said = " ".join(text[span.start + sentence.start : span.start + sentence.end].split())

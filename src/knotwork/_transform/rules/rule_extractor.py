@@ -166,7 +166,6 @@ class _ChunkReading:
             self.sentences.append((sentence, kept))
 
     def _gather_definitions(self) -> None:
-        """Add a mention for each term that is defined in this chunk."""
         for definition in self.reading.definitions:
             if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
                 self._add(definition.form, definition.term, definition.name)
@@ -464,14 +463,12 @@ class DocumentReading:
         return types
 
     def _type_here(self, text: str, name: Occurrence, known: str) -> str:
-        """Return the type that follows from the context of a name, or ``""``."""
         surface = text[name.start : name.end]
         if known == IDENTIFIER:
             return noun_type(text, name.start, name.end)
         return "COMMAND" if is_command(surface) else context_type(text, name.start, name.end)
 
     def _name_defined(self) -> None:
-        """Add the defined terms with their types, and the title if it is a name."""
         for definition in self.definitions:
             if self.types.get(definition.form, "") in {"", IDENTIFIER, "TERM"}:
                 self.types[definition.form] = definition.type
@@ -483,7 +480,6 @@ class DocumentReading:
                 self.entities.add(title.form)
 
     def _is_named_in_prose(self, title: Title) -> bool:
-        """Return True if prose contains the title in Chinese or with the capital of a name."""
         return any(
             name.form == title.form
             and any(
@@ -525,7 +521,6 @@ def _is_term(text: str) -> bool:
 
 
 def _opening(reading: DocumentReading, chunks: Sequence[Chunk]) -> tuple[Term | None, bool]:
-    """Return the subject of the first sentence, and True if the sentence defines it."""
     for chunk in chunks[:1]:
         for sentence in reading.sentences_of(chunk)[:1]:
             span = find_subject(sentence)

@@ -11,11 +11,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_CHARACTER
+from knotwork._text.word_lists import word_list, word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_relation
 from knotwork._transform.rules.lexicon import (
     CODE,
@@ -28,7 +28,6 @@ from knotwork._transform.rules.lexicon import (
     EnglishSentence,
     Occurrence,
     Token,
-    word_set,
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
@@ -129,7 +128,6 @@ def co_occurrence(one: str, other: str) -> SentenceRelation:
 
 
 def _sides(tokens: Sequence[Token], names: Sequence[Occurrence]) -> Iterator[TokenSpan]:
-    """Yield the tokens that each name spans."""
     starts = [token.start for token in tokens]
     for name in names:
         first = max(0, bisect_right(starts, name.start) - 1)
@@ -156,40 +154,15 @@ _HAVING = frozenset({"has", "have", "had"})
 _MODALS = frozenset({"can", "may", "must"})
 _ARTICLES = frozenset({"a", "an", "the"})
 _DETERMINERS = _ARTICLES | {"its", "his", "her", "their"}
-_PREPOSITIONS = word_set(
-    """of in on at to from by with for as into through under over near after before about
-    against between during within without via per than like since until upon among across
-    along around behind above below inside outside onto toward towards despite except
-    including"""
-)
+_PREPOSITIONS = word_set("en", "prepositions")
 _DATED = frozenset({"in", "on", "since", "from", "until"})
-_CONJUNCTIONS = word_set(
-    """and or but while when where whereas because although though if so then which that who
-    whose whom as nor both either also however"""
-)
-_ADVERBS = word_set("""also first later then now still already once originally often""")
-_NOT_ADVERBS = word_set("""family only early daily supply apply reply july italy assembly""")
+_CONJUNCTIONS = word_set("en", "conjunctions")
+_ADVERBS = word_set("en", "adverbs")
+_NOT_ADVERBS = word_set("en", "not_adverbs")
 _ENDS_PHRASE = _PREPOSITIONS | _CONJUNCTIONS | _BEING | _HAVING | _ADVERBS
-_BARE_NOUNS = word_set(
-    """part capital member home chairman chairwoman president head ceo founder co-founder son
-    daughter wife husband widow widower brother sister father mother uncle aunt cousin
-    nephew niece grandson granddaughter grandfather grandmother king queen emperor prime
-    minister successor predecessor author director editor heir leader owner mayor governor
-    short seat"""
-)
-"""Nouns that name a relation without an article: "son of", "part of"."""
-_ADJECTIVES = word_set(
-    """similar equal equivalent compatible identical analogous related adjacent native parallel
-    subject dedicated"""
-)
-_SORTS = word_set(
-    """command utility program tool package library module extension parameter setting variable
-    option flag function method file directory table view catalog column field server daemon
-    service process protocol database system language format format system statement clause
-    type driver interface distribution desktop project kernel software application suite
-    framework"""
-)
-"""Nouns that state the kind of a name beside them, as in "the aide package"."""
+_BARE_NOUNS = word_set("en", "nouns_of_relations")
+_ADJECTIVES = word_set("en", "adjectives_of_relations")
+_SORTS = word_set("en", "technical_nouns")
 _NOUN_PREPOSITIONS = frozenset({"of", "in", "from", "at", "to", "for", "on"})
 _LONGEST_NOUN_PHRASE = 4
 _BARE_WORDS = 2
@@ -279,7 +252,11 @@ def is_subject(tokens: Sequence[Token], first: int) -> bool:
             return False
         if token.lower in _DETERMINERS:
             continue
-        if token.kind == WORD and (_is_verb(token.lower) or token.lower in _BEING | _HAVING):
+        if token.kind == WORD and (
+            token.lower in _verbs().active
+            or token.lower in _verbs().participles
+            or token.lower in _BEING | _HAVING
+        ):
             return False
         if back >= _LONGEST_PREMODIFIERS:
             return False
@@ -395,7 +372,6 @@ def _nominal(tokens: Sequence[Token]) -> str:
 
 
 def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
-    """Return True if words are a short noun phrase that ends with its noun."""
     odd = any(t.kind in {SIGN, POSSESSIVE, CODE} or t.lower in _CONJUNCTIONS for t in phrase)
     bounded = 0 < len(nouns) <= _LONGEST_NOUN_PHRASE and phrase[-1].kind == WORD
     opening = list(phrase) == _without_adverbs(list(phrase))
@@ -403,22 +379,14 @@ def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
 
 
 def _only_determiners(tokens: Sequence[Token]) -> bool:
-    """Return True if all tokens are determiners or opening quotation marks."""
     return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
-
-
-def _is_verb(word: str) -> bool:
-    return word in _verbs().active or word in _verbs().participles
 
 
 @cache
 def _verbs() -> _Verbs:
-    data = files("knotwork._transform.rules").joinpath("data/relation_verbs.txt").read_text("utf-8")
     active: set[str] = set()
     past_of: dict[str, str] = {}
-    for line in data.splitlines():
-        if not line or line.startswith("#"):
-            continue
+    for line in word_list("en", "verbs_of_relations"):
         base, *irregular = line.split()
         past, participle = irregular or (_past(base), _past(base))
         active |= {past, _third_person(base)}
@@ -485,7 +453,6 @@ _INK = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 def _cells_of_columns(
     text: str, columns: str, names: Mapping[tuple[int, int], Occurrence]
 ) -> list[NamedCell | None]:
-    """Return the cells of a row with text, None for those that are not names."""
     bars = [match.end() for match in _BAR.finditer(text)]
     cells: list[NamedCell | None] = []
     for column, (start, after) in zip(columns.split(" | "), pairwise(bars), strict=False):
@@ -497,7 +464,6 @@ def _cells_of_columns(
 
 
 def _read_cells(text: str, names: Mapping[tuple[int, int], Occurrence]) -> list[NamedCell | None]:
-    """Return the cells of a row, None for a value that is not a name; [] if it is not a row."""
     cells: list[NamedCell | None] = []
     place = 0
     while place < len(text.rstrip()):

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from knotwork._text.chinese import segment
 from knotwork._text.names import STOP_NAMES
 from knotwork._text.sentences import split_sentences
+from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, find_han_names, is_chinese
 from knotwork._transform.rules.english_names import find_names, gather_evidence
-from knotwork._transform.rules.lexicon import WORD, EnglishSentence, Occurrence, word_set
+from knotwork._transform.rules.lexicon import WORD, EnglishSentence, Occurrence
 from knotwork._transform.rules.name_types import ADDRESS, name_type
 
 _LONGEST_RELATION_WORDS = 8
@@ -21,12 +22,7 @@ _LONGEST_RELATION_HAN = 24
 _NO_ENTITIES = frozenset({"DATE", "NUMBER", ADDRESS})
 _WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|['’]s\b")
 _BREAK = re.compile(r"[.;!?|\n\t]")
-_TRIMMED_WORDS = word_set(
-    """a an the this that these those his her its their our my your some any each every both
-    all and or but while as also then thus so yet who which whom whose when where there not
-    only just very more most still later now however been being be i he she it they we you
-    himself herself itself themselves"""
-)
+_TRIMMED_WORDS = word_set("en", "trimmed_around_relations")
 """Words that are stripped from both ends of the text between two names."""
 _HAN_WORDS = frozenset({"n", "nz", "nr", "ns", "nt", "nrt", "v", "vn", "j", "l", "eng"})
 

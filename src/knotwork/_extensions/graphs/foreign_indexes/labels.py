@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from knotwork._text.names import normal_form
-from knotwork._transform.model.reply_records import UNNAMED_RELATION
+from knotwork._transform.model.reply_formats import UNNAMED_RELATION
 
 _TYPES = {
     "GEO": "PLACE",

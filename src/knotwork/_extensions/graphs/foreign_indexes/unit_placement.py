@@ -12,7 +12,7 @@ from itertools import chain, count
 
 from knotwork._cancellation import checked
 from knotwork._extensions.graphs.foreign_indexes.foreign_index import ForeignIndex, ForeignUnit
-from knotwork._indexing.section_tree import SectionTree
+from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences, wrapping_width
 from knotwork.records import Chunk, Document, Section, Span, content_id

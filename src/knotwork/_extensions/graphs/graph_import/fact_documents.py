@@ -26,7 +26,7 @@ from knotwork._extensions.graphs.graph_import.spool import (
 )
 from knotwork._extensions.graphs.imported_documents import imported_source
 from knotwork._indexing.prepared import Prepared
-from knotwork._indexing.section_tree import SectionTree
+from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences

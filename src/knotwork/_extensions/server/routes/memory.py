@@ -43,7 +43,7 @@ from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._run import Run, Steps
 from knotwork._synthesis import ask_request
-from knotwork._text.moments import is_before, read_moment
+from knotwork._text.dates import is_before, read_moment
 from knotwork.agents._chat import Chat, ChatResponse, Conversation, MemoryUpdate, local_now
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.agents._fact_rules import split_message

@@ -1,4 +1,8 @@
-"""Write community reports with a model, several per call, and parse its replies.
+"""Have a model write community reports, several per call, and parse its replies.
+
+The brief of a community is a part of its material within a token limit: names, descriptions and
+numbered sentences. Its key is the hash of its content, so a change of the documents that leaves the
+brief unchanged costs no call. The reply has these lines for each brief::
 
     report | NUMBER
     title | TITLE
@@ -14,8 +18,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import TypeVar
 
 from knotwork._indexing.batch_requests import (
     LONGEST_LINE,
@@ -26,19 +32,277 @@ from knotwork._indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
-from knotwork._indexing.communities.briefs import Brief, ReportBudgets
-from knotwork._indexing.communities.community_titles import names_a_theme
 from knotwork._indexing.communities.extractive_reports import (
+    Children,
+    ExtractiveReports,
+    Material,
+    ReportSentence,
+    central_names,
+    names_a_theme,
     rate,
+    read_material,
     report_title,
     write_extractive_report,
 )
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._inference.call_limits import PATIENCE, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork._inference.own_prompts import prompts_of
+from knotwork._stores.base import Store, require_communities
+from knotwork._stores.resolutions import read_groups
+from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
-from knotwork._transform.model.reply_records import Complaint, bare_line, clean_field, is_idle
-from knotwork.records import CommunityReport, Finding, Support, content_id
+from knotwork._text.token_counts import count_tokens
+from knotwork._transform.model.reply_formats import Complaint, bare_line, clean_field, is_idle
+from knotwork.records import (
+    ALIAS_RELATION,
+    Community,
+    CommunityReport,
+    EdgeType,
+    Finding,
+    Support,
+    content_id,
+)
+
+BriefItem = TypeVar("BriefItem", ReportSentence, "BriefLine")
+
+BRIEF_VERSION = "model-1"
+"""Version in every key; increase it to have all reports written again.
+
+Keys do not include the model's name: reports of one model stay valid when another one is set.
+"""
+
+BRIEF_TOKENS = 320
+PARENT_TOKENS = 600
+"""Token limits of the brief of a lowest community, and of a parent. They are constants, because a
+brief that depended on settings would invalidate paid reports when the settings change.
+"""
+
+_NAMES = 12
+_DESCRIBED = 8
+_DESCRIPTION_TOKENS = 40
+_RELATED = 20
+_RELATIONS = 4
+_FAN = 32
+_ROOM_FOR_RELATIONS = 48
+_PARTS = 8
+_TITLE_TOKENS = 14
+_LONGEST_NAME = 40
+_FEW_CHUNKS = 8
+"""Most chunks of a parent whose brief may quote its own sentences, if all of them fit."""
+_HEADING_SHARE = 0.4
+"""Share of a brief's tokens that names, descriptions and relations may take."""
+_LINE_TOKENS = 4
+"""Tokens of a line's number and its line break."""
+
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
+_ADDRESS = re.compile(r"\bhttps?://[^\s，。、）)>\]]{12,}")
+_NUMBER = re.compile(r"[\[【［](\d{1,4}(?:\s*[,，、;；–-]\s*\d{1,4})*)[\]】］]")
+
+
+_LEAST_TOKENS = 600
+_LEAST_SMALL_TOKENS = 60
+_LEAST_TOKENS_A_CHUNK = 25
+
+
+@dataclass(frozen=True, slots=True)
+class BriefLine:
+    """A numbered line: a sentence or a finding of a child report, with its supporting spans."""
+
+    text: str
+    supports: tuple[Support, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The input for one report; ``heading`` precedes the numbered lines."""
+
+    material: Material
+    key: str
+    language: str
+    heading: tuple[str, ...]
+    lines: tuple[BriefLine, ...]
+
+    @property
+    def community_id(self) -> str:
+        return self.material.community_id
+
+    def rendered(self, number: int, *, first: int) -> str:
+        """Return the brief as group ``number`` of a prompt, with lines numbered from ``first``."""
+        lines = (f"[{place}] {line.text}" for place, line in enumerate(self.lines, start=first))
+        return "\n".join((f"# {number}", *self.heading, *lines))
+
+
+class BriefBuilder:
+    """Builds the briefs of communities from their material and the reports of their children.
+
+    ``known`` are up-to-date extractive reports: see `ExtractiveReports`. A community with fewer
+    than ``least_tokens`` tokens of sentences keeps its extractive report, which quotes most of
+    them; 0 is 600, or fewer in an index of a few chunks, so that it has reports of a model too.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        children: Children,
+        least_tokens: int = 0,
+        known: Iterable[CommunityReport] = (),
+    ) -> None:
+        self.extractive = ExtractiveReports(store, children, known)
+        self._describer = Describer(
+            store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
+        )
+        self._store = store
+        small = _LEAST_TOKENS_A_CHUNK * store.documents.chunk_count()
+        usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, small))
+        self._least_tokens = least_tokens or usual
+
+    def is_worth_a_model(self, community: Community, material: Material) -> bool:
+        """Return True if a model can add to the few sentences that an extractive report quotes."""
+        if self.extractive.children(community):
+            return True
+        tokens = 0
+        for sentence in material.sentences:
+            tokens += count_tokens(sentence.text)
+            if tokens >= self._least_tokens:
+                return True
+        return False
+
+    def brief(self, community: Community, material: Material | None = None) -> Brief:
+        """Return the brief of a community; without ``material``, gather it first.
+
+        It names and describes the entities, and has the strongest relations if no chosen sentence
+        names both ends. The sentences of a parent in few chunks are its own, if all of them fit;
+        the lines of other parents are the findings of their children. The key is still computed
+        from the sentences, so it does not depend on who wrote these reports.
+        """
+        material = material or self.extractive.material(community)
+        children = self.extractive.children(community)
+        ceiling = PARENT_TOKENS if children else BRIEF_TOKENS
+        own: Material | None = None
+        below: Sequence[CommunityReport] = ()
+        if children and len(community.chunk_ids) <= _FEW_CHUNKS:
+            own = read_material(self._store, community)
+            if sum(_cost(plain_line(s.text)) for s in own.sentences) > ceiling:
+                own = None
+        if children and own is None:
+            reports = require_communities(self._store).reports([child.id for child in children])
+            below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
+        heading = self._entity_lines(material, ceiling)
+        related = self._strongest_relations(community, material)
+        reserved = sum(_cost(" | ".join(relation)) for relation in related)
+        room = ceiling - sum(map(_cost, heading)) - min(reserved, _ROOM_FOR_RELATIONS)
+        chosen = _chosen_sentences(own if own and own.sentences else material, room)
+        heading += _unstated(related, [sentence.text for sentence in chosen])
+        sentences = (f"{s.support.chunk_id} {s.support.span} {s.text}" for s in chosen)
+        key = content_id(BRIEF_VERSION, *heading, "lines", *sentences)
+        language = material.language if material.sentences else detect_language("\n".join(heading))
+        if below:
+            heading += _titles_line(below)
+            room = ceiling - sum(map(_cost, heading))
+            lines = list(_within(_findings(below), room))
+        else:
+            lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
+        return Brief(material, key, language, tuple(heading), tuple(lines))
+
+    def _entity_lines(self, material: Material, ceiling: int) -> list[str]:
+        names = {entity.id: entity.name for entity in material.entities}
+        central = central_names(material.entities)
+        short = [name for name in central if len(name) <= _LONGEST_NAME and "://" not in name]
+        kept = [f"names: {', '.join((short or central[:1])[:_NAMES])}"]
+        room = ceiling * _HEADING_SHARE - _cost(kept[0])
+        for key, text in self._describer.describe(list(names)[:_DESCRIBED]).items():
+            line = plain_line(f"{names[key]}: {text}")
+            if _cost(line) <= room:
+                kept.append(line)
+                room -= _cost(line)
+        return kept
+
+    def _strongest_relations(
+        self, community: Community, material: Material
+    ) -> list[tuple[str, str, str]]:
+        """Return the strongest typed relations among important members, without aliases.
+
+        Stores do not return descriptions of relations; the sentences of the brief serve instead.
+        """
+        names = {entity.id: entity.name for entity in material.entities}
+        members = [key for key in community.entity_ids[:_RELATED] if key in names]
+        types = [EdgeType.RELATES]
+        edges = self._store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
+        found = [
+            edge
+            for key in members
+            for edge in edges.get(key, ())
+            if edge.target in names and edge.relation != ALIAS_RELATION
+        ]
+        found.sort(key=lambda edge: (-edge.weight, edge.source, edge.target, edge.relation))
+        related = ((names[e.source], e.relation, names[e.target]) for e in found)
+        return list(dict.fromkeys(related))[:_RELATIONS]
+
+
+def plain_line(text: str) -> str:
+    """Return a line without URLs, and with bracketed numbers, which cite lines, in parentheses."""
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    if "://" in text:
+        text = _ADDRESS.sub("…", text)
+    return _NUMBER.sub("(\\1)", text)
+
+
+def _unstated(related: Iterable[tuple[str, str, str]], texts: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    room = _ROOM_FOR_RELATIONS
+    for source, relation, target in related:
+        if not any(source in text and target in text for text in texts):
+            line = f"{source} | {relation} | {target}"
+            room -= _cost(line)
+            if room >= 0:
+                kept.append(line)
+    return kept
+
+
+def _titles_line(below: Sequence[CommunityReport]) -> list[str]:
+    titles = [plain_line(report.title) for report in below]
+    short = [title for title in titles if count_tokens(title) <= _TITLE_TOKENS][:_PARTS]
+    return [f"parts: {'; '.join(short)}"] if short else []
+
+
+def _chosen_sentences(material: Material, room: int) -> list[ReportSentence]:
+    """Return the central sentences and then those with the best coverage, as many as fit.
+
+    Sentences of one chunk are grouped, in reading order.
+    """
+    offered = dict.fromkeys((*material.central, *material.sentences))
+    chosen = list(_within(offered, room))
+    place: dict[str, int] = {}
+    for sentence in chosen:
+        place.setdefault(sentence.support.chunk_id, len(place))
+    return sorted(chosen, key=lambda s: (place[s.support.chunk_id], s.support.span))
+
+
+def _findings(below: Iterable[CommunityReport]) -> Iterator[BriefLine]:
+    """Yield the first finding of each report, then the second of each, and so on."""
+    rows = zip_longest(*(report.findings for report in below))
+    for finding in chain.from_iterable(rows):
+        if finding is not None and finding.supports:
+            yield BriefLine(plain_line(finding.text), finding.supports)
+
+
+def _within(items: Iterable[BriefItem], room: int) -> Iterator[BriefItem]:
+    first = True
+    for item in items:
+        if not first and room < _LINE_TOKENS:
+            return
+        cost = _cost(plain_line(item.text))
+        if first or cost <= room:
+            room -= cost
+            first = False
+            yield item
+
+
+def _cost(text: str) -> int:
+    return count_tokens(text) + _LINE_TOKENS
+
 
 STAGE = "report"
 TASK = "report-community"
@@ -76,8 +340,9 @@ class WrittenReports:
 
 @dataclass(frozen=True, slots=True)
 class ReportWriter:
-    """Writes reports with a model in up to ``concurrency`` parallel calls.
+    """Writes reports with a model, ``reports_a_call`` in a prompt, ``concurrency`` calls at once.
 
+    ``least_tokens`` is that of `BriefBuilder`; no key depends on it, nor on the size of calls.
     ``retry`` asks again about communities whose earlier reply was unusable, and ``rewrites`` also
     about those with a model's report. A run fails after ``patience`` calls in a row without a
     reply.
@@ -85,7 +350,8 @@ class ReportWriter:
 
     model: ChatModel
     concurrency: int = 4
-    budgets: ReportBudgets = field(default_factory=ReportBudgets)
+    least_tokens: int = 0
+    reports_a_call: int = 4
     retry: bool = False
     rewrites: bool = False
     patience: int = PATIENCE
@@ -98,7 +364,7 @@ class ReportWriter:
         batches = batches_by_language(
             briefs,
             lambda brief: "\n".join(line.text for line in brief.lines),
-            size=self.budgets.reports_a_call,
+            size=self.reports_a_call,
         )
         yield from work_ordered(
             lambda batch: self._write_batch(*batch),
@@ -301,7 +567,6 @@ def _read_line(line: str, blocks: list[_Block], *, cut: bool) -> str:
 
 
 def _field_fault(kind: str, value: str) -> str:
-    """Return why the value of a field is invalid, or ""."""
     if not any(character.isalnum() for character in value):
         return f"the {kind} is empty"
     if len(value) > _LONGEST[kind]:
@@ -326,7 +591,6 @@ def _add_field(kind: str, value: str, numbers: tuple[int, ...], blocks: list[_Bl
 
 
 def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return a finding without its citations, and the cited line numbers."""
     numbers: list[int] = []
     at_end = _NUMBERS_FIELD.search(text)
     if at_end:
@@ -343,7 +607,6 @@ def _split_citations(text: str) -> tuple[str, tuple[int, ...]]:
 def _brief_position(
     block: _Block, numbering: _Numbering, *, taken: dict[int, ReportDraft]
 ) -> int | None:
-    """Return the position of the brief that a report belongs to, or None if it is unclear."""
     if 1 <= block.number <= len(numbering.briefs):
         return block.number - 1
     owners = [numbering.owner(number) for _, numbers in block.findings for number in numbers]
@@ -395,7 +658,6 @@ def _is_foreign(draft: ReportDraft, language: str) -> bool:
 
 
 def _matching_line(own: frozenset[str], lines: Sequence[frozenset[str]]) -> list[int]:
-    """Return the index of the line with most of a finding's terms, if it has enough of them."""
     shared = [len(own & line) for line in lines]
     best = max(range(len(lines)), key=lambda index: shared[index], default=-1)
     return [best] if best >= 0 and shared[best] >= _SAME * len(own) else []

@@ -1,26 +1,26 @@
 """Build the requests that ask a model about a chunk, and read its replies.
 
-`ExtractionMethod` is a plug-in that does both; `LineMethod` is the built-in one. Two optional
-requests follow: gleaning asks for what the first reply left out, and the check asks the model to
-confirm, drop or correct each relation. Each costs about one more call per chunk.
+Two optional requests follow the first one: gleaning asks for what the first reply left out, and the
+check asks the model to confirm, drop or correct each relation. Each costs about one more call per
+chunk.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_examples import ExtractionExamples
+from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import mark, prompts_fingerprint, prompts_in
-from knotwork._transform.model.reply_formats import JsonReader, LineReader
-from knotwork._transform.model.reply_records import (
+from knotwork._transform.model.prompts import Prompts, mark, prompts_fingerprint, prompts_in
+from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
     RelationDraft,
@@ -28,14 +28,20 @@ from knotwork._transform.model.reply_records import (
     fold_word,
     name_fault,
     plain_text,
+    read_json,
+    read_lines,
 )
-from knotwork.errors import Unparsable
+from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import content_id
 
 EXTRACTION_STAGE = "extract"
 SHOWN_REPLY_CHARACTERS = 800
 """Most characters of an unusable reply that its model is shown again."""
 _LEAST_OUTPUT_TOKENS = 512
+
+
+Form = Literal["graph", "triplets", "oneke"]
+"""The forms of a request; see `ExtractionMethod`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,88 +59,52 @@ class ChunkTask:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedReply:
-    """A reply that could not be read: a sentence that explains why, and its text."""
+class ExtractionMethod:
+    """How a model is asked about chunks.
 
-    reason: str
-    text: str = ""
+    ``form`` "graph" asks for lines of entities and relations with summaries, "triplets" for lines
+    of facts, with examples. "oneke" asks by an instruction, a schema and the input, as one JSON
+    object: models that were trained to extract by instructions, as OneKE was (Zhejiang University
+    and Ant Group, https://github.com/zjunlp/DeepKE/blob/main/example/llm/OneKE.md), know this form.
+    It has no place for the memory of a chunk, and needs a schema: ConfigError is raised without.
 
-
-class ReplyReader(Protocol):
-    """Reads the replies of a model."""
-
-    def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply and complaints about the rest; never fail.
-
-        ``cut`` is True if the reply was cut off at its token limit.
-        """
-
-
-class ExtractionMethod(ReplyReader, Protocol):
-    """Asks a model about a chunk and reads its reply.
-
-    ``name`` changes with anything that changes a request or what is read from a reply.
+    ``question`` limits the records to those that help to answer it. ``examples`` in the language of
+    the chunk follow the instructions. ``prompts`` replace built-in ones. ``gleanings`` is the most
+    requests for missing records; ``checks_relations`` asks whether the text states each relation.
     """
 
-    @property
-    def name(self) -> str: ...
+    form: Form = "graph"
+    schema: ExtractionSchema = field(default_factory=ExtractionSchema)
+    question: str = ""
+    examples: ExtractionExamples = field(default_factory=ExtractionExamples)
+    prompts: OwnPrompts = BUILT_IN
+    gleanings: int = 0
+    checks_relations: bool = False
 
-    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
-        """Return the request for a chunk, or the one that follows a reply that ``failed``.
-
-        Equal failures give equal requests, so that a resumed run finds the reply in the cache.
-        """
-
-
-class LineMethod:
-    """Asks for one record per line; implements `ExtractionMethod`.
-
-    ``form`` "graph" asks for entities and relations with summaries; "triplets" asks for facts only
-    and gives examples. ``question`` limits both to records that help to answer it. ``examples`` in
-    the language of the chunk follow the instructions. ``prompts`` replace built-in ones.
-    """
-
-    def __init__(
-        self,
-        form: Literal["graph", "triplets"] = "graph",
-        *,
-        schema: ExtractionSchema | None = None,
-        question: str = "",
-        examples: ExtractionExamples | None = None,
-        prompts: OwnPrompts = BUILT_IN,
-    ) -> None:
-        self.form = form
-        self.prompts = prompts
-        self.examples = examples or ExtractionExamples()
-        self.schema = schema or ExtractionSchema()
-        self.question = question.strip()
-        self._lines = LineReader(triplets=form == "triplets", types=self.schema.all_entity_types)
+    def __post_init__(self) -> None:
+        if self.form == "oneke" and not self.schema:
+            raise ConfigError(
+                'extraction.form is "oneke", which needs a schema, and extraction.schema lists '
+                "none.",
+                fix="Set extraction.schema to a file that lists types or relations (`knotwork "
+                'schema propose` makes one), or extraction.form to "graph".',
+            )
 
     @property
     def name(self) -> str:
-        return method_name(self.form, self.schema, self.question, self.examples, self.prompts)
+        """A name that changes with anything that changes a request or what is read from a reply."""
+        return f"{self.form}-{content_id(prompts_fingerprint(self.prompts), repr(self))}"
 
-    def request(self, task: ChunkTask, *, failed: FailedReply | None = None) -> ChatRequest:
-        """Return the request for a chunk, fixed parts first: servers cache common prefixes."""
+    def request(self, task: ChunkTask, *, failed: Unparsable | None = None) -> ChatRequest:
+        """Return the request for a chunk, or the one that follows a reply that ``failed``.
+
+        Equal failures give equal requests, so that a resumed run finds the reply in the cache. The
+        fixed parts come first: servers cache common prefixes.
+        """
         prompts = prompts_in(task.language, self.prompts)
-        parts = [
-            fill_blanks(prompts.graph, {"types": self.schema.types_text(prompts)})
-            if self.form == "graph"
-            else prompts.triplets
-        ]
-        parts.append(self.schema.rules_text(prompts))
-        if self.question:
-            parts += [prompts.question, mark("question", self.question)]
         examples = self.examples.in_language(task.language)
-        if examples:
-            parts.append(prompts.examples)
-        for shown in examples:
-            lines = shown.as_lines(triplets=self.form == "triplets")
-            parts.append(f"{mark('example', shown.text)}\n{lines}")
-        if task.memory:
-            parts += [prompts.memory, mark("memory", task.memory)]
-        parts.append(mark("text", task.text))
-        request = chunk_request("\n".join(part for part in parts if part), task)
+        write = self._instruction if self.form == "oneke" else self._form_of_lines
+        request = chunk_request(write(task, prompts, examples), task)
         if failed is None:
             return request
         shows_none = self.form == "graph" and not examples
@@ -142,30 +112,71 @@ class LineMethod:
         return repair_request(request, failed, wording=prompts.repair, example=example)
 
     def read(self, reply: str, *, cut: bool = False) -> Draft:
-        """Return the records of a reply, also if it is in JSON, which some models always write."""
-        draft = self._lines.read(reply, cut=cut)
-        if not draft.records:
-            other = JsonReader().read(reply, cut=cut)
-            draft = other if other.records else draft
+        """Return the records of a reply, whether in lines or in JSON, which some always write.
+
+        ``cut`` is True if the reply was cut off at its token limit. Never fails.
+        """
+        if self.form == "oneke":
+            draft = read_json(reply, cut=cut)
+            if not (draft.records or draft.says_nothing):
+                lines = self._read_lines(reply, cut=cut)
+                draft = lines if lines.records or lines.says_nothing else draft
+        else:
+            draft = self._read_lines(reply, cut=cut)
+            if not draft.records:
+                other = read_json(reply, cut=cut)
+                draft = other if other.records else draft
         return self.schema.admit(draft)
 
+    def _read_lines(self, reply: str, *, cut: bool) -> Draft:
+        types = self.schema.all_entity_types
+        return read_lines(reply, triplets=self.form == "triplets", types=types, cut=cut)
 
-def method_name(
-    form: str,
-    schema: ExtractionSchema,
-    question: str,
-    examples: ExtractionExamples,
-    prompts: OwnPrompts,
-) -> str:
-    """Return the name of a method, which changes with all that shapes its requests."""
-    parts = [form, prompts_fingerprint(prompts)[:8]]
-    if schema:
-        parts.append(f"schema-{schema.fingerprint[:8]}")
-    if question:
-        parts.append(f"question-{content_id(question)[:8]}")
-    if examples:
-        parts.append(f"examples-{examples.fingerprint[:8]}")
-    return "-".join(parts)
+    def _form_of_lines(
+        self, task: ChunkTask, prompts: Prompts, examples: tuple[ExtractionExample, ...]
+    ) -> str:
+        triplets = self.form == "triplets"
+        types = {"types": self.schema.types_text(prompts)}
+        parts = [prompts.triplets if triplets else fill_blanks(prompts.graph, types)]
+        parts.append(self.schema.rules_text(prompts))
+        if question := self.question.strip():
+            parts += [prompts.question, mark("question", question)]
+        if examples:
+            parts.append(prompts.examples)
+        for shown in examples:
+            parts.append(f"{mark('example', shown.text)}\n{shown.as_lines(triplets=triplets)}")
+        if task.memory:
+            parts += [prompts.memory, mark("memory", task.memory)]
+        parts.append(mark("text", task.text))
+        return "\n".join(part for part in parts if part)
+
+    def _instruction(
+        self, task: ChunkTask, prompts: Prompts, examples: tuple[ExtractionExample, ...]
+    ) -> str:
+        types, relations = self.schema.all_entity_types, self.schema.all_relation_types
+        if types and relations:
+            instruction = prompts.oneke_graph
+        else:
+            instruction = prompts.oneke_entities if types else prompts.oneke_relations
+        if question := self.question.strip():
+            instruction = f"{instruction} {prompts.question} {question}"
+        parts: dict[str, Any] = {
+            "instruction": " ".join(instruction.split()),
+            "schema": _by_kind(types, relations),
+        }
+        if examples:
+            parts["example"] = [
+                {"input": shown.text, "output": _by_kind(*shown.under(types, relations))}
+                for shown in examples
+            ]
+        parts["input"] = escape_tags(task.text).strip()
+        return json.dumps(parts, ensure_ascii=False)
+
+
+def _by_kind(types: Any, relations: Any) -> Any:  # noqa: ANN401  any JSON values
+    if types and relations:
+        return {"entities": types, "relations": relations}
+    return types or relations
 
 
 def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
@@ -183,7 +194,7 @@ def chunk_request(content: str, task: ChunkTask) -> ChatRequest:
 
 
 def repair_request(
-    request: ChatRequest, failed: FailedReply, *, wording: str, example: str = ""
+    request: ChatRequest, failed: Unparsable, *, wording: str, example: str = ""
 ) -> ChatRequest:
     """Return a request that shows the model its own reply, an example of the form, and the reason.
 
@@ -202,16 +213,15 @@ def repair_request(
     )
 
 
-def gleaning_request(
-    task: ChunkTask, draft: Draft, *, schema: ExtractionSchema, own: OwnPrompts = BUILT_IN
-) -> ChatRequest:
+def gleaning_request(method: ExtractionMethod, task: ChunkTask, draft: Draft) -> ChatRequest:
     """Return the request for records that ``draft`` lacks; it lists the names of the draft."""
-    prompts = prompts_in(task.language, own)
+    prompts = prompts_in(task.language, method.prompts)
     ends = [name for r in draft.relations for name in (r.source, r.target)]
     names = dict.fromkeys([*(entity.name for entity in draft.entities), *ends])
     listed = escape_tags("; ".join(names)) or "-"
-    wording = fill_blanks(prompts.glean, {"names": listed, "types": schema.types_text(prompts)})
-    parts = [wording, schema.rules_text(prompts), mark("text", task.text)]
+    types = method.schema.types_text(prompts)
+    wording = fill_blanks(prompts.glean, {"names": listed, "types": types})
+    parts = [wording, method.schema.rules_text(prompts), mark("text", task.text)]
     return chunk_request("\n".join(part for part in parts if part), task)
 
 
