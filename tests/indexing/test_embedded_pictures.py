@@ -16,7 +16,9 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
-from knotwork._indexing.loaders import pdf_pictures, pictures, recognition, unread
+from knotwork._extensions.media import pictures
+from knotwork._extensions.pdf import pdf_pictures
+from knotwork._indexing.loaders import recognition, unread
 from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Document
 

@@ -7,7 +7,8 @@ from PIL import Image
 from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
-from knotwork._indexing.loaders import pdf_pictures, recognition
+from knotwork._extensions.pdf import pdf_pictures
+from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader_registry import describe, load_undescribed
 from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Span

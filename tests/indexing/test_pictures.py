@@ -13,9 +13,11 @@ from tests.indexing.office_files import (
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
+from knotwork._extensions.media import pictures
+from knotwork._extensions.pdf import pdf_pictures
 from knotwork._extensions.pdf.page_layout import add_page
 from knotwork._extensions.pdf.pdf_pictures import page_ranges
-from knotwork._indexing.loaders import pdf_pictures, pictures, recognition, unread
+from knotwork._indexing.loaders import recognition, unread
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage

@@ -18,8 +18,8 @@ from tests.indexing.sound_files import (
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
+from knotwork._extensions.media import sound, speech
 from knotwork._extensions.media.speech import Word, spoken_words, timely_words, utterances
-from knotwork._indexing.loaders import sound, speech
 from knotwork._indexing.loaders.loader import Source
 from knotwork.errors import LoadError
 from knotwork.records import Span, TimeSpan

@@ -207,18 +207,7 @@ def test_a_schema_is_made_from_examples_and_shown(own_cli, tmp_path):
     assert "has manager" in {kind["name"] for kind in counted["relation_types"]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "graphml",
-        pytest.param(
-            "csv",
-            marks=pytest.mark.xfail(
-                reason="nodes.csv of an export is read as triples, so that names are lost"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", ["graphml", "csv"])
 def test_an_exported_graph_comes_back_as_a_graph_of_its_own(own_papers, base, tmp_path, name):
     with knotwork.open(tmp_path / "first.knot") as first:
         first.index(own_papers)

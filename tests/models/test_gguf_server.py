@@ -24,7 +24,7 @@ from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.chat import ChatRequest, Message
 model = ChatModels(LlmSettings(model="gguf:" + sys.argv[1], context_window=512)).open()
 model.complete(ChatRequest((Message("user", "Hello"),), max_output_tokens=2))
-print(model._model._model._server._process._popen.pid, flush=True)
+print(model._model._model.server._process._popen.pid, flush=True)
 sys.stdin.read()
 """
 

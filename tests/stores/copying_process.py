@@ -14,6 +14,7 @@ def main(source: str, target: str) -> None:
     for event in copy_index.run(source, target):
         sys.stdout.write(f"{event.stage} {event.done}\n")
         sys.stdout.flush()
+    sys.stdout.write("finished 0\n")
 
 
 if __name__ == "__main__":

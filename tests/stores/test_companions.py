@@ -147,7 +147,7 @@ def test_jobs_keep_their_states_and_events(companions: Companions) -> None:
         assert found is not None
         assert (found.state, found.report, found.progress) == ("finished", {"read": 3}, {"done": 1})
         events = jobs.events(job.id)
-        assert [event.stage for event in events] == ["state", "state", "progress", "state"]
+        assert [event.kind for event in events] == ["state", "state", "progress", "state"]
         assert jobs.events(job.id, after=events[-2].number) == events[-1:]
         assert jobs.counts() == {"finished": 1, "queued": 1}
         jobs.forget("one")

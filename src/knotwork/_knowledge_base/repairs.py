@@ -53,13 +53,8 @@ from knotwork._sqlite_file import (
 )
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.damage import (
-    DamagedIndex,
-    copy_tables,
-    find_damaged_tables,
-    forget_lost,
-    part_of,
-)
+from knotwork._stores.embedded.damage import DamagedIndex, copy_tables, forget_lost
+from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork._stores.vectors import VECTOR_INDEXES

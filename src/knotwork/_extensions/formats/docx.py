@@ -42,13 +42,12 @@ from knotwork._extensions.formats.office_markup import (
     picture_text,
 )
 from knotwork._extensions.media.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock, add_grid
 from knotwork._indexing.loaders.grids import (
     MAX_HEADER_LENGTH,
     MAX_SPAN,
     MOST_NESTED,
     SpanningCell,
-    add_grid,
     read_table,
     rows_on_a_line,
 )

@@ -24,9 +24,9 @@ from knotwork._extensions.formats.office_markup import (
     write_apart,
 )
 from knotwork._extensions.media.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, add_grid
 from knotwork._indexing.loaders.equations import equation_text
-from knotwork._indexing.loaders.grids import SpanningCell, add_grid, read_table
+from knotwork._indexing.loaders.grids import SpanningCell, read_table
 from knotwork._indexing.loaders.lines import read_line, written_mark
 from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (

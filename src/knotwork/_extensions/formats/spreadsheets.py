@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from knotwork._extensions.formats.number_formats import show_value
 from knotwork._extensions.formats.office_markup import write_apart
-from knotwork._indexing.loaders.blocks import BlockWriter
+from knotwork._indexing.loaders.blocks import BlockWriter, add_grid
 from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.grids import (
     MAX_HEADER_LENGTH,
     MIN_COLUMNS,
     Grid,
-    add_grid,
     read_grids,
     row_key,
 )

@@ -14,7 +14,7 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
 import knotwork
-from knotwork._extensions.mcp import Permissions
+from knotwork._extensions.mcp.permissions import Permissions
 from knotwork._extensions.mcp.results import SCHEME, document_resource_uri, report_resource_uri
 from knotwork._extensions.mcp.tools import (
     ToolBackend,

@@ -27,7 +27,7 @@ from knotwork.errors import KnotworkError
 from knotwork.records import Direction, Evidence
 
 if TYPE_CHECKING:
-    from knotwork._extensions.mcp import Permissions
+    from knotwork._extensions.mcp.permissions import Permissions
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 
 

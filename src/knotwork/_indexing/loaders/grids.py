@@ -15,8 +15,7 @@ from knotwork._indexing.loaders.loader import TextMeter, clean_line, clean_text
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
 
 if TYPE_CHECKING:
-    from knotwork._indexing.loaders.blocks import BlockWriter
-    from knotwork.records import Span
+    pass
 
 
 MAX_HEADER_LENGTH = 60
@@ -367,16 +366,6 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     apart: frozenset[int] = frozenset()
-
-
-def add_grid(writer: BlockWriter, grid: Grid) -> list[Span]:
-    """Append a table with what is above it, and return the spans of its rows."""
-    for above in grid.above:
-        cells = list(filter(None, above))
-        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
-    lead = writer.last if grid.above and is_title_like(writer.last) else None
-    rows = [*filter(None, [grid.header]), *(row.cells for row in grid.rows)]
-    return writer.table(rows, header=bool(grid.header), lead=lead)
 
 
 def read_table(

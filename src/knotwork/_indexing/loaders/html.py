@@ -15,12 +15,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
-from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock, add_grid
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.grids import (
     MOST_NESTED,
     SpanningCell,
-    add_grid,
     are_names,
     read_table,
     rows_on_a_line,

@@ -22,25 +22,11 @@ from knotwork._stores.base import LedgerEntry
 from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.store import EmbeddedStore
+from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
-
-_PARTS = {
-    "documents": "document section",
-    "passages": "chunk",
-    "graph": "mention entity contribution relation edge",
-    "list of sources": "ledger",
-    "settings of the index": "meta state migration",
-    "communities": "community community_member community_chunk report report_citation",
-    "readings of a model": "chunk_reading description entity_summary",
-    "questions of passages": "question",
-    "aliases": "same_as touched_entity homonym sense",
-    "imported graphs": "property_graph property_node property_relationship",
-    "fields of documents": "document_field document_page",
-}
-_PART_OF = {table: part for part, tables in _PARTS.items() for table in tables.split()}
 
 _BUSY_TIMEOUT_S = 10.0
 _SHOWN_DOCUMENTS = 5
@@ -50,39 +36,6 @@ _LAST_KEY = (1 << 63) - 1
 T = TypeVar("T")
 Gaps = list[tuple[str, str]]
 """Ranges of ids, of which items could not be read."""
-
-
-def part_of(table: str) -> str:
-    """Return the part of an index to which a table belongs, in the words of users."""
-    if table.startswith("text_"):
-        return "full text"
-    if table.startswith("vector_"):
-        return "vectors"
-    return _PART_OF.get(table, f"table {table}")
-
-
-def find_damaged_tables(connection: apsw.Connection, *, quick: bool = False) -> dict[str, str]:
-    """Read every page of each table with its indexes; return the first fault of each, by table.
-
-    ``quick`` does not compare tables with their indexes. Raises apsw.Error if the schema cannot be
-    read.
-    """
-    check = "quick_check" if quick else "integrity_check"
-    names = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    ).fetchall()
-    faults: dict[str, str] = {}
-    for (name,) in names:
-        try:
-            found = connection.execute(f'PRAGMA {check}("{name}")').fetchall()
-        except (apsw.Error, UnicodeDecodeError) as error:
-            if not is_damage(error):
-                raise
-            faults[str(name)] = str(error)
-            continue
-        if found and str(found[0][0]) != "ok":
-            faults[str(name)] = str(found[0][0])
-    return faults
 
 
 _locating = threading.Lock()
@@ -128,7 +81,7 @@ class _DamagedDatabase(Database):
         pass
 
     @staticmethod
-    def _locate(path: Path) -> str:
+    def locate(path: Path) -> str:
         del path
         return ""
 

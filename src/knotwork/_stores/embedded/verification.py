@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import apsw
 import numpy as np
 
+from knotwork._sqlite_file import is_damage
 from knotwork._stores.embedded.contributions import EmbeddedContributions
-from knotwork._stores.embedded.damage import find_damaged_tables, locate_damage, part_of
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
@@ -21,6 +22,55 @@ from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.tables import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
+
+_PARTS = {
+    "documents": "document section",
+    "passages": "chunk",
+    "graph": "mention entity contribution relation edge",
+    "list of sources": "ledger",
+    "settings of the index": "meta state migration",
+    "communities": "community community_member community_chunk report report_citation",
+    "readings of a model": "chunk_reading description entity_summary",
+    "questions of passages": "question",
+    "aliases": "same_as touched_entity homonym sense",
+    "imported graphs": "property_graph property_node property_relationship",
+    "fields of documents": "document_field document_page",
+}
+_PART_OF = {table: part for part, tables in _PARTS.items() for table in tables.split()}
+
+
+def part_of(table: str) -> str:
+    """Return the part of an index to which a table belongs, in the words of users."""
+    if table.startswith("text_"):
+        return "full text"
+    if table.startswith("vector_"):
+        return "vectors"
+    return _PART_OF.get(table, f"table {table}")
+
+
+def find_damaged_tables(connection: apsw.Connection, *, quick: bool = False) -> dict[str, str]:
+    """Read every page of each table with its indexes; return the first fault of each, by table.
+
+    ``quick`` does not compare tables with their indexes. Raises apsw.Error if the schema cannot be
+    read.
+    """
+    check = "quick_check" if quick else "integrity_check"
+    names = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    ).fetchall()
+    faults: dict[str, str] = {}
+    for (name,) in names:
+        try:
+            found = connection.execute(f'PRAGMA {check}("{name}")').fetchall()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if not is_damage(error):
+                raise
+            faults[str(name)] = str(error)
+            continue
+        if found and str(found[0][0]) != "ok":
+            faults[str(name)] = str(found[0][0])
+    return faults
+
 
 _ALL = 1 << 62
 _MAX_FAULTS = 20
@@ -50,7 +100,7 @@ def find_faults(database: Database) -> list[str]:
     with database.reading():
         found = database.connection().execute(f"PRAGMA quick_check({_MAX_FAULTS})").fetchall()
     if found != [("ok",)]:
-        place = locate_damage(database.path)
+        place = database.locate(database.path)
         return [f"damaged pages: {place}"] if place else [str(message) for (message,) in found]
     faults: list[str] = []
     for name, sql in _INCONSISTENCIES.items():
@@ -69,7 +119,7 @@ def find_all_faults(database: Database) -> list[str]:
         connection = database.connection()
         tables = find_damaged_tables(connection)
         if tables:
-            place = locate_damage(database.path) or ", ".join(dict.fromkeys(map(part_of, tables)))
+            place = database.locate(database.path) or ", ".join(dict.fromkeys(map(part_of, tables)))
             return [f"damaged pages: {place}"]
         (structure,) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     if structure != ("ok",):

@@ -97,6 +97,10 @@ _ROLE_WORDS = {
         datetime localtime localdatetime point duration int8 int16 int32 int64""",
 }
 _WORDS = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
+_ALSO_PROPERTIES = frozenset(["start", "end", "from", "to"])
+"""Words for the ends of an edge that are properties, such as dates, of a node with id and name."""
+_EXPORTED_EDGES = ["source", "type", "target", "relation"]
+"""How the table of edges of an exported graph begins; its ends are ids."""
 _NEO4J = re.compile(
     r"(?P<name>[^:]*):(?P<role>ID|START_ID|END_ID|TYPE|LABEL|IGNORE)(?:\((?P<space>[^)]*)\))?"
     r"(?:\{.*\})?",
@@ -136,6 +140,9 @@ def layout_of_header(header: Sequence[str], *, stem: str, kind: str = "") -> Tab
         )
     folded = [fold_header(cell) for cell in header]
     source, target = _first(folded, "source"), _first(folded, "target")
+    is_node = folded[:1] and folded[0] in _WORDS["id"] and _first(folded, "name") >= 0
+    if is_node and {folded[source], folded[target]} & _ALSO_PROPERTIES:
+        kind = TableKind.NODES
     if source >= 0 and target >= 0 and source != target and kind != TableKind.NODES:
         return _edge_layout(header, folded, source, target, stem)
     if _first(folded, "id") >= 0 or kind == TableKind.NODES or _first(folded, "name") >= 0:
@@ -161,11 +168,14 @@ def _edge_layout(
     header: Sequence[str], folded: Sequence[str], source: int, target: int, stem: str
 ) -> TableLayout:
     places = {"source": source, "target": target}
-    relation = _first(folded, "relation", besides=(source, target))
+    is_exported = list(folded[:4]) == _EXPORTED_EDGES
+    relation = 3 if is_exported else _first(folded, "relation", besides=(source, target))
     if relation >= 0:
         places["relation"] = relation
+    if is_exported:
+        places["type"] = 1
     # A relation between two names makes triples; ids refer to rows of a table of nodes.
-    by_id = folded[source].endswith("id") or folded[target].endswith("id")
+    by_id = is_exported or folded[source].endswith("id") or folded[target].endswith("id")
     kind = TableKind.TRIPLES if relation >= 0 and not by_id else TableKind.EDGES
     return TableLayout(kind, places, _properties(header, set(places.values())), relation=stem)
 
@@ -435,7 +445,7 @@ def _element(fields: Sequence[str], layout: TableLayout) -> EntityRow | Relation
         return EntityRow(layout.key(fields, "id"), (), sum(aliases, ()), labels, values)
     return RelationRow(
         layout.key(fields, "source"),
-        layout.field(fields, "relation") or layout.relation,
+        layout.field(fields, "relation") or layout.field(fields, "type") or layout.relation,
         layout.key(fields, "target"),
         values,
         are_names=layout.kind is TableKind.TRIPLES,
