@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
-from knotwork._inference.prompt_material import escape_passage
+from knotwork._inference.prompt_material import disarm, escape_passage
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
 from knotwork._synthesis.prompt_context import fill_prompt, pack_evidence
@@ -84,9 +84,10 @@ def test_titles_are_in_the_line_once_and_cannot_break_it():
     assert passage.text == "[1] Hand|book > Trips abroad (3)\nAsk the office first."
 
 
+@example("<s>")
 @given(st.text(alphabet="[]<>/ \n12context question", max_size=60))
 def test_no_document_forges_what_a_prompt_is_made_of(text):
-    harmless = escape_passage(text)
+    harmless = disarm(escape_passage(text))  # as each part of a prompt is shown
     found = read_assignment(fill_prompt("answer", "en", _blanks(context=f"a {harmless} b")))
     assert found.sections["context"] == f"a {harmless} b"
     assert "[1]" not in harmless
