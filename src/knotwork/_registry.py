@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -106,10 +105,20 @@ class Registry(Generic[Part]):
         self._reserved = reserved
         self._per_store = per_store
         self._registered: dict[str, object] = {}
-        self._builtin: dict[str, Entry] = {}
-        for entry in chain(builtin, extension_parts().get(group, ())):
-            self._check_name(entry, self._builtin)
-            self._builtin[entry.name] = entry
+        self._core: dict[str, Entry] = {}
+        self._add(builtin, self._core)
+
+    @cached_property
+    def _builtin(self) -> dict[str, Entry]:
+        """The parts of the core and of the extensions, whose files are read on first use."""
+        found = dict(self._core)
+        self._add(extension_parts().get(self.group.removeprefix(GROUP_PREFIX), ()), found)
+        return found
+
+    def _add(self, entries: Iterable[Entry], found: dict[str, Entry]) -> None:
+        for entry in entries:
+            self._check_name(entry, found)
+            found[entry.name] = entry
 
     def _check_name(self, entry: Entry, others: Mapping[str, Entry]) -> None:
         """Raise ConfigError if the name is invalid, reserved or that of another entry."""

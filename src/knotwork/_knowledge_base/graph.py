@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
@@ -29,7 +29,6 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._extensions.graphs.graph_import.formats import ImportOptions
     from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
     from knotwork._extensions.graphs.servers.mirror import MirrorReport
     from knotwork._extensions.graphs.servers.served_graphs import GraphConnection, ServedGraphs
@@ -255,8 +254,16 @@ class KnowledgeGraph:
         """
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         files = [Path(path).expanduser() for path in named]
-        options = PARTS.load("graph_files")(tuple(columns), delimiter, vectors)
-        return (yield from self._import(files, format=format, name=name, options=options))
+        return (
+            yield from self._import(
+                files,
+                format=format,
+                name=name,
+                columns=columns,
+                delimiter=delimiter,
+                vectors=vectors,
+            )
+        )
 
     @Verb
     def import_graph(
@@ -269,21 +276,17 @@ class KnowledgeGraph:
         imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
         while another process writes, ModelError if the embedder fails.
         """
-        options = PARTS.load("graph_files")(vectors=vectors)
-        return (yield from self._import(graph, name=name, options=options))
+        return (yield from self._import(graph, name=name, vectors=vectors))
 
     def _import(
         self,
         source: Graph | Sequence[Path],
-        *,
-        format: str = "",  # noqa: A002
-        name: str,
-        options: ImportOptions,
+        **options: Any,  # noqa: ANN401 - those of `import_graph` of the extension
     ) -> Steps[GraphImportReport]:
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)
         load = PARTS.load("import_graph")
         report: GraphImportReport = yield from load.run(
-            self._store, source, format=format, name=name, options=options, embedding=embedding
+            self._store, source, embedding=embedding, **options
         )
         return report

@@ -7,7 +7,7 @@ what it is given: see `build_retriever`.
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
 from knotwork._registry import Entry, Registry, takes
 from knotwork._retrieval.base import Retriever, RetrieverStep
@@ -26,16 +26,10 @@ FUSE = "fuse"
 
 
 def _entries(table: str, *, is_special: bool = False) -> tuple[Entry, ...]:
-    """Return the entries of lines NAME = MODULE:CLASS NEEDS, each above its summary."""
+    """Return the entries of a table whose modules are below `_retrieval`."""
     return tuple(
-        Entry(
-            name,
-            f"knotwork._retrieval.{target}",
-            summary,
-            needs=frozenset(needs.split()),
-            is_special=is_special,
-        )
-        for name, target, needs, summary in re.findall(r"(\w+) = (\S+) ?(\w*)\n\s+(.+)", table)
+        replace(entry, target=f"knotwork._retrieval.{entry.target}", is_special=is_special)
+        for entry in Entry.read(table)
     )
 
 

@@ -7,7 +7,6 @@ from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.graphs.graph_import import fact_documents, graph_importer
-from knotwork._extensions.graphs.graph_import.formats import ImportOptions
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._indexing.embedding import Embedding
 from knotwork._knowledge_base import KnowledgeBase
@@ -112,8 +111,7 @@ def test_without_vectors_only_names_have_some(tmp_path):
     path = write(tmp_path, "Ada\tmeets\tBo\nCy\tmeets\tBo\n", "people.tsv")
     for vectors in (True, False):
         store = open_store("memory:")
-        options = ImportOptions(vectors=vectors)
-        import_graph(store, [path], options=options, embedding=Embedding(HashingEmbedder()))
+        import_graph(store, [path], vectors=vectors, embedding=Embedding(HashingEmbedder()))
         assert (store.vectors("chunk").count() > 0) is vectors
         assert store.vectors("entity").count() == 1
     assert KnowledgeBase(store, embedder=HashingEmbedder()).search("Who meets Bo?").hits
@@ -126,8 +124,7 @@ def test_a_big_graph_gets_vectors_only_when_it_is_told_to(tmp_path, monkeypatch)
     for vectors, count, notes in ((None, 0, 1), (True, 5, 0), (False, 0, 0)):
         store = open_store("memory:")
         using = Embedding(HashingEmbedder())
-        options = ImportOptions(vectors=vectors)
-        report = import_graph(store, [path], options=options, embedding=using)
+        report = import_graph(store, [path], vectors=vectors, embedding=using)
         assert (store.vectors("chunk").count(), len(report.notes)) == (count, notes)
 
 

@@ -1,4 +1,4 @@
-"""What a client of the MCP server may do besides searching and reading."""
+"""Permissions of the clients of an MCP server to index and to use the language model."""
 
 from __future__ import annotations
 

@@ -102,7 +102,9 @@ def import_graph(
     *,
     format: str = "",  # noqa: A002
     name: str = "",
-    options: ImportOptions | None = None,
+    columns: Sequence[str] = (),
+    delimiter: str = "",
+    vectors: bool | None = None,
     embedding: Embedding | None = None,
 ) -> Steps[GraphImportReport]:
     """Import a graph, or files and folders as one graph, and return the report.
@@ -121,7 +123,8 @@ def import_graph(
     named = " ".join(name.replace("/", " ").split()) or opened.name
     if not named:
         raise ConfigError("A graph in memory has no name.", fix="Pass its `name`.")
-    run = _Import(store, opened, named, options or ImportOptions(), embedding)
+    options = ImportOptions(tuple(columns), delimiter, vectors)
+    run = _Import(store, opened, named, options, embedding)
     return (yield from run.steps())
 
 
