@@ -1,6 +1,6 @@
 """Ways to walk by PageRank that are measured and not part of the package.
 
-    python benchmarks/patterns/walking.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/patterns/walking.py --data data/bench/qa --cache DIR
 
 Edges weighed by how well their passage answers, a start at the entities whose vectors are nearest,
 and the walk as one part of a score beside the text of a passage, by what this covers of the
