@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands import graph_aliases
-from knotwork._cli.commands.explore import shortest_paths
 from knotwork._cli.session import (
     Session,
     choice_option,
@@ -24,7 +22,8 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of
-from knotwork._extensions.graphs import server_commands
+from knotwork._extensions.graphs import graph_aliases, server_commands
+from knotwork._extensions.graphs.explore_commands import shortest_paths
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError

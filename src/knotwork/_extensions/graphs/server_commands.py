@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.explore import print_rows
 from knotwork._cli.session import (
     PARAMETER_OPTION,
     ROW_LIMIT_OPTION,
@@ -16,6 +15,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._extensions.graphs.explore_commands import print_rows
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork._cancellation import checked
+from knotwork._extensions.graphs.editable_graph import Graph
 from knotwork._extensions.graphs.graph_import.entity_names import is_iri, name_all, short_name
 from knotwork._extensions.graphs.graph_import.fact_documents import compose_parts
 from knotwork._extensions.graphs.graph_import.formats import (
@@ -29,7 +30,6 @@ from knotwork._extensions.graphs.imported_documents import (
     import_entries,
     remove_others,
 )
-from knotwork._graph.editable_graph import Graph
 from knotwork._indexing.commits import Batch, commit_documents
 from knotwork._indexing.embedding import (
     MOST_EMBEDDED_THINGS,
