@@ -118,6 +118,8 @@ def _measure(
     false = {k: chance.sample(made[k], min(len(made[k]), share)) for k in KINDS}
     count = sum(map(len, false.values()))
     true = chance.sample(list(statements), min(len(statements), max(count, 100)))
+    if not true:
+        return
     started = time.process_time()
     rejected = [s for s in true if _is_rejected(s)]
     seconds = time.process_time() - started
