@@ -21,15 +21,14 @@ Its material is in tagged sections anywhere in the conversation. All are optiona
     <memory> names and facts of similar earlier chunks </memory>
 
 If several messages name a task, or a section occurs twice, the last one is used. If the section
-that a task needs is missing, the last message of the user is used instead.
-
-A reply consists of the lines of a `LineForm`, which is an argument of a brain.
+that a task needs is missing, the last message of the user is used instead. The fields of a line of
+a reply are separated by `` | ``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,52 +92,9 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
 _UNSAFE = re.compile(r"\s*[\n\t|]+\s*")
 
 
-class LineForm:
-    """Formats the lines of a reply, one method per kind. Fields are separated by `` | ``."""
-
-    nothing = "none"
-    """The reply without results, to distinguish it from an empty reply."""
-
-    def triplet(self, source: str, relation: str, target: str) -> str:
-        """Return the line of a fact."""
-        return self.join(source, relation, target)
-
-    def entity(self, name: str, kind: str, summary: str) -> str:
-        """Return the line of an entity with its type, such as PERSON or OTHER."""
-        return self.join("entity", name, kind, summary)
-
-    def relation(self, source: str, relation: str, target: str) -> str:
-        """Return the line of a relation."""
-        return self.join("relation", source, relation, target)
-
-    def verdict(self, number: int, *, same: bool) -> str:
-        """Return the line that says whether a numbered pair is one entity."""
-        return self.join(str(number), "same" if same else "different")
-
-    def judgement(self, number: int, word: str, *corrected: str) -> str:
-        """Return the line that keeps, drops or fixes a numbered relation, with the fixed fields."""
-        return self.join(str(number), word, *corrected)
-
-    def proposed_type(self, kind: str, meaning: str) -> str:
-        """Return the line of an entity type proposed for a schema."""
-        return self.join("type", kind, meaning)
-
-    def proposed_relation(self, source: str, relation: str, target: str) -> str:
-        """Return the line of a relation between two types proposed for a schema."""
-        return self.join("relation", source, relation, target)
-
-    def point(self, score: int, text: str) -> str:
-        """Return the line of a point of a map step, with its score from 0 to 100."""
-        return self.join(str(score), text)
-
-    def report(self, title: str, summary: str, findings: Iterable[str]) -> list[str]:
-        """Return the lines of a community report."""
-        lines = [self.join("title", title), self.join("summary", summary)]
-        return lines + [self.join("finding", finding) for finding in findings]
-
-    def join(self, *fields: str) -> str:
-        """Join fields into a line. Separators and line breaks in a field become spaces."""
-        return " | ".join(_UNSAFE.sub(" ", field).strip() for field in fields)
+def line(*fields: object) -> str:
+    """Return a line of a reply. Separators and line breaks in a field become spaces."""
+    return " | ".join(_UNSAFE.sub(" ", str(field)).strip() for field in fields)
 
 
 _PASSAGE_NUMBER = re.compile(r"^[ \t]*\[(\d{1,4})\][ \t]*", re.MULTILINE)
