@@ -6,7 +6,8 @@ The module also builds the sample records of all suites for stores.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
 
@@ -110,6 +111,14 @@ _ABSENT = content_id("absent")
 
 class _Interruption(RuntimeError):
     """Raised to roll back a transaction."""
+
+
+@contextmanager
+def undone(store: Store) -> Iterator[None]:
+    """Run a block in a transaction that fails at its end."""
+    with pytest.raises(_Interruption), store.transaction():  # noqa: PT012  the failure is the point
+        yield
+        raise _Interruption
 
 
 def add_document(store: Store, uri: str, names: list[str], *, link: bool = False) -> str:
@@ -283,17 +292,11 @@ class StoreContract(DocumentStoreContract, LedgerContract):
     def test_a_transaction_that_fails_leaves_no_trace(self, store: Store) -> None:
         add_document(store, "a.md", ["Ada", "Hub"], link=True)
         before, generation = snapshot(store), store.generation()
-
-        def fail() -> None:
-            with store.transaction():
-                add_document(store, "b.md", ["Ada", "Bob"], link=True)
-                store.remove_documents(store.documents.document_ids())
-                store.set_meta({"a": "1"})
-                assert snapshot(store) != before
-                raise _Interruption
-
-        with pytest.raises(_Interruption):
-            fail()
+        with undone(store):
+            add_document(store, "b.md", ["Ada", "Bob"], link=True)
+            store.remove_documents(store.documents.document_ids())
+            store.set_meta({"a": "1"})
+            assert snapshot(store) != before
         assert snapshot(store) == before
         assert store.generation() == generation
         add_document(store, "b.md", ["Bob"])
@@ -311,14 +314,8 @@ class StoreContract(DocumentStoreContract, LedgerContract):
         assert not store.writing
 
     def test_nested_transactions_are_one(self, store: Store) -> None:
-        def fail() -> None:
-            with store.transaction():
-                with store.transaction():
-                    store.set_meta({"a": "1"})
-                raise _Interruption
-
-        with pytest.raises(_Interruption):
-            fail()
+        with undone(store), store.transaction():
+            store.set_meta({"a": "1"})
         assert dict(store.meta()) == {}
 
     def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:

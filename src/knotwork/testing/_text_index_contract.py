@@ -140,19 +140,6 @@ class _TextIndexRules:
         store.texts("entity").remove(_TEXT_IDS)
         assert store.texts("chunk").count() == 1
 
-    def test_occurrences_count_terms_by_item(self, store: Store) -> None:
-        index = store.texts("chunk")
-        first, second, absent = (content_id("item", n) for n in range(3))
-        index.add([(first, "A river, another river and a bridge."), (second, "长江大桥")])
-        counts = index.occurrences([second, absent, first], ["river", "bridg", "长江", "boat"])
-        assert counts.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [2, 1, 0, 0]]
-        index.add([(first, "A boat.")])
-        index.remove([second])
-        counts = index.occurrences([first, second], ["river", "boat", "长江"])
-        assert counts.tolist() == [[0, 1, 0], [0, 0, 0]]
-        assert index.occurrences([], ["river"]).shape == (0, 1)
-        assert index.occurrences([first], []).shape == (1, 0)
-
 
 class TextIndexContract(_TextIndexRules):
     """Tests of an exact `TextIndex`. Subclass it and define the fixture ``store``."""

@@ -16,6 +16,7 @@ from knotwork._stores.base import FloatMatrix, Scored, Store, require_vector_rep
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import DimensionMismatch, StoreError
 from knotwork.records import content_id
+from knotwork.testing._store_contract import undone
 
 _ABSENT = content_id("absent")
 _VECTOR_IDS = sorted(content_id("vector", n) for n in range(60))
@@ -34,11 +35,11 @@ class _ExactVectors:
     def check_found(
         self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
     ) -> None:
-        """Check an unlimited search: it equals the oracle."""
+        """Check what an unlimited search found among the vectors ``held``: the same as we do."""
         assert found == _rank_exactly(held, query)
 
 
-class _ApproximateVectors:
+class _ApproximateVectors(_ExactVectors):
     """How the results of an approximate index are checked."""
 
     least_recall = 0.9
@@ -59,14 +60,8 @@ class _ApproximateVectors:
         assert all(abs(exact[s.id] - s.score) <= self.score_tolerance for s in found)
 
 
-class _VectorIndexRules:
+class _VectorIndexRules(_ExactVectors):
     """Tests that every `VectorIndex` passes; `check_found` says how close results must be."""
-
-    def check_found(
-        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
-    ) -> None:
-        """Check what a search for ``query`` found among the vectors ``held``."""
-        raise NotImplementedError
 
     def test_each_vector_is_nearest_to_itself(self, store: Store) -> None:
         rows = unit_rows(60)
@@ -215,7 +210,7 @@ class _VectorIndexRules:
         assert list(store.vectors("entity").get(_VECTOR_IDS)) == [_VECTOR_IDS[1]]
 
 
-class VectorIndexContract(_ExactVectors, _VectorIndexRules):
+class VectorIndexContract(_VectorIndexRules):
     """Tests of an exact `VectorIndex`. Subclass it and define the fixture ``store``."""
 
     def test_search_is_exact(self, store: Store) -> None:
@@ -281,14 +276,8 @@ class ApproximateVectorIndexContract(_ApproximateVectors, _VectorIndexRules):
         assert np.mean(recalls["filtered"]) >= self.least_recall
 
 
-class _VectorReplacementRules:
-    """Tests that every `VectorReplacement` passes."""
-
-    def check_found(
-        self, found: Sequence[Scored], held: Mapping[str, FloatMatrix], query: FloatMatrix
-    ) -> None:
-        """Check what a search for ``query`` found among the vectors ``held``."""
-        raise NotImplementedError
+class VectorReplacementContract(_ExactVectors):
+    """Tests of `VectorReplacement` in an exact index. Define the fixture ``store``."""
 
     def test_replaced_vectors_are_those_of_the_source(self, store: Store) -> None:
         old, new = unit_rows(40), unit_rows(50, seed=2)
@@ -361,24 +350,14 @@ class _VectorReplacementRules:
         index, source = store.vectors("chunk"), store.vectors(staged_name("chunk"))
         index.put([(_VECTOR_IDS[0], "old", unit_rows(1, 8))])
         source.put([(_VECTOR_IDS[0], "new", unit_rows(1, 9))])
-
-        def fail() -> None:
-            with store.transaction():
-                require_vector_replacement(store).replace_vectors("chunk", staged_name("chunk"))
-                assert index.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 9)
-                raise KeyError
-
-        with pytest.raises(KeyError):
-            fail()
+        with undone(store):
+            require_vector_replacement(store).replace_vectors("chunk", staged_name("chunk"))
+            assert index.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 9)
         assert index.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 8)
         assert source.get(_VECTOR_IDS)[_VECTOR_IDS[0]].shape == (1, 9)
 
 
-class VectorReplacementContract(_ExactVectors, _VectorReplacementRules):
-    """Tests of `VectorReplacement` in an exact index. Define the fixture ``store``."""
-
-
-class ApproximateVectorReplacementContract(_ApproximateVectors, _VectorReplacementRules):
+class ApproximateVectorReplacementContract(_ApproximateVectors, VectorReplacementContract):
     """Tests of `VectorReplacement` in an approximate index. Define the fixture ``store``."""
 
 
