@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._extensions.evaluation.answer_figures import (
+from knotwork._extensions.evaluation.answer_runs import (
+    AnswerJudgement,
+    JudgedAnswer,
     calibration_error,
     compare_answers,
     measure_answers,
 )
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
-from knotwork._extensions.evaluation.answer_runs import AnswerJudgement, JudgedAnswer
+from knotwork._extensions.evaluation.questions import AnswerQuestion
 from knotwork.records import Answer, Usage
 
 HIGH = AnswerQuestion("How high?", (("30 m",),), type="number", id="1")

@@ -15,11 +15,11 @@ from knotwork._extensions.evaluation.judge import (
     FAITHFULNESS,
     JUDGED_METRICS,
     UNREADABLE,
+    ask_judge,
     average_precision,
+    case_as_record,
     plan_judging,
 )
-from knotwork._extensions.evaluation.judge_labels import case_as_record
-from knotwork._extensions.evaluation.judge_requests import ask_judge
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import count_request

@@ -15,9 +15,8 @@ from tests.hostile.targets import Target
 
 import knotwork
 from knotwork._config.loading import load_settings, render_config
-from knotwork._extensions.evaluation.answer_questions import read_answer_questions
-from knotwork._extensions.evaluation.datasets import read_cases
-from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+from knotwork._extensions.evaluation.judge import read_labelled_cases
+from knotwork._extensions.evaluation.questions import read_answer_questions, read_cases
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole

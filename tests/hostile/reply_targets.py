@@ -14,7 +14,7 @@ from tests.synthesis.test_reply_reader import PASSAGES
 from tests.synthesis.written import QUESTION
 from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
-from knotwork._extensions.evaluation import judge_requests as _judge_requests
+from knotwork._extensions.evaluation import judge as _judge
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.written_reports import read_reports
 from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
@@ -166,9 +166,9 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "descriptions": lambda reply: parse_descriptions(reply, _ENTRIES),
     "one description": lambda reply: parse_descriptions(reply, _ENTRIES[:1]),
     "verdicts": lambda reply: read_verdicts(reply, 3),
-    "judged statements": _judge_requests.read_statements,
-    "judged questions": _judge_requests.read_questions,
-    "judged verdicts": lambda reply: _judge_requests.read_verdicts(reply, ("A1", "2", "E1")),
+    "judged statements": _judge.read_statements,
+    "judged questions": _judge.read_questions,
+    "judged verdicts": lambda reply: _judge.read_verdicts(reply, ("A1", "2", "E1")),
     "chunk questions": read_chunk_questions,
     "statement": parse_statement,
     "fragments": lambda reply: parse_plan(reply, _asked()),

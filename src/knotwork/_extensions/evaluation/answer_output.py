@@ -17,34 +17,30 @@ from knotwork._cli.index_summary import print_run_estimate
 from knotwork._cli.progress import choose_counter
 from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
-from knotwork._extensions.evaluation.answer_figures import (
+from knotwork._extensions.evaluation.answer_runs import (
     FIGURES,
     AnswerFigures,
     AnswerRun,
-    compare_answers,
-    describe_answer_runs,
-    measure_answers,
-)
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
-from knotwork._extensions.evaluation.answer_runs import (
     JudgedAnswer,
     SharedBudget,
     ask_questions,
+    compare_answers,
+    describe_answer_runs,
+    measure_answers,
     missing_documents,
 )
-from knotwork._extensions.evaluation.judge import JudgeReport
-from knotwork._extensions.evaluation.judge_labels import case_as_record
-from knotwork._extensions.evaluation.judge_reports import describe_judged_run
+from knotwork._extensions.evaluation.judge import JudgeReport, case_as_record
 from knotwork._extensions.evaluation.judge_runs import (
     JudgedRun,
     JudgeRun,
     JudgingOptions,
     RobustnessReport,
     case_of,
+    describe_judged_run,
     require_judge,
 )
-from knotwork._extensions.evaluation.judge_statistics import PoweredMean
-from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._extensions.evaluation.metrics import MeanEstimate, PoweredMean
+from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 from knotwork._extensions.evaluation.retriever_runs import read_retrievers
 from knotwork._inference.call_costs import RunEstimate
 from knotwork._shapes.indexing import describe_estimate

@@ -22,8 +22,8 @@ from knotwork._cli.terminal import count_of
 from knotwork.errors import ConfigError, required
 
 if TYPE_CHECKING:
-    from knotwork._extensions.evaluation.datasets import Dataset
     from knotwork._extensions.evaluation.judge_runs import JudgingOptions
+    from knotwork._extensions.evaluation.questions import Dataset
     from knotwork._extensions.evaluation.retriever_runs import EvaluationRun
 
 
@@ -133,7 +133,7 @@ def _read_judging(options: Mapping[str, Any]) -> JudgingOptions | None:
 
     Raises ConfigError for an option that requires one of these, and for an invalid file of labels.
     """
-    from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+    from knotwork._extensions.evaluation.judge import read_labelled_cases
     from knotwork._extensions.evaluation.judge_runs import JudgingOptions
 
     with_judge, with_conditions = options["with_judge"], options["with_conditions"]
@@ -166,7 +166,7 @@ def _refuse_options(path: Path, kind: str, others: Mapping[str, str]) -> None:
 
 
 def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]) -> None:
-    from knotwork._extensions.evaluation.datasets import load_dataset
+    from knotwork._extensions.evaluation.questions import load_dataset
     from knotwork._extensions.evaluation.retriever_runs import (
         describe_retriever_runs,
         read_retrievers,

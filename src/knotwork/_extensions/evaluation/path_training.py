@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.evaluation.datasets import place_of, read_objects
+from knotwork._extensions.evaluation.questions import place_of, read_objects
 from knotwork._retrieval.paths.boosted_trees import FeatureRows, Trees, parse_trees
 from knotwork._retrieval.paths.path_enumeration import LinkReader, PathStep
 from knotwork._retrieval.paths.path_features import FEATURES

@@ -121,12 +121,12 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     Recall is measured by five-fold cross-validation.
     """
     from knotwork._cli.progress import choose_counter
-    from knotwork._extensions.evaluation.datasets import read_question_set
     from knotwork._extensions.evaluation.fusion_training import (
         collect_fusion_examples,
         read_parts,
         train_fusion,
     )
+    from knotwork._extensions.evaluation.questions import read_question_set
     from knotwork._retrieval.fusion import FUSION_DEPTH
 
     names = read_parts(parts)
