@@ -19,7 +19,8 @@ from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
 from knotwork._extensions.evaluation.answer_runs import (
     FIGURES,
-    AnswerFigures,
+    MEANS,
+    PERCENT,
     AnswerRun,
     JudgedAnswer,
     SharedBudget,
@@ -210,9 +211,14 @@ def print_runs(
     if unanswerable:
         counted += f", {unanswerable:,} without an answer in the documents"
     terminal.say(counted, style="bold")
-    rows = zip(*(_summarize(run.measured) for run in runs), strict=True)
     header = ("", *(run.name for run in runs)) if len(runs) > 1 else ()
-    table = [(cells[0][0], *(value for _, value in cells)) for cells in rows]
+    table = [
+        (
+            f"{figure.label}{', %' if figure.scale == PERCENT else ''}",
+            *(figure.show(run.measured.overall.figures.get(figure.name)) for run in runs),
+        )
+        for figure in FIGURES
+    ]
     terminal.table([row for row in table if any(row[1:])], header=header)
     for run in runs:
         if (right := run.measured.right) is not None:
@@ -276,25 +282,6 @@ def _verdict(item: JudgedAnswer) -> str:
     return ", ".join([*parts, f"answer {there} the passages found"])
 
 
-def _summarize(measured: AnswerFigures) -> list[tuple[str, str]]:
-    """Return the label and the formatted value of every figure."""
-    rows = []
-    for figure in FIGURES:
-        value = measured.overall.figures.get(figure.name)
-        label = f"{figure.label}, %" if figure.is_share else figure.label
-        rows.append((label, _show(value, is_share=figure.is_share)))
-    auroc = "" if measured.auroc is None else f"{measured.auroc:.3f}"
-    ece = "" if measured.ece is None else f"{measured.ece:.3f}"
-    return [
-        *rows,
-        ("AUROC of the confidence", auroc),
-        ("ECE of the confidence", ece),
-        ("ms a question", f"{measured.median_ms:,.0f}"),
-        ("CPU ms a question", f"{measured.median_cpu_ms:,.0f}"),
-        ("Model tokens a question", f"{measured.tokens:,.0f}"),
-    ]
-
-
 def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
     if not run.measured.by_type:
         return
@@ -304,23 +291,23 @@ def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
             (
                 name or "(none)",
                 group.questions,
-                *(_show(group.figures.get(f.name), is_share=f.is_share) for f in FIGURES),
+                *(figure.show(group.figures.get(figure.name)) for figure in MEANS),
             )
             for name, group in run.measured.by_type.items()
         ],
-        header=("type", "n", *(figure.column for figure in FIGURES)),
+        header=("type", "n", *(figure.column for figure in MEANS)),
     )
 
 
 def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) -> None:
     """Print the paired difference of each figure, the questions it rises and falls on, and p."""
-    figures = {figure.name: figure for figure in FIGURES}
+    figures = {figure.name: figure for figure in MEANS}
     terminal.say(f"\nPaired difference of {second.name} to {first.name}", style="bold")
     terminal.table(
         [
             (
                 figures[found.metric].label,
-                _show(0.0 - found.difference, is_share=figures[found.metric].is_share, sign="+"),
+                figures[found.metric].show(0.0 - found.difference, sign="+"),
                 found.losses,
                 found.wins,
                 f"{found.p_value:.4f}",
@@ -331,12 +318,6 @@ def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) 
         ],
         header=("", "points", "higher", "lower", "p"),
     )
-
-
-def _show(value: float | None, *, is_share: bool, sign: str = "") -> str:
-    if value is None:
-        return ""
-    return f"{100 * value if is_share else value:{sign}.1f}"
 
 
 def _judge(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -18,6 +17,7 @@ from typing import Any, Unpack
 from knotwork._extensions.evaluation.metrics import (
     MeanEstimate,
     MetricDifference,
+    calibration_error,
     compare_paired,
     estimate_mean,
     separation,
@@ -255,60 +255,103 @@ def missing_documents(
     return missing
 
 
-CALIBRATION_BINS = 10
-"""Number of bins of confidence for the calibration error."""
+PERCENT = 100
+
+
+def _is_answerable(item: JudgedAnswer) -> bool:
+    return item.question.is_answerable
+
+
+def _is_answered(item: JudgedAnswer) -> bool:
+    return item.judgement.answered
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean over answers. ``values`` returns the values of one answer, none if it does not apply.
+    """A figure of answers.
 
-    ``column`` is the short form of ``label``. A share is from 0 to 1.
+    Most are a mean of what ``value`` returns for the answers ``over`` which the figure is taken: a
+    value, several, or None if it does not apply. ``column`` is the short form of ``label``. Others
+    are computed by ``measure`` from all answers, None if it does not apply to any. Values are
+    printed times ``scale``, by default in percent, in the format ``form``, and have ``digits`` in
+    JSON.
     """
 
     name: str
-    column: str
     label: str
-    values: Callable[[JudgedAnswer], Sequence[float]]
-    is_share: bool = True
+    column: str = ""
+    value: Callable[[AnswerJudgement], float | Sequence[bool] | None] = lambda _: None
+    over: Callable[[JudgedAnswer], bool] = lambda _: True
+    measure: Callable[[Sequence[JudgedAnswer]], float | None] | None = None
+    scale: float = PERCENT
+    form: str = ".1f"
+    digits: int = 4
+
+    def values(self, item: JudgedAnswer) -> list[float]:
+        """Return the values of one answer, none if the figure does not apply to it."""
+        found = self.value(item.judgement) if self.over(item) else None
+        if found is None:
+            return []
+        return [float(value) for value in (found if isinstance(found, Sequence) else [found])]
+
+    def of(self, answers: Sequence[JudgedAnswer]) -> float | None:
+        """Return the figure of answers, None if it applies to none of them."""
+        if self.measure is not None:
+            return self.measure(answers)
+        values = [value for item in answers for value in self.values(item)]
+        return fmean(values) if values else None
+
+    def show(self, value: float | None, sign: str = "") -> str:
+        """Return a value as it is printed."""
+        return "" if value is None else f"{self.scale * value:{sign}{self.form}}"
 
 
-def _value(value: float | None, *, applies: bool = True) -> list[float]:
-    return [float(value)] if applies and value is not None else []
+def _rated(answers: Sequence[JudgedAnswer]) -> list[tuple[float, bool]]:
+    """Return each confidence, and whether its answer is right."""
+    rated = ((item.answer.confidence, item.judgement.right) for item in answers)
+    return [(confidence, right) for confidence, right in rated if confidence is not None]
 
 
-def _if_answerable(
-    value: Callable[[AnswerJudgement], float],
-) -> Callable[[JudgedAnswer], list[float]]:
-    return lambda item: _value(value(item.judgement), applies=item.question.is_answerable)
+def _auroc(answers: Sequence[JudgedAnswer]) -> float | None:
+    good, others = ([c for c, right in _rated(answers) if right is of] for of in (True, False))
+    return separation(good, others) if good and others else None
+
+
+def _ece(answers: Sequence[JudgedAnswer]) -> float | None:
+    rated = _rated(answers)
+    return calibration_error([c for c, _ in rated], [r for _, r in rated]) if rated else None
 
 
 FIGURES = (
-    Figure("right", "right", "Right", _if_answerable(lambda found: found.right)),
-    Figure("right_first", "first", "Right in the first sentence",
-           _if_answerable(lambda found: found.right_first)),
-    Figure("found", "found", "Answer in the passages found",
-           _if_answerable(lambda found: found.found)),
-    Figure("cited", "cited", "Cites a gold document",
-           lambda item: _value(item.judgement.cites_gold)),
-    Figure("noise", "noise", "Sentences that are noise",
-           lambda item: list(map(float, item.judgement.noise))),
-    Figure("words", "words", "Words in an answer",
-           lambda item: _value(item.judgement.words, applies=item.question.is_answerable
-                               and item.judgement.answered),
-           is_share=False),
-    Figure("short", "short", "Gives a short answer",
-           lambda item: _value(item.judgement.short_right is not None,
-                               applies=item.judgement.answered)),
-    Figure("short_right", "short ok", "Right short answers",
-           lambda item: _value(item.judgement.short_right)),
-    Figure("refused_rightly", "refused", "Refused rightly",
-           lambda item: _value(not item.judgement.answered,
-                               applies=not item.question.is_answerable)),
-    Figure("refused_wrongly", "wrongly", "Refused wrongly",
-           _if_answerable(lambda found: not found.answered)),
+    Figure("right", "Right", "right", lambda found: found.right, _is_answerable),
+    Figure("right_first", "Right in the first sentence", "first",
+           lambda found: found.right_first, _is_answerable),
+    Figure("found", "Answer in the passages found", "found",
+           lambda found: found.found, _is_answerable),
+    Figure("cited", "Cites a gold document", "cited", lambda found: found.cites_gold),
+    Figure("noise", "Sentences that are noise", "noise", lambda found: found.noise),
+    Figure("words", "Words in an answer", "words", lambda found: found.words,
+           lambda item: _is_answerable(item) and _is_answered(item), scale=1),
+    Figure("short", "Gives a short answer", "short",
+           lambda found: found.short_right is not None, _is_answered),
+    Figure("short_right", "Right short answers", "short ok", lambda found: found.short_right),
+    Figure("refused_rightly", "Refused rightly", "refused",
+           lambda found: not found.answered, lambda item: not _is_answerable(item)),
+    Figure("refused_wrongly", "Refused wrongly", "wrongly",
+           lambda found: not found.answered, _is_answerable),
+    Figure("auroc", "AUROC of the confidence", measure=_auroc, scale=1, form=".3f"),
+    Figure("ece", "ECE of the confidence", measure=_ece, scale=1, form=".3f"),
+    Figure("median_ms", "ms a question", scale=1, form=",.0f", digits=3,
+           measure=lambda answers: 1000 * median(item.seconds for item in answers)),
+    Figure("median_cpu_ms", "CPU ms a question", scale=1, form=",.0f", digits=3,
+           measure=lambda answers: 1000 * median(item.cpu_s for item in answers)),
+    Figure("tokens", "Model tokens a question", scale=1, form=",.0f", digits=1,
+           measure=lambda answers: fmean(item.tokens for item in answers)),
 )  # fmt: skip
 """All figures of answers. `docs/evaluation.md` defines them."""
+
+MEANS = tuple(figure for figure in FIGURES if figure.measure is None)
+"""The figures that each answer has a value of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,23 +364,15 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFigures:
-    """The figures of a run.
+    """All figures of a run, and the means of each type of question.
 
     ``right`` is the share of right answers with its 95 % interval, None if no question is
-    answerable. ``auroc`` is the probability that a right answer has a higher confidence than a
-    wrong one, None if all or none are right; ``ece`` is the expected calibration error. Both ignore
-    answers without a confidence. ``median_ms`` and ``median_cpu_ms`` are per question, ``tokens``
-    is the mean number of model tokens per question.
+    answerable.
     """
 
     overall: GroupFigures
     by_type: dict[str, GroupFigures]
     right: MeanEstimate | None
-    auroc: float | None
-    ece: float | None
-    median_ms: float
-    median_cpu_ms: float
-    tokens: float
 
 
 def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
@@ -353,43 +388,11 @@ def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
         for name in types
         if types.keys() != {""}
     }
-    estimated = [
-        (item.answer.confidence, item.judgement.right)
-        for item in answers
-        if item.answer.confidence is not None
-    ]
-    good = [confidence for confidence, right in estimated if right]
-    others = [confidence for confidence, right in estimated if not right]
     return AnswerFigures(
-        overall=_measure_group(answers),
-        by_type={name: _measure_group(items) for name, items in of_type.items()},
+        overall=_measure_group(answers, FIGURES),
+        by_type={name: _measure_group(items, MEANS) for name, items in of_type.items()},
         right=estimate_mean([v for item in answers for v in FIGURES[0].values(item)]),
-        auroc=separation(good, others) if good and others else None,
-        ece=calibration_error(
-            [confidence for confidence, _ in estimated], [right for _, right in estimated]
-        )
-        if estimated
-        else None,
-        median_ms=1000 * median(item.seconds for item in answers),
-        median_cpu_ms=1000 * median(item.cpu_s for item in answers),
-        tokens=fmean(item.tokens for item in answers),
     )
-
-
-def calibration_error(confidences: Sequence[float], rights: Sequence[bool]) -> float:
-    """Return the expected calibration error of confidences, from 0 to 1.
-
-    This is the distance between mean confidence and the share of right answers, averaged over
-    `CALIBRATION_BINS` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError
-    if the lengths differ or are 0.
-    """
-    if not confidences:
-        raise ValueError("Expected at least one confidence.")
-    edges = [number / CALIBRATION_BINS for number in range(1, CALIBRATION_BINS)]
-    held: list[list[float]] = [[] for _ in range(CALIBRATION_BINS)]
-    for confidence, right in zip(confidences, rights, strict=True):
-        held[bisect_right(edges, confidence)].append(confidence - right)
-    return sum(abs(sum(gaps)) for gaps in held) / len(confidences)
 
 
 def compare_answers(
@@ -403,7 +406,7 @@ def compare_answers(
     if [item.question for item in first] != [item.question for item in second]:
         raise ValueError("Expected the same questions in the same order.")
     compared = []
-    for figure in FIGURES:
+    for figure in MEANS:
         both = [
             (fmean(one), fmean(other))
             for one, other in zip(
@@ -420,13 +423,9 @@ def compare_answers(
     return compared
 
 
-def _measure_group(answers: Sequence[JudgedAnswer]) -> GroupFigures:
-    figures = {}
-    for figure in FIGURES:
-        values = [value for item in answers for value in figure.values(item)]
-        if values:
-            figures[figure.name] = fmean(values)
-    return GroupFigures(len(answers), figures)
+def _measure_group(answers: Sequence[JudgedAnswer], figures: Iterable[Figure]) -> GroupFigures:
+    found = {figure.name: figure.of(answers) for figure in figures}
+    return GroupFigures(len(answers), {k: v for k, v in found.items() if v is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,26 +473,21 @@ def describe_answer_runs(
 
 
 def _describe_run(run: AnswerRun) -> dict[str, Any]:
-    measured = run.measured
+    measured, right = run.measured, run.measured.right
     return {
         "store": run.store,
-        **_describe_group(measured.overall),
-        "right_interval": (
-            [rounded(measured.right.low), rounded(measured.right.high)] if measured.right else None
-        ),
-        "auroc": rounded(measured.auroc),
-        "ece": rounded(measured.ece),
-        "median_ms": round(measured.median_ms, 3),
-        "median_cpu_ms": round(measured.median_cpu_ms, 3),
-        "tokens": round(measured.tokens, 1),
+        **_describe_group(measured.overall, FIGURES),
+        "right_interval": [rounded(right.low), rounded(right.high)] if right else None,
         "missing_documents": list(run.missing),
-        "by_type": {name: _describe_group(group) for name, group in measured.by_type.items()},
+        "by_type": {
+            name: _describe_group(found, MEANS) for name, found in measured.by_type.items()
+        },
     }
 
 
-def _describe_group(group: GroupFigures) -> dict[str, Any]:
-    figures = {figure.name: rounded(group.figures.get(figure.name)) for figure in FIGURES}
-    return {"questions": group.questions, **figures}
+def _describe_group(group: GroupFigures, figures: Iterable[Figure]) -> dict[str, Any]:
+    found = {f.name: rounded(group.figures.get(f.name), f.digits) for f in figures}
+    return {"questions": group.questions, **found}
 
 
 def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
@@ -514,6 +508,6 @@ def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
     }
 
 
-def rounded(value: float | None) -> float | None:
+def rounded(value: float | None, digits: int = 4) -> float | None:
     """Return a figure as it is printed in JSON."""
-    return None if value is None else round(value, 4)
+    return None if value is None else round(value, digits)

@@ -6,6 +6,7 @@ import math
 import re
 import string
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -97,6 +98,26 @@ def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> fl
         return float("nan")
     gaps = np.subtract.outer(np.asarray(answerable, float), np.asarray(unanswerable, float))
     return float(((gaps > 0) + 0.5 * (gaps == 0)).mean())
+
+
+CALIBRATION_BINS = 10
+"""Number of bins of confidence for the calibration error."""
+
+
+def calibration_error(confidences: Sequence[float], rights: Sequence[bool]) -> float:
+    """Return the expected calibration error of confidences, from 0 to 1.
+
+    This is the distance between mean confidence and the share of right answers, averaged over
+    `CALIBRATION_BINS` of equal width weighted by size (Naeini et al., AAAI 2015). Raises ValueError
+    if the lengths differ or are 0.
+    """
+    if not confidences:
+        raise ValueError("Expected at least one confidence.")
+    edges = [number / CALIBRATION_BINS for number in range(1, CALIBRATION_BINS)]
+    held: list[list[float]] = [[] for _ in range(CALIBRATION_BINS)]
+    for confidence, right in zip(confidences, rights, strict=True):
+        held[bisect_right(edges, confidence)].append(confidence - right)
+    return sum(abs(sum(gaps)) for gaps in held) / len(confidences)
 
 
 DRAWS = 10_000
