@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._extensions.graphs.export import require_parquet, split_batches, write_parquet_table
-from knotwork._extensions.graphs.foreign_indexes.imported_communities import write_reference
+from knotwork._extensions.graphs.foreign_indexes.index_importer import write_reference
 from knotwork._extensions.graphs.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._stores.base import Store
