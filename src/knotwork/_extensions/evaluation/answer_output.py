@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,16 +66,7 @@ ESTIMATE_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AfterAsking:
-    """What to do with the answers: judge them, only estimate its cost, save them to label."""
-
-    judging: JudgingOptions | None = None
-    only_estimate: bool = False
-    to_label: Path | None = None
-
-
-def evaluate_file(
+def evaluate_file(  # noqa: PLR0913  one for each option
     session: Session,
     path: Path,
     *,
@@ -84,17 +75,19 @@ def evaluate_file(
     limit: int | None,
     budget: str,
     filters: Sequence[str] = (),
-    after: AfterAsking,
+    judging: JudgingOptions | None = None,
+    only_estimate: bool = False,
+    to_label: Path | None = None,
 ) -> None:
     """Ask the questions of a file under the settings in force and under each of ``compared``, and
     print the figures.
 
-    ``after`` says what is done with the answers besides.
-
-    ``budget`` limits the cost of all questions under one choice of settings; ``filters`` apply to
-    every search. ``shown`` is "wrong", "changed", "all" or "". Before the first question, raises
-    ConfigError for an invalid file or setting, UnknownName for an unknown retriever, and
-    StoreNotFound for a missing index; afterwards, the errors of `KnowledgeBase.ask`.
+    The answers are judged with the options ``judging``, or with ``only_estimate`` the cost of that
+    is told; ``to_label`` is a file that gets the first ones. ``budget`` limits the cost of all
+    questions under one choice of settings; ``filters`` apply to every search. ``shown`` is "wrong",
+    "changed", "all" or "". Before the first question, raises ConfigError for an invalid file or
+    setting, UnknownName for an unknown retriever, and StoreNotFound for a missing index;
+    afterwards, the errors of `KnowledgeBase.ask`.
     """
     sides = [
         (CURRENT_SETTINGS, session.settings),
@@ -107,7 +100,7 @@ def evaluate_file(
     if shown == "changed" and not compared:
         raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
-    opened = _open_all(session, sides, after)
+    opened = _open_all(session, sides, judging)
     for _, base in opened:
         base.filtered_store(filters)  # raises for an invalid filter before the first question
     runs: list[AnswerRun] = []
@@ -115,12 +108,14 @@ def evaluate_file(
     for name, base in opened:
         with closing(base):
             run = _ask_all(session, questions, name, base, budget, filters)
-            if after.to_label is not None and not runs:
+            if to_label is not None and not runs:
                 cases = [case_as_record(case_of(item)) for item in run.answers]
                 lines = [json.dumps(case, ensure_ascii=False) + "\n" for case in cases]
-                after.to_label.write_text("".join(lines), encoding="utf-8")
+                to_label.write_text("".join(lines), encoding="utf-8")
             runs.append(run)
-            judged.append(_judge(session, base, run.answers, after, name=name))
+            judged.append(
+                _judge(session, base, run.answers, judging, name, only_estimate=only_estimate)
+            )
     if session.common.json:
         payload = describe_answer_runs(questions, runs, file=str(path))
         for run, found in zip(runs, judged, strict=True):
@@ -133,15 +128,13 @@ def evaluate_file(
 
 
 def _open_all(
-    session: Session,
-    sides: Sequence[tuple[str, Settings]],
-    after: AfterAsking,
+    session: Session, sides: Sequence[tuple[str, Settings]], judging: JudgingOptions | None
 ) -> list[tuple[str, KnowledgeBase]]:
     """Open the index of each side; raises for what would fail after the first question."""
     opened = []
     for name, settings in sides:
         read_retrievers(settings.retrieval.retriever)
-        if after.judging is not None and after.judging.with_judge:
+        if judging is not None and judging.with_judge:
             require_judge(settings)
         opened.append((name, session.open_to_ask(settings)))
     return opened
@@ -324,16 +317,16 @@ def _judge(
     session: Session,
     knowledge_base: KnowledgeBase,
     answers: Sequence[JudgedAnswer],
-    after: AfterAsking,
-    *,
+    options: JudgingOptions | None,
     name: str,
+    *,
+    only_estimate: bool,
 ) -> JudgedRun | RunEstimate | None:
     """Show the estimated cost, then judge, unless only the estimate is wanted.
 
     The budget of the options is what remains of it after the answers. Raises BudgetExceeded when it
     is reached, and as `JudgeRun`.
     """
-    options = after.judging
     if options is None:
         return None
     budget = SharedBudget(options.budget)
@@ -345,7 +338,7 @@ def _judge(
         choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
     ):
         estimate = run.estimate(counter.count)
-        if after.only_estimate:
+        if only_estimate:
             return estimate
         if estimate.calls:
             cost = "" if estimate.money is None else f", cost at most {estimate.money.high:,.4f}"

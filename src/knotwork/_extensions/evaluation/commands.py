@@ -19,7 +19,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import count_of
-from knotwork.errors import ConfigError, required
+from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._extensions.evaluation.judge_runs import JudgingOptions
@@ -43,7 +43,7 @@ _FILE_OPTIONS = {
 
 _FOLDER_OPTIONS = dict.fromkeys(
     ("retrievers", "every"), "Compare answers with: --compare retrieval.retriever=NAME"
-) | dict.fromkeys(("hide_titles", "plot"), "")
+) | {"hide_titles": ""}
 """Options for a folder, with the fix if a file is given."""
 
 
@@ -101,7 +101,6 @@ _FOLDER_OPTIONS = dict.fromkeys(
 @click.option("--all", "every", is_flag=True, help=f"DIR: compare all retrievers with {BASELINE}.")
 @click.option("--hide-titles", is_flag=True, help="DIR: index passages without their titles.")
 @number_option("--limit", help="Use only the first N questions.")
-@click.option("--plot", metavar="FILE", type=Path, help="DIR: save a bar chart of the means.")
 def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa: ANN401
     """Evaluate answers on a file of questions, or retrievers on a data set.
 
@@ -114,7 +113,7 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         _evaluate_retrievers(session, path, options)
         return
     _refuse_options(path, "a file of questions", _FOLDER_OPTIONS)
-    from knotwork._extensions.evaluation.answer_output import AfterAsking, evaluate_file
+    from knotwork._extensions.evaluation.answer_output import evaluate_file
 
     evaluate_file(
         session,
@@ -124,7 +123,9 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
         limit=options["limit"],
         budget=options["budget"],
         filters=options["filters"],
-        after=AfterAsking(_read_judging(options), options["estimate"], options["to_label"]),
+        judging=_read_judging(options),
+        only_estimate=options["estimate"],
+        to_label=options["to_label"],
     )
 
 
@@ -176,8 +177,6 @@ def _evaluate_retrievers(session: Session, folder: Path, options: dict[str, Any]
     names = _all_names() if every else read_retrievers(options["retrievers"])
     dataset = load_dataset(folder, hide_titles=options["hide_titles"], limit=options["limit"])
     run = run_retriever_evaluation(session, dataset, names, skipping=every)
-    if options["plot"] is not None:
-        draw_means(run, options["plot"])
     if not session.emit(describe_retriever_runs(run)):
         print_retriever_evaluation(session, run)
 
@@ -292,26 +291,3 @@ _BAR = 50
 def draw_bar(share: float) -> str:
     """Return a bar of a share from 0 to 1, with its value."""
     return f"{'█' * round(share * _BAR)}{'·' * (_BAR - round(share * _BAR))} {share * 100:.1f}"
-
-
-def draw_means(run: EvaluationRun, target: Path) -> None:
-    """Save a bar chart of every metric of every retriever, in the format of the file's suffix.
-
-    Raises MissingExtra without the extra `plot`, OSError if the file cannot be written.
-    """
-    with required("A plot", "plot"):
-        from matplotlib.figure import Figure
-    means = {name: outcome.means() for name, outcome in run.runs.items()}
-    metrics = list(next(iter(means.values())))
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    width = 0.8 / len(means)
-    for number, (name, values) in enumerate(means.items()):
-        places = [place + number * width for place in range(len(metrics))]
-        axes.bar(places, [values[metric] * 100 for metric in metrics], width, label=name)
-    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(metrics))], metrics)
-    axes.set_ylim(0, 100)
-    axes.set_ylabel("percent")
-    axes.set_title(f"{run.dataset}, {run.questions} questions")
-    axes.legend()
-    figure.savefig(target)

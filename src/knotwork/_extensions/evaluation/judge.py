@@ -153,7 +153,10 @@ class NotCached(Unparsable):
 
 
 class CachedRepliesOnly:
-    """A chat model that has only the replies of a cache, and keeps the other ``requests``."""
+    """A chat model that has only the replies of a cache, and keeps the other ``requests``.
+
+    Judging with it plans the calls: sentences of an answer stand for its unknown statements.
+    """
 
     def __init__(self, model: ChatModel) -> None:
         self.name = model.name
@@ -382,7 +385,7 @@ class JudgeReport:
     unreadable_replies: Mapping[str, int]
 
 
-def judge(
+def judge(  # noqa: PLR0913  one for each option
     model: ChatModel,
     cases: Iterable[JudgeCase],
     *,
@@ -392,89 +395,43 @@ def judge(
     context_tokens: int = CONTEXT_TOKENS,
     concurrency: int = 1,
     seed: int = 0,
+    count: Callable[[int], object] | None = None,
 ) -> JudgeReport:
     """Judge answers with any chat model, and return all values and their means.
 
     ``embedder`` compares questions for answer relevance, which has no values without one.
     ``labelled`` are cases with labels, by which the judge itself is judged. A prompt has at most
-    ``context_tokens`` of passages. ``seed`` is that of the bootstrap. Raises ConfigError for an
-    unknown metric, and as `ChatModel.complete`, but not for replies that cannot be read.
+    ``context_tokens`` of passages. ``seed`` is that of the bootstrap. ``count`` is called with the
+    number of cases that are judged. Raises ConfigError for an unknown metric, and as
+    `ChatModel.complete`, but not for replies that cannot be read.
     """
+    for name in metrics:
+        if name not in JUDGED_METRICS:
+            raise ConfigError(
+                f"`{name}` is not a judged metric.", fix=f"Known: {', '.join(JUDGED_METRICS)}."
+            )
+    names = [name for name in JUDGED_METRICS if name in metrics]
     cases, labelled = tuple(cases), tuple(labelled)
-    judged = list(
-        judge_each(
-            model,
-            (*cases, *labelled),
-            embedder=embedder,
-            metrics=metrics,
-            context_tokens=context_tokens,
-            concurrency=concurrency,
-        )
-    )
-    own, known = judged[: len(cases)], judged[len(cases) :]
-    return report_on(own, known, judge=model.name, metrics=metrics, seed=seed)
-
-
-def judge_each(
-    model: ChatModel,
-    cases: Iterable[JudgeCase],
-    *,
-    embedder: Embedder | None = None,
-    metrics: Collection[str] = JUDGED_METRICS,
-    context_tokens: int = CONTEXT_TOKENS,
-    concurrency: int = 1,
-) -> Iterator[JudgedCase]:
-    """Yield each case with its values, in order. Takes and raises what `judge` does."""
-    unknown = [name for name in metrics if name not in JUDGED_METRICS]
-    if unknown:
-        raise ConfigError(
-            f"`{unknown[0]}` is not a judged metric.", fix=f"Known: {', '.join(JUDGED_METRICS)}."
-        )
 
     def judge_one(case: JudgeCase) -> JudgedCase:
-        return _CaseJudge(model, case, embedder, context_tokens).judge(metrics)
+        return _CaseJudge(model, case, embedder, context_tokens).judge(names)
 
-    yield from work_ordered(judge_one, cases, concurrency=concurrency)
-
-
-def report_on(
-    cases: Sequence[JudgedCase],
-    labelled: Sequence[JudgedCase] = (),
-    *,
-    judge: str,
-    metrics: Collection[str] = JUDGED_METRICS,
-    seed: int = 0,
-) -> JudgeReport:
-    """Return the report on judged cases; ``judge`` is the name of the model."""
-    names = [name for name in JUDGED_METRICS if name in metrics]
-    replies = Counter(stage for item in (*cases, *labelled) for stage, _ in item.unreadable)
-    with_labels = {name for item in labelled for name in item.case.labels}
+    judged: list[JudgedCase] = []
+    for item in work_ordered(judge_one, (*cases, *labelled), concurrency=concurrency):
+        judged.append(item)
+        if count is not None:
+            count(len(judged))
+    own, known = judged[: len(cases)], judged[len(cases) :]
+    replies = Counter(stage for item in judged for stage, _ in item.unreadable)
+    with_labels = {name for case in labelled for name in case.labels}
     return JudgeReport(
-        judge=judge,
-        cases=tuple(cases),
-        labelled=tuple(labelled),
-        metrics={name: _measure(cases, name, seed) for name in names},
-        agreement={n: _measure_agreement(cases, labelled, n) for n in names if n in with_labels},
+        judge=model.name,
+        cases=tuple(own),
+        labelled=tuple(known),
+        metrics={name: _measure(own, name, seed) for name in names},
+        agreement={n: _measure_agreement(own, known, n) for n in names if n in with_labels},
         unreadable_replies=dict(sorted(replies.items())),
     )
-
-
-def plan_judging(
-    model: ChatModel,
-    cases: Iterable[JudgeCase],
-    *,
-    embedder: Embedder | None = None,
-    metrics: Collection[str] = JUDGED_METRICS,
-    context_tokens: int = CONTEXT_TOKENS,
-) -> list[ChatRequest]:
-    """Return the requests that judging would send, without a call; not those with a cached reply.
-
-    The sentences of an answer stand for its statements until these are known.
-    """
-    planning = CachedRepliesOnly(model)
-    for case in cases:
-        _CaseJudge(planning, case, embedder, context_tokens).judge(metrics)
-    return planning.requests
 
 
 class _CaseJudge:
@@ -490,12 +447,8 @@ class _CaseJudge:
         self._passages = cut_passages(case.passages, budget_tokens=context_tokens)
         self._unreadable: list[tuple[str, str]] = []
 
-    def judge(self, metrics: Collection[str]) -> JudgedCase:
-        values = {
-            name: self._missing(name) or self._judge(name)
-            for name in JUDGED_METRICS
-            if name in metrics
-        }
+    def judge(self, metrics: Iterable[str]) -> JudgedCase:
+        values = {name: self._missing(name) or self._judge(name) for name in metrics}
         return JudgedCase(self._case, values, tuple(self._unreadable), len(self._passages))
 
     def _missing(self, metric: str) -> JudgedValue | None:

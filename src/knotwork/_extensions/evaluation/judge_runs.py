@@ -22,9 +22,7 @@ from knotwork._extensions.evaluation.judge import (
     JudgedCase,
     JudgeReport,
     NotCached,
-    judge_each,
-    plan_judging,
-    report_on,
+    judge,
 )
 from knotwork._extensions.evaluation.metrics import MeanEstimate, PoweredMean
 from knotwork._extensions.evaluation.robustness import (
@@ -198,18 +196,23 @@ class JudgeRun:
         It is an upper bound of the output. Replies that are cached cost nothing. ``count`` is that
         of `run`.
         """
-        judge = None if self._judge is None else CachedRepliesOnly(self._judge)
-        answerer = None if self._answerer is None else CachedRepliesOnly(self._answerer)
-        planned = []
-        if self._judge is not None and judge is not None:
-            cases = (*self._cases, *self._options.labelled)
-            judge.requests += plan_judging(self._judge, cases, embedder=self._embedder)
-        if judge is not None or answerer is not None:
-            for _ in self._run_trials(answerer, judge, count or (lambda *_: None), "Estimating"):
+        planning = [
+            None if model is None else CachedRepliesOnly(model)
+            for model in (self._judge, self._answerer)
+        ]
+        judging, answering = planning
+        if judging is not None:
+            labelled = self._options.labelled
+            judge(judging, self._cases, embedder=self._embedder, labelled=labelled)
+        if any(planning):
+            count = count or (lambda *_: None)
+            for _ in self._run_trials(answering, judging, count, "Estimating"):
                 pass
-        for model in (judge, answerer):
-            if model is not None:
-                planned += plan_calls(model.name, model.requests, count_tokens=count_tokens)
+        planned = [
+            call
+            for model in filter(None, planning)
+            for call in plan_calls(model.name, model.requests, count_tokens=count_tokens)
+        ]
         return estimate_run([], planned, prices=self._models.prices)
 
     def run(self, count: Counter) -> JudgedRun:
@@ -226,16 +229,16 @@ class JudgeRun:
 
     def _run_judge(self, count: Counter) -> JudgeReport:
         assert self._judge is not None
-        cases = (*self._cases, *self._options.labelled)
-        concurrency = most_calls(self._base.settings.llm.concurrency)
-        judged: list[JudgedCase] = []
-        for item in judge_each(
-            self._judge, cases, embedder=self._embedder, concurrency=concurrency
-        ):
-            judged.append(item)
-            count("Judging", len(judged), len(cases))
-        own, labelled = judged[: len(self._cases)], judged[len(self._cases) :]
-        return report_on(own, labelled, judge=self._judge.name)
+        labelled = self._options.labelled
+        total = len(self._cases) + len(labelled)
+        return judge(
+            self._judge,
+            self._cases,
+            embedder=self._embedder,
+            labelled=labelled,
+            concurrency=most_calls(self._base.settings.llm.concurrency),
+            count=lambda done: count("Judging", done, total),
+        )
 
     def _run_conditions(self, count: Counter) -> RobustnessReport:
         results = list(self._run_trials(self._answerer, self._judge, count, "Trying conditions"))
