@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from knotwork._extensions.graphs.servers.bolt_connection import find_dialect
+from knotwork._extensions.graphs.servers.dialects import find_dialect
 from knotwork._extensions.graphs.servers.server_statements import refuse_writing_plan
 from knotwork.errors import QueryRefused
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knotwork._extensions.graphs.servers.bolt_connection import Dialect
+from knotwork._extensions.graphs.servers.dialects import Dialect
 from knotwork._knowledge_base.registries import GROUPS, find_registry
 
 FOLDER = Path(__file__).parents[2] / "docs" / "parts"

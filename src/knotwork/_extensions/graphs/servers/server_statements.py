@@ -19,7 +19,6 @@ from knotwork._extensions.cypher.language.statement_writer import WritingRules, 
 from knotwork._extensions.graphs.servers.bolt_connection import (
     BoltConnection,
     BoltStatement,
-    Dialect,
     NodeIds,
     Rows,
     ValueConverter,
@@ -27,6 +26,7 @@ from knotwork._extensions.graphs.servers.bolt_connection import (
     own_id,
     unknown_ends,
 )
+from knotwork._extensions.graphs.servers.dialects import Dialect
 from knotwork._extensions.graphs.servers.mirror import STAMP, CheckMirror, read_mirror
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueryResult
