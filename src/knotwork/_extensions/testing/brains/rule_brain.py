@@ -16,14 +16,12 @@ from knotwork._extensions.testing.brains.prompts import (
     NumberedPassage,
     RankedSentence,
     cite,
+    key_words,
+    language_of,
     line,
     rank_sentences_of_passages,
     read_assignment,
     read_passages,
-)
-from knotwork._extensions.testing.brains.reading import (
-    key_words,
-    language_of,
     read_text,
     sentences_of,
 )
