@@ -617,10 +617,10 @@ def export(
         from knotwork._extensions.graphs.foreign_indexes.graphrag_export import export_graphrag
 
         tables = export_graphrag(store, output)
-        if not session.emit({"format": format, "files": tables.files, "rows": dict(tables.rows)}):
-            for table in tables.files:
-                rows = count_of(tables.rows[table.stem], "row")
-                session.terminal.say(f"Wrote {rows} to {table}")
+        rows = {table.stem: n for table, n in tables.items()}
+        if not session.emit({"format": format, "files": list(tables), "rows": rows}):
+            for table, n in tables.items():
+                session.terminal.say(f"Wrote {count_of(n, 'row')} to {table}")
         return
     report = export_graph(store, output, format=format, raw=raw)
     if not session.emit({"format": format, **fields_of(report, "files", "nodes", "edges")}):
