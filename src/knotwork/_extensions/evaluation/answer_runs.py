@@ -125,12 +125,10 @@ def _is_noise(sentence: str, question: AnswerQuestion) -> bool:
     if any(states(sentence, alternatives) for alternatives in question.answers):
         return False
     words = _words(sentence)
-    return not any(_overlap(words, _words(quote)) for quote in question.quotes)
-
-
-def _overlap(words: frozenset[str], gold: frozenset[str]) -> bool:
-    shorter = min(len(words), len(gold))
-    return bool(gold) and len(words & gold) >= NOISE_OVERLAP * shorter
+    quotes = filter(None, map(_words, question.quotes))
+    return not any(
+        len(words & gold) >= NOISE_OVERLAP * min(len(words), len(gold)) for gold in quotes
+    )
 
 
 def _words(text: str) -> frozenset[str]:

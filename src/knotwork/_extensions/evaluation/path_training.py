@@ -87,20 +87,11 @@ def make_path_questions(store: Store, *, count: int, seed: int = 0) -> list[Path
         if number % _EVERY_BETWEEN == 0:
             made = _ask_between(node, reader, store, chance)
         else:
-            made = _ask_from(node, 1 + number % MAX_QUESTION_HOPS, reader, chance)
+            walked = _walk(node.id, 1 + number % MAX_QUESTION_HOPS, reader, chance)
+            made = walked and PathQuestion(_state(node.name, walked[0], chance), walked[1])
         if made is not None:
             questions.append(made)
     return questions
-
-
-def _ask_from(
-    node: Node, hops: int, reader: LinkReader, chance: random.Random
-) -> PathQuestion | None:
-    walked = _walk(node.id, hops, reader, chance)
-    if walked is None:
-        return None
-    steps, answers = walked
-    return PathQuestion(_state(node.name, steps, chance), answers)
 
 
 def _ask_between(

@@ -112,15 +112,19 @@ def read_answer_questions(path: str | Path) -> tuple[AnswerQuestion, ...]:
     source = Path(path)
     text = read_text(source)
     separators = TABLE_SEPARATORS.get(source.suffix.lower())
+    name = str(source)
+    found: Iterable[AnswerQuestion]
     if separators is None:
-        questions = tuple(_from_json(text.split("\n"), str(source)))
+        lines = read_objects(text.split("\n"), name=name, fix=_JSON_EXAMPLE)
+        found = (_question(record, place_of(name, line), line) for line, record in lines)
     else:
-        questions = tuple(_from_table(text, str(source), separators))
+        found = _from_table(text, name, separators)
+    questions = tuple(_refuse_without_answer(question, name) for question in found)
     if not questions:
         fix = _JSON_EXAMPLE if separators is None else _CSV_EXAMPLE
         raise ConfigError(f"`{source}` contains no question.", fix=fix)
     ids = ((question.id, question.line) for question in questions)
-    refuse_repeated_ids(ids, str(source), kind="question")
+    refuse_repeated_ids(ids, name, kind="question")
     return questions
 
 
@@ -132,12 +136,6 @@ def read_text(path: str | Path) -> str:
         raise ConfigError(f"`{path}` does not exist.", fix="Check the path.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"`{path}` is not UTF-8.", fix="Save it as UTF-8.") from error
-
-
-def _from_json(lines: Iterable[str], name: str) -> Iterator[AnswerQuestion]:
-    for line, record in read_objects(lines, name=name, fix=_JSON_EXAMPLE):
-        where = place_of(name, line)
-        yield _refuse_without_answer(_question(record, where, line), where)
 
 
 def _question(record: dict[str, Any], where: str, line: int) -> AnswerQuestion:
@@ -196,7 +194,7 @@ def _from_table(text: str, name: str, separators: str) -> Iterator[AnswerQuestio
                 )
             else:
                 cells = list(zip(columns, map(str.strip, row), strict=True))
-                yield _refuse_without_answer(_question_of_row(cells, where, line), where)
+                yield _question_of_row(cells, where, line)
             line = rows.line_num + 1
     except csv.Error as error:
         raise ConfigError(
@@ -279,11 +277,11 @@ def texts_of(value: object, name: str, where: str) -> list[str]:
     return texts
 
 
-def _refuse_without_answer(question: AnswerQuestion, where: str) -> AnswerQuestion:
+def _refuse_without_answer(question: AnswerQuestion, name: str) -> AnswerQuestion:
     """Return the question. Raises ConfigError if it names documents or quotes but no answer."""
     if (question.documents or question.quotes) and not question.answers:
         raise ConfigError(
-            f"{where} names documents or quotes, but no answer.",
+            f"{place_of(name, question.line)} names documents or quotes, but no answer.",
             fix="Add the answer, or remove them if the documents do not answer the question.",
         )
     return question
@@ -333,7 +331,14 @@ def load_dataset(folder: Path, *, hide_titles: bool = False, limit: int | None =
     Raises ConfigError, with file and line, for an invalid record.
     """
     corpus = _records(folder / CORPUS_FILE)
-    documents = tuple(_document(record, where, hide_titles) for where, record in corpus)
+    documents = tuple(
+        Document(
+            uri=_field(record, "pid", where),
+            text=_field(record, "text", where),
+            title="" if hide_titles else str(record.get("title") or ""),
+        )
+        for where, record in corpus
+    )
     if not documents:
         raise ConfigError(f"`{folder / CORPUS_FILE}` contains no passages.")
     cases = tuple(_case(record, where) for where, record in _records(folder / QUESTIONS_FILE))
@@ -405,12 +410,6 @@ def refuse_repeated_ids(ids: Iterable[tuple[str, int]], name: str, *, kind: str)
                 fix=f"Give each {kind} a unique id, or omit the ids.",
             )
         known[own] = line
-
-
-def _document(record: dict[str, Any], where: str, hide_titles: bool) -> Document:
-    text = _field(record, "text", where)
-    title = "" if hide_titles else str(record.get("title") or "")
-    return Document(uri=_field(record, "pid", where), text=text, title=title)
 
 
 def _case(record: dict[str, Any], where: str) -> EvaluationCase:

@@ -88,7 +88,7 @@ def _changes(
     if numbers:
         longest = max(numbers, key=len)
         other = _other_number(longest, seed, everything)
-        yield lambda text: _replace_number(text, longest, other)
+        yield lambda text: _NUMBER.sub(lambda m: other if m[0] == longest else m[0], text)
     months = [month for text in alternatives for month in _MONTH.findall(text)]
     if months:
         place = [name.casefold() for name in _MONTHS].index(months[0].casefold())
@@ -113,10 +113,6 @@ def _other_number(number: str, seed: int, taken: str) -> str:
         if other not in known:
             break
     return other
-
-
-def _replace_number(text: str, number: str, other: str) -> str:
-    return _NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
 
 
 def _other_name(

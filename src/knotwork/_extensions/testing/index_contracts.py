@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from knotwork._extensions.testing.store_contract import undone
 from knotwork._stores.base import FloatMatrix, Scored, Store, require_vector_replacement
@@ -241,18 +241,11 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
     It is 1 for two constant sequences and 0 if only one of them is constant.
     """
-    ranks = np.array([_mean_ranks(one), _mean_ranks(other)])
+    ranks = np.array([rankdata(one), rankdata(other)])
     spreads = ranks.std(axis=1)
     if not spreads.all():
         return float(not spreads.any())
     return float(np.corrcoef(ranks)[0, 1])
-
-
-def _mean_ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[place]
-    return ranks
 
 
 class ApproximateTextIndexContract(_TextIndexRules):

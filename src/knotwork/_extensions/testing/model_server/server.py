@@ -208,7 +208,9 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         model_server = self.server.model_server
         endpoint = self.path.removeprefix("/v1")
         if self.path == "/v1/models":
-            self._write(200, models_body([model_server.model], window=_listed_window(model_server)))
+            faults = model_server.faults
+            window = 0 if faults.cuts_prompts else faults.context_tokens
+            self._write(200, models_body([model_server.model], window=window))
         elif self.path == "/traffic":
             self._write(200, asdict(model_server.traffic.totals))
         elif endpoint.startswith(("/batches", "/files")):
@@ -413,10 +415,6 @@ def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnsw
         reasoning=reasoning,
         has_usage=fault is not Fault.NO_USAGE,
     )
-
-
-def _listed_window(server: ModelTestServer) -> int:
-    return 0 if server.faults.cuts_prompts else server.faults.context_tokens
 
 
 def _check_window(server: ModelTestServer, sent_tokens: int, body: dict[str, object]) -> int:
