@@ -128,6 +128,12 @@ def search(session: nox.Session) -> None:
     run_module(session, "pytest", "-q", *IN_PARALLEL, "--ignore=tests/browser", *arguments)
 
 
+@nox.session(name="bench-smoke", default=False)
+def bench_smoke(session: nox.Session) -> None:
+    """Run each benchmark once with one question; give the folder of the data after `--`."""
+    run_module(session, "benchmarks.smoke", *session.posargs)
+
+
 @nox.session(default=False)
 def fuzz(session: nox.Session) -> None:
     """Search for inputs that crash, hang or exhaust a reader: -- --seconds 600 --seed 7."""

@@ -1,6 +1,6 @@
 """Measure what a model reads: the share of questions whose answer is in the prompt.
 
-    python benchmarks/answers/context.py --data ../shared/bench/realdocs
+    python benchmarks/answers/context.py --data data/bench/realdocs
     python benchmarks/answers/context.py --data DIR --index INDEXES --set articles_zh --missing
 
 `--data` is as for run.py, whose sets these are. `--index` is a folder with INDEXES/SET.knot

@@ -1,6 +1,6 @@
 """Measure printed answers: ask the questions of real documents and judge what is printed.
 
-    python benchmarks/answers/run.py --data ../shared/bench/realdocs
+    python benchmarks/answers/run.py --data data/bench/realdocs
     python benchmarks/answers/run.py --data DIR --set handbook_mixed --set postgresql --types
 
 `--data` is a folder with `score.py`, the judge, which explains the figures, and with a folder of

@@ -1,6 +1,6 @@
 """Measure what it does to communities that names of one thing hold together.
 
-    python benchmarks/communities/names.py --data ../shared/bench/qa --set multihoprag_lite
+    python benchmarks/communities/names.py --data data/bench/qa --set multihoprag_lite
 
 A folder named with --folder is indexed as files. Names are joined by rules alone. For each weight
 of the edge between a name and the canonical one: the share of names in one community with it, at
@@ -93,7 +93,7 @@ def measure(store: Store) -> Iterator[list[float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/bench/qa"))
+    parser.add_argument("--data", type=Path, default=Path("data/bench/qa"))
     parser.add_argument("--set", action="append", dest="sets", default=[])
     parser.add_argument("--folder", action="append", dest="folders", type=Path, default=[])
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """Measure how many entities change their community when documents come and go.
 
-    python benchmarks/communities/stability.py --data ../shared/bench/qa --set musique_train100
+    python benchmarks/communities/stability.py --data data/bench/qa --set musique_train100
 
 Documents are removed, then added back, in rounds; each round is compared with a search from scratch
 on the same graph, whose communities are matched to the earlier ones in the best possible way. An
@@ -118,7 +118,7 @@ def run_round(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/bench/qa"))
+    parser.add_argument("--data", type=Path, default=Path("data/bench/qa"))
     parser.add_argument("--set", action="append", dest="sets")
     arguments = parser.parse_args()
     for name in arguments.sets or ["musique_train100", "netoperator_zh"]:

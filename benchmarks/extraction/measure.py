@@ -1,6 +1,6 @@
 """Measure extraction by rules: bridges between gold passages, names against gold, speed.
 
-    python benchmarks/extraction/measure.py --data ../shared/bench [--json]
+    python benchmarks/extraction/measure.py --data data/bench [--json]
 
 *Bridges.* A question is linked when one gold passage mentions what another one is about. A gold
 passage counts as reached when it is about an entity that the question names, or about one that a
@@ -204,7 +204,7 @@ def measure_speed(data: Path, name: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/bench"))
+    parser.add_argument("--data", type=Path, default=Path("data/bench"))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     data: Path = options.data

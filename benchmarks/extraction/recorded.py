@@ -1,6 +1,6 @@
 """Read replies that GPT once gave to another framework, and hold them against their book.
 
-    python benchmarks/extraction/recorded.py --data ../shared/bench [--json]
+    python benchmarks/extraction/recorded.py --data data/bench [--json]
 
 The replies are those of gpt-4o that nano-graphrag recorded for its tests: extraction and gleaning
 on A Christmas Carol, in tuples; and reports, which hold no records. What is measured is the reader

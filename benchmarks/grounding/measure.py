@@ -1,6 +1,6 @@
 """Measure the check that finds statements which the cited passages do not say.
 
-    python benchmarks/grounding/measure.py --data ../shared
+    python benchmarks/grounding/measure.py --data data
 
 False statements differ from true ones in a number, a name, a negation or the order of two names;
 half of the numbers and names come from the same passage. Kinds of true statements: sentences

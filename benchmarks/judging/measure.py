@@ -1,6 +1,6 @@
 """Judge the answers to a public data set, and try how robust they are.
 
-    python benchmarks/judging/measure.py --data ../shared/bench/qa --set hotpot_train100 --limit 20
+    python benchmarks/judging/measure.py --data data/bench/qa --set hotpot_train100 --limit 20
 
 The judge is `word_judge.py`, which compares words and costs nothing; --model names a chat model to
 judge, and to write the answers with --writes. The index is in memory. --embedder adds vectors, and

@@ -1,6 +1,6 @@
 """Measure questions whose answer stands behind a link, with links followed and without.
 
-    python benchmarks/links/run.py --data ../shared/bench/realdocs
+    python benchmarks/links/run.py --data data/bench/realdocs
     python benchmarks/links/run.py --data DIR --indexes FOLDER --links 0 0.5 1 2 --search-only
 
 `--data` has a folder with `docs/` and `questions.jsonl` for each set. A question of the file beside

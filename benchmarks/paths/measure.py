@@ -1,7 +1,7 @@
 """Measure the retriever `paths` on questions to knowledge bases, without any language model.
 
-    python benchmarks/paths/measure.py quality --data ../shared/bench --cache /tmp/paths
-    python benchmarks/paths/measure.py left-out --data ../shared/bench --cache /tmp/paths
+    python benchmarks/paths/measure.py quality --data data/bench --cache /tmp/paths
+    python benchmarks/paths/measure.py left-out --data data/bench --cache /tmp/paths
     python benchmarks/paths/measure.py latency --cache /tmp/paths
 
 `quality` asks the shipped model, `left-out` models that were trained without the graph, or without

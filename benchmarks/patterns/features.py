@@ -1,6 +1,6 @@
 """Measure whether graph features help: in a context for a model, and in ranking passages.
 
-    python benchmarks/patterns/features.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/patterns/features.py --data data/bench/qa --cache DIR
 
 The first table is a proxy, without a model: the share of questions of which a known answer stands
 in what a model would read, under the same budget of tokens, with other parts in it. The second adds

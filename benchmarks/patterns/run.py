@@ -1,6 +1,6 @@
 """Measure retrieval patterns, and compositions of them, beside `hybrid` and `graph`.
 
-    python benchmarks/patterns/run.py --data ../shared/bench/qa --cache DIR --output patterns.json
+    python benchmarks/patterns/run.py --data data/bench/qa --cache DIR --output patterns.json
     python benchmarks/patterns/run.py --output patterns.json \
         --markdown benchmarks/results/patterns.md
 

@@ -1,6 +1,6 @@
 """Ways to walk by PageRank that are measured and not part of the package.
 
-    python benchmarks/patterns/walking.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/patterns/walking.py --data data/bench/qa --cache DIR
 
 Edges weighed by how well their passage answers, a start at the entities whose vectors are nearest,
 and the walk as one part of a score beside the text of a passage, by what this covers of the
@@ -25,6 +25,7 @@ from sets import SETS  # type: ignore[import-not-found]
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_path
+from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._extensions.patterns.walk_retrievers import near_seeds
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.pagerank import personalized_pagerank
@@ -33,7 +34,6 @@ from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage
 from knotwork._retrieval.evidence_builder import rank
 from knotwork._retrieval.graph_retriever import link_factor
-from knotwork._retrieval.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

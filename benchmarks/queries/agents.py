@@ -1,6 +1,6 @@
 """Measure agents without a model against the retrievers that they are made of.
 
-    python benchmarks/queries/agents.py --data ../shared/bench/qa --cache FOLDER --output a.json
+    python benchmarks/queries/agents.py --data data/bench/qa --cache FOLDER --output a.json
 
 Every agent gets the same questions as `graph` and `hybrid`. Differences are tested in pairs, and
 what was lost is printed beside what was won. Questions without an answer, where a set has such,

@@ -1,6 +1,6 @@
 """Measure how well questions become statements without a model, on graphs with gold answers.
 
-    python benchmarks/queries/translators.py --data ../shared/bench --output translators.json
+    python benchmarks/queries/translators.py --data data/bench --output translators.json
 
 ZOGRASCOPE's questions about crimes come with gold Cypher: a question counts as right when the rows
 of the statement made of it equal those of the gold one, as sets; of several first ones, any will

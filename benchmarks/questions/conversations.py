@@ -1,6 +1,6 @@
 """Measure how well rules understand questions that lean on the one before.
 
-    python benchmarks/questions/conversations.py --data ../shared/bench/qa --cache DIR
+    python benchmarks/questions/conversations.py --data data/bench/qa --cache DIR
 
 The nested questions of MuSiQue come with their parts: "Who directed X?", then "Where was #1 born?".
 A part that leans on the one just before it becomes a follow-up, with a pronoun for #1: "he" where

@@ -1,6 +1,6 @@
 """Measure where rules send questions: the share of each set that is routed to each mode.
 
-python benchmarks/questions/routing.py --data ../shared/bench [--show MODE]
+python benchmarks/questions/routing.py --data data/bench [--show MODE]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure what an index costs by stage, and a question in each mode: tokens in and out.
 
-    python benchmarks/questions/tokens.py --data ../shared/bench/docs_dbgpt [--tier lean]
+    python benchmarks/questions/tokens.py --data data/bench/docs_dbgpt [--tier lean]
 
 A model by rules indexes the documents and answers. Its replies are short, so each question is asked
 again of one that fills every reply up to its limit: that is the most a question can cost.

@@ -1,6 +1,6 @@
 """Measure entity resolution: precision and recall of its rules, time, and tokens of a judge.
 
-    python benchmarks/resolution/measure.py --data ../shared/bench [--json] [--skip-scale]
+    python benchmarks/resolution/measure.py --data data/bench [--json] [--skip-scale]
 
 *Re-DocRED.* Its documents give the names of each entity, so two names of one entity in a document
 are a pair that is one, and names of two entities a pair that is not. All documents are in one

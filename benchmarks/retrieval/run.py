@@ -1,6 +1,6 @@
 """Measure retrievers, answers and abstention on the development sets.
 
-    python benchmarks/retrieval/run.py --data ../shared/bench/qa --output results.json
+    python benchmarks/retrieval/run.py --data data/bench/qa --output results.json
     python benchmarks/retrieval/run.py --output results.json \
         --markdown benchmarks/results/retrieval.md
 

@@ -1,6 +1,6 @@
 """Measure what recorded triples of a model add to the zero-token graph.
 
-    python benchmarks/retrieval/triples.py --data ../shared/bench/qa --output triples.json \\
+    python benchmarks/retrieval/triples.py --data data/bench/qa --output triples.json \\
         --markdown benchmarks/results/retrieval.md
 
 Rows are kept as they are finished and not repeated by the next run.

@@ -1,6 +1,6 @@
 """Measure indexing with local embedders: processor time per chunk, and what it is spent on.
 
-    python benchmarks/speed/embedding.py --data ../shared/bench/qa/musique_train100 --passages 300
+    python benchmarks/speed/embedding.py --data data/bench/qa/musique_train100 --passages 300
     python benchmarks/speed/embedding.py --data DIR --passages 300 --threads 1 --threads 2
 
 `--data` is a folder with a `corpus.jsonl` of {title, text}, or with *.md and *.txt files. The

@@ -1,6 +1,6 @@
 """Measure what each tier costs and brings: none, lean and full side by side on development sets.
 
-    python benchmarks/tiers/measure.py --data ../shared/bench/qa --sets musique_train100,drcd300_zh
+    python benchmarks/tiers/measure.py --data data/bench/qa --sets musique_train100,drcd300_zh
     python benchmarks/tiers/measure.py --data ... --llm openai:NAME --base-url http://127.0.0.1:8000/v1
 
 Each set is indexed anew in each tier, a passage a chunk; vectors of passages come from the index of

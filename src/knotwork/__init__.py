@@ -17,7 +17,7 @@ from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import Settings, load_settings
-    from knotwork._graph.editable_graph import Graph
+    from knotwork._extensions.graphs.editable_graph import Graph
     from knotwork._indexing.report import Failure, IndexingInterrupted, IndexReport
     from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
     from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
@@ -36,7 +36,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "_config": "Settings load_settings",
-    "_graph.editable_graph": "Graph",
+    "_extensions.graphs.editable_graph": "Graph",
     "_indexing.report": "Failure IndexReport IndexingInterrupted",
     "_knowledge_base": "KnowledgeBase Statistics open",
     "_knowledge_base.asynchronous": "AsyncKnowledgeBase open_async",

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._indexing import watching
+from knotwork._extensions.watching import watch as watching
 
 OPTIONS = ("--store", "x.knot", "--set", "embedding.model=none")
 

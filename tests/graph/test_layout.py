@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.graph.test_packing import gaps
 
+from knotwork._extensions.server.map_layout import lay_out
 from knotwork._graph.communities import undirected_adjacency
-from knotwork._graph.layout import lay_out
 
 
 def draw(*, nodes=400, seed=5):

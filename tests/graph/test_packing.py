@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._graph.layout import pack_circles
+from knotwork._extensions.server.map_layout import pack_circles
 
 pytestmark = pytest.mark.slow
 

@@ -22,6 +22,7 @@ from knotwork._extensions.queries.cypher_templates import Template, parse_choice
 from knotwork._extensions.queries.model_translators import parse_plan, parse_statement
 from knotwork._extensions.queries.query_plans import LinkedQuestion
 from knotwork._extensions.queries.query_targets import CypherGraph
+from knotwork._extensions.schema.discovery import read_proposal
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.written_reports import read_reports
 from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
@@ -36,7 +37,6 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
 from knotwork._transform.model.reply_formats import read_json, read_lines
-from knotwork._transform.model.schema_discovery import read_proposal
 from knotwork.errors import KnotworkError
 from knotwork.records import Entity
 

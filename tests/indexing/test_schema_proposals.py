@@ -4,13 +4,13 @@ import pytest
 
 import knotwork
 from knotwork._config import Settings
-from knotwork._extensions.testing.brains import RuleBrain
-from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.schema_proposals import (
+from knotwork._extensions.schema.proposals import (
     count_schema,
     propose_for_index,
     sample_chunks,
 )
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import RelationPattern
 from knotwork.errors import ConfigError

@@ -7,7 +7,7 @@ import pytest
 from tests.service.serving import API, await_job, make_settings, open_client, wait_until
 
 from knotwork._extensions.server.server import ServerConfig
-from knotwork._indexing import watching
+from knotwork._extensions.watching import watch as watching
 from knotwork.errors import ConfigError
 
 pytestmark = pytest.mark.slow

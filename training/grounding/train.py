@@ -1,6 +1,6 @@
 """Train the trees that check the names, numbers and denials of a statement against its sources.
 
-    python training/grounding/train.py --data ../shared
+    python training/grounding/train.py --data data
 
 Statements are made as for `benchmarks/grounding`, of other data sets than those that it reports as
 fresh. "placement": a name or number that replaced another, or changed places with one, is wrong,

@@ -1,6 +1,6 @@
 """Prepare the training data of the reader: tokens, targets, hard negatives and frozen states.
 
-    python training/reader/prepare.py --data ../shared/train --output DIR [--share 0.2]
+    python training/reader/prepare.py --data data/train --output DIR [--share 0.2]
 
 Writes to DIR:
 

@@ -142,8 +142,6 @@ init = knotwork._cli.commands.setup:init_command
     Create a settings file.
 index = knotwork._cli.commands.index:index_command
     Index files and folders, or update what changed.
-watch = knotwork._cli.commands.watch:watch_command
-    Index folders, and their changes within seconds.
 embed = knotwork._cli.commands.index:embed_command
     Recompute all vectors with another embedding model.
 ask = knotwork._cli.commands.ask:ask_command
@@ -152,14 +150,6 @@ search = knotwork._cli.commands.search:search_command
     Find passages.
 retrievers = knotwork._cli.commands.search:retrievers_command
     List the retrievers.
-explore = knotwork._cli.commands.explore:explore_command
-    Show entities and the graph around them.
-cypher = knotwork._cli.commands.explore:cypher_command
-    Run a read-only Cypher query on a graph.
-communities = knotwork._cli.commands.explore:communities_command
-    Show communities of entities and their reports.
-schema = knotwork._cli.commands.schema:schema_command
-    Propose, infer or show the extraction schema.
 prompts = knotwork._cli.commands.prompts:prompts_command
     List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.tables:tables_command

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from knotwork._config import Settings, load_settings
 from knotwork._config.settings import named_settings
 from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._indexing.report import Failure, IndexReport
+from knotwork._indexing.report import IndexReport
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
@@ -32,12 +32,12 @@ from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
 from knotwork._query_memory import set_query_memory
 from knotwork._registry import PARTS
-from knotwork._run import Progress, Stage, Steps, Verb
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
-from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
+from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
 from knotwork.records import (
     Answer,
     Document,
@@ -193,28 +193,7 @@ class KnowledgeBase:
         Raises as `index` if no path can be indexed at the start, and MissingExtra without
         the extra `watch`. A folder that is found empty or missing keeps its documents.
         """
-        from knotwork._indexing.watching import Watch, check_not_emptied
-
-        watch = Watch(paths, every_s=every_s, polling=polling)
-        has_worked = False
-        for due in watch.due():
-            failures: list[tuple[str, KnotworkError]] = []
-            for path in due:
-                try:
-                    check_not_emptied(self.store, path, watch.filled_as(path))
-                    for step in self.index.run(path, **options):
-                        is_last = isinstance(step.value, IndexReport)
-                        yield replace(step, subject=path) if is_last else step
-                    has_worked = True
-                except KnotworkError as error:
-                    failures.append((path, error))
-                    if not isinstance(error, IndexingError):
-                        watch.retry_soon()
-            if not has_worked:
-                raise failures[0][1]
-            for path, failure in failures:
-                why = Failure(path, failure.code, str(failure))
-                yield Progress(Stage.STOPPED, subject=path, note=why.message, value=why)
+        yield from PARTS.load("watch")(self, paths, every_s, polling=polling, **options)
 
     @Verb
     def embed(self, model: str | Embedder = "") -> Steps[EmbedReport]:

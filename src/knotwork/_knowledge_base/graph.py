@@ -29,10 +29,10 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
+    from knotwork._extensions.graphs.editable_graph import Graph
     from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
     from knotwork._extensions.graphs.servers.mirror import MirrorReport
     from knotwork._extensions.graphs.servers.served_graphs import GraphConnection, ServedGraphs
-    from knotwork._graph.editable_graph import Graph
     from knotwork._retrieval.entity_lookup import Dossier
 
 

@@ -42,22 +42,8 @@ hybrid = basic_retrievers:HybridRetriever
     words and vectors in one weighted score
 graph = graph_retriever:GraphRetriever
     hybrid, plus named entities and bridges between passages
-pagerank = pagerank_retriever:PageRankRetriever
-    passages by personalized PageRank from the question's entities
-sentence_window = context_expansion:SentenceWindowRetriever
-    a few sentences around the best one of each passage
-siblings = context_expansion:SiblingsRetriever
-    passages extended by their neighbours in the section
-parent_child = context_expansion:ParentChildRetriever
-    the larger passages that contain the small ones found
-bottom_up = context_expansion:BottomUpRetriever
-    whole sections of which most was found
-top_down = context_expansion:TopDownRetriever
-    the best documents, then their best sections and passages
 questions = basic_retrievers:QuestionsRetriever
     passages by the questions they answer (index.questions)
-summaries = context_expansion:SummariesRetriever
-    passages by a summary of their section or community
 """
 )
 USUAL_RETRIEVERS = ("bm25", "dense", "hybrid")

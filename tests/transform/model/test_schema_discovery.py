@@ -10,6 +10,13 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.transform.model.mutations import HARMFUL
 
+from knotwork._extensions.schema.discovery import (
+    CHUNKS_PER_CALL,
+    proposal_request,
+    propose_schema,
+    read_proposal,
+    schema_of_examples,
+)
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
@@ -24,13 +31,6 @@ from knotwork._transform.model.extraction_schema import (
 )
 from knotwork._transform.model.prompts import prompts_in
 from knotwork._transform.model.reply_formats import plain_text
-from knotwork._transform.model.schema_discovery import (
-    CHUNKS_PER_CALL,
-    proposal_request,
-    propose_schema,
-    read_proposal,
-    schema_of_examples,
-)
 from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
 
 NAMES = st.text(min_size=1).filter(str.strip)

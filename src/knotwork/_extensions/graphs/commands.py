@@ -1,6 +1,7 @@
 """`knotwork graph`, `import` and `export`: graphs, indexes of other systems, and wikis.
 
-The commands on aliases of entities are in `graph_aliases`, that on shortest paths in `explore`.
+The commands on aliases of entities are in `graph_aliases`, that on shortest paths in
+`explore_commands`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands import graph_aliases
-from knotwork._cli.commands.explore import print_rows, shortest_paths
 from knotwork._cli.session import (
     PARAMETER_OPTION,
     ROW_LIMIT_OPTION,
@@ -27,6 +26,8 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._extensions.graphs import graph_aliases
+from knotwork._extensions.graphs.explore_commands import print_rows, shortest_paths
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError

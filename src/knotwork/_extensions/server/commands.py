@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.watch import every_option
 from knotwork._cli.session import (
     Session,
     choice_option,
@@ -24,6 +23,7 @@ from knotwork._cli.session import (
 )
 from knotwork._cli.terminal import count_of
 from knotwork._config import is_server_url, shown_url
+from knotwork._extensions.watching.commands import every_option
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 

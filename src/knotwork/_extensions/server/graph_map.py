@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._durable_files import replace_file
+from knotwork._extensions.server.map_layout import lay_out
 from knotwork._extensions.server.private_files import FILE_MODE
 from knotwork._graph.communities import undirected_adjacency
-from knotwork._graph.layout import lay_out
 from knotwork._indexing.commits import CONTENT_META
 from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._stores.base import Store

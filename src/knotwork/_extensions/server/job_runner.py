@@ -26,12 +26,12 @@ from knotwork._extensions.server.job_store import Job, JobProgress, JobState, Jo
 from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.responses import describe_error
 from knotwork._extensions.server.workspaces import Workspace, Workspaces
+from knotwork._extensions.watching.watch import Watch, check_not_emptied
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import select_entries, stored_roots
 from knotwork._indexing.stored_objects import is_url
-from knotwork._indexing.watching import Watch, check_not_emptied
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (

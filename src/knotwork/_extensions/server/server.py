@@ -44,8 +44,8 @@ from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
 from knotwork._extensions.server.private_files import place_name
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
+from knotwork._extensions.watching.watch import Watch
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork._indexing.watching import Watch
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._sqlite_file import IN_MEMORY

@@ -16,7 +16,7 @@ from hashlib import blake2b, file_digest
 from importlib import import_module
 from pathlib import Path
 
-from knotwork._graph.editable_graph import Graph
+from knotwork._extensions.graphs.editable_graph import Graph
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import Node, PropertyValue
 

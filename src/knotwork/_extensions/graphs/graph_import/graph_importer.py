@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._extensions.graphs.editable_graph import Graph
 from knotwork._extensions.graphs.foreign_indexes.labels import one_line, plain_type
 from knotwork._extensions.graphs.graph_import.formats import (
     GraphSource,
@@ -43,7 +44,6 @@ from knotwork._extensions.graphs.imported_documents import (
     imported_source,
     remove_others,
 )
-from knotwork._graph.editable_graph import Graph
 from knotwork._indexing.commits import Batch, commit_documents
 from knotwork._indexing.embedding import (
     MOST_EMBEDDED_THINGS,

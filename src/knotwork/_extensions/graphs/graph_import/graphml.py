@@ -9,6 +9,7 @@ from typing import BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element as Tag
 from xml.etree.ElementTree import ParseError
 
+from knotwork._extensions.graphs.editable_graph import DEFAULT_RELATION
 from knotwork._extensions.graphs.graph_import.formats import (
     EntityRow,
     GraphElement,
@@ -19,7 +20,6 @@ from knotwork._extensions.graphs.graph_import.formats import (
     kind_named,
     parse_value,
 )
-from knotwork._graph.editable_graph import DEFAULT_RELATION
 from knotwork.errors import IndexingError
 from knotwork.records import PropertyValue
 

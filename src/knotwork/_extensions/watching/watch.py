@@ -10,15 +10,23 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 from knotwork._cancellation import check_cancelled, sleep
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.discovery import IGNORE_FILES, skips_file, skips_folder
+from knotwork._indexing.report import Failure, IndexReport
 from knotwork._indexing.sources import absolute_path, is_inside
 from knotwork._indexing.stored_objects import is_url, local_path
+from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store
-from knotwork.errors import IndexingError, required
+from knotwork.errors import IndexingError, KnotworkError, required
+
+if TYPE_CHECKING:
+    from knotwork._indexing.runs import IndexOptions
+    from knotwork._knowledge_base import KnowledgeBase
 
 QUIET_S = 1.0
 """Time without an event after which changes are due."""
@@ -33,6 +41,37 @@ _POLL_S = 2.0
 
 Identity = tuple[int, int]
 """The device and the inode of a folder."""
+
+
+def watch(
+    kb: KnowledgeBase,
+    paths: Iterable[str | Path],
+    every_s: float,
+    *,
+    polling: bool,
+    **options: Unpack[IndexOptions],
+) -> Steps[None]:
+    """Index paths, and again whenever files change, as `KnowledgeBase.watch` describes."""
+    watched = Watch(paths, every_s=every_s, polling=polling)
+    has_worked = False
+    for due in watched.due():
+        failures: list[tuple[str, KnotworkError]] = []
+        for path in due:
+            try:
+                check_not_emptied(kb.store, path, watched.filled_as(path))
+                for step in kb.index.run(path, **options):
+                    is_last = isinstance(step.value, IndexReport)
+                    yield replace(step, subject=path) if is_last else step
+                has_worked = True
+            except KnotworkError as error:
+                failures.append((path, error))
+                if not isinstance(error, IndexingError):
+                    watched.retry_soon()
+        if not has_worked:
+            raise failures[0][1]
+        for path, failure in failures:
+            why = Failure(path, failure.code, str(failure))
+            yield Progress(Stage.STOPPED, subject=path, note=why.message, value=why)
 
 
 class Watch:

@@ -1,0 +1,1 @@
+"""Propose an extraction schema from examples, from texts, or from an index."""

@@ -1,0 +1,1 @@
+"""Follow folders: index what changes in them."""
