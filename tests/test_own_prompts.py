@@ -8,7 +8,7 @@ from benchmarks.judging.word_judge import word_judge
 from tests.indexing.office_files import small_picture
 
 import knotwork
-from knotwork._extensions.evaluation.judge_requests import ask_judge
+from knotwork._extensions.evaluation.judge import ask_judge
 from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._extensions.schema.proposals import propose_for_index
 from knotwork._extensions.testing.embedders import HashingEmbedder

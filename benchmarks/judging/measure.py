@@ -21,9 +21,8 @@ from word_judge import word_judge
 
 import knotwork
 from knotwork._config import load_settings
-from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
-from knotwork._extensions.evaluation.judge_reports import describe_judged_run
-from knotwork._extensions.evaluation.judge_runs import JudgeRun, JudgingOptions
+from knotwork._extensions.evaluation.judge_runs import JudgeRun, JudgingOptions, describe_judged_run
+from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import ChatModels
 from knotwork.evaluation import AnswerQuestion, evaluate_answers, measure_answers

@@ -26,13 +26,13 @@ from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase, load_dataset
 from knotwork._extensions.evaluation.metrics import (
     compare_paired,
     contains_answer,
     is_verdict,
     recall,
 )
+from knotwork._extensions.evaluation.questions import Dataset, EvaluationCase, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder

@@ -26,8 +26,8 @@ from measures import measure_budget
 from sets import MULTI_HOP, SETS, BenchmarkSet
 from table import fill_table
 
-from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
 from knotwork._extensions.evaluation.metrics import METRICS
+from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import (
     EvaluationRun,
     evaluate_retrievers,

@@ -22,8 +22,8 @@ import numpy as np
 from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
-from knotwork._extensions.evaluation.datasets import load_dataset
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
+from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._extensions.patterns.walk_retrievers import near_seeds

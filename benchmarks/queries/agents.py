@@ -20,8 +20,8 @@ from statistics import fmean, median
 from typing import Any
 
 from knotwork._extensions.agents.agent import Agent, correct, iterate, make_tools
-from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
 from knotwork._extensions.evaluation.metrics import all_gold, compare_paired, recall
+from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder

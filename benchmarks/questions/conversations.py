@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 from sets import SETS
 
 from knotwork._config import load_settings
-from knotwork._extensions.evaluation.datasets import load_dataset
+from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.base import Retriever

@@ -16,12 +16,12 @@ from budgets import (
 from sets import BenchmarkSet
 
 from knotwork._config import AnswerSettings
-from knotwork._extensions.evaluation.datasets import EvaluationCase
 from knotwork._extensions.evaluation.metrics import (
     contains_answer,
     hits,
     is_verdict,
 )
+from knotwork._extensions.evaluation.questions import EvaluationCase
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import compose_answer, estimate_confidence

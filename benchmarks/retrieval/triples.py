@@ -22,8 +22,8 @@ from summary import percent, points, show_p
 from tables import fill_marks, table
 from variants import Facts, Variant, build_variant
 
-from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
+from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, index_dataset
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder

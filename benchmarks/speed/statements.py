@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from tests.statement_counts import count_statements
 
 import knotwork
-from knotwork._extensions.testing.statement_counts import count_statements
 from knotwork.testing import HashingEmbedder
 
 RETRIEVERS = (

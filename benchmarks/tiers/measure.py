@@ -24,8 +24,8 @@ from typing import Any
 
 import knotwork
 from knotwork._config import Settings
-from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
 from knotwork._extensions.evaluation.metrics import compare_paired
+from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import (
     WHOLE_SPLITTER,
     EvaluationRun,

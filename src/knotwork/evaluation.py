@@ -10,11 +10,13 @@ To evaluate the answers of an index::
 `judge` lets any chat model judge answers, wherever these come from.
 """
 
-from knotwork._extensions.evaluation.answer_figures import measure_answers
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
-from knotwork._extensions.evaluation.answer_runs import JudgedAnswer, evaluate_answers
-from knotwork._extensions.evaluation.judge import JudgeCase, JudgeReport, judge
-from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+from knotwork._extensions.evaluation.answer_runs import (
+    JudgedAnswer,
+    evaluate_answers,
+    measure_answers,
+)
+from knotwork._extensions.evaluation.judge import JudgeCase, JudgeReport, judge, read_labelled_cases
+from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 
 __all__ = [
     "AnswerQuestion",

@@ -167,7 +167,6 @@ def test_a_limit_asks_the_first_questions(run):
         (("--compare", "store.path=none.knot"), "There is no index at"),
         (("--compare", "retrieval.k=1", "--compare", "retrieval.k=1"), "are the same"),
         (("--show", "rong"), "Unknown value of --show `rong`"),
-        (("--plot", "x.png"), "`--plot` does not apply"),
         (("--retrievers", "bm25"), "`--retrievers` does not apply"),
         (("--budget", "much"), "`much` is not a budget"),
     ],

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._extensions.evaluation.answer_figures import (
-    calibration_error,
+from knotwork._extensions.evaluation.answer_runs import (
+    AnswerJudgement,
+    JudgedAnswer,
     compare_answers,
     measure_answers,
 )
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
-from knotwork._extensions.evaluation.answer_runs import AnswerJudgement, JudgedAnswer
+from knotwork._extensions.evaluation.metrics import calibration_error
+from knotwork._extensions.evaluation.questions import AnswerQuestion
 from knotwork.records import Answer, Usage
 
 HIGH = AnswerQuestion("How high?", (("30 m",),), type="number", id="1")
@@ -73,15 +74,15 @@ def test_figures_are_means_over_the_questions_that_they_concern():
             "short_right": 1 / 2,
             "refused_rightly": 1 / 2,
             "refused_wrongly": 1 / 3,
+            "auroc": 1.0,
+            # The only ones of their tenths: |0.9 - 1|, 0.7, 0.8; in the first two: 0.05, and 0.1.
+            "ece": (0.1 + 0.7 + 0.8 + 0.05 + 0.1) / 5,
+            "median_ms": 200,
+            "median_cpu_ms": 100,
+            "tokens": 40,
         }
     )
     assert (measured.right.low, measured.right.mean) == pytest.approx((0.0615, 1 / 3), abs=1e-4)
-    assert measured.auroc == 1.0
-    # The only ones of their tenths: |0.9 - 1|, 0.7, 0.8; in the first two: 0.05 in one, 0.1 in one.
-    assert measured.ece == pytest.approx((0.1 + 0.7 + 0.8 + 0.05 + 0.1) / 5)
-    assert measured.median_ms == pytest.approx(200)
-    assert measured.median_cpu_ms == pytest.approx(100)
-    assert measured.tokens == 40
 
 
 def test_figures_of_a_type_leave_out_what_concerns_none_of_it():
@@ -101,7 +102,7 @@ def test_questions_without_types_are_not_grouped():
     plain = AnswerQuestion("How?", (("so",),))
     measured = measure_answers([judged(plain, 0.5, answered=True, right=True)])
     assert measured.by_type == {}
-    assert measured.auroc is None  # nothing is wrong
+    assert "auroc" not in measured.overall.figures  # nothing is wrong
 
 
 def test_no_answers_have_no_figures():
@@ -115,7 +116,7 @@ def test_the_area_and_the_calibration_error_are_those_of_their_definitions(pairs
     measured = measure_answers(answers)
     good, bad = ([c for c, right in pairs if right is wanted] for wanted in (True, False))
     wins = [(g > b) + (g == b) / 2 for g, b in product(good, bad)]
-    assert measured.auroc == (pytest.approx(np.mean(wins)) if wins else None)
+    assert measured.overall.figures.get("auroc") == (pytest.approx(np.mean(wins)) if wins else None)
     confidences, rights = np.array(pairs, dtype=float).T
     places = np.minimum(np.searchsorted(np.arange(1, 10) / 10, confidences, side="right"), 9)
     gaps = [
@@ -123,15 +124,14 @@ def test_the_area_and_the_calibration_error_are_those_of_their_definitions(pairs
         * abs(confidences[places == place].mean() - rights[places == place].mean())
         for place in set(places)
     ]
-    assert measured.ece == pytest.approx(sum(gaps), abs=1e-9)
+    assert measured.overall.figures["ece"] == pytest.approx(sum(gaps), abs=1e-9)
 
 
 def test_answers_without_a_confidence_do_not_count_for_its_figures():
     counted = judged(HIGH, None, answered=True, right=True)
-    assert measure_answers([*ANSWERS, counted]).ece == measure_answers(ANSWERS).ece
-    assert measure_answers([*ANSWERS, counted]).auroc == measure_answers(ANSWERS).auroc
-    alone = measure_answers([counted])
-    assert (alone.ece, alone.auroc) == (None, None)
+    both, without = (measure_answers(a).overall.figures for a in ([*ANSWERS, counted], ANSWERS))
+    assert (both["ece"], both["auroc"]) == (without["ece"], without["auroc"])
+    assert not {"ece", "auroc"} & measure_answers([counted]).overall.figures.keys()
 
 
 def test_perfect_and_reversed_confidence_have_the_extreme_errors():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
+from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 from knotwork.errors import ConfigError
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 import knotwork
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
 from knotwork._extensions.evaluation.answer_runs import (
     ask_questions,
     evaluate_answers,
     missing_documents,
 )
+from knotwork._extensions.evaluation.questions import AnswerQuestion
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import BudgetExceeded
 from knotwork.records import Document

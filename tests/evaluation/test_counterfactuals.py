@@ -2,8 +2,8 @@
 
 import pytest
 
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, states
-from knotwork._extensions.evaluation.counterfactuals import change_fact
+from knotwork._extensions.evaluation.questions import AnswerQuestion, states
+from knotwork._extensions.evaluation.robustness import change_fact
 
 
 def question(*alternatives, kind=""):

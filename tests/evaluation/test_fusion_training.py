@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import approx_fprime
 
 import knotwork
-from knotwork._extensions.evaluation.datasets import EvaluationCase
 from knotwork._extensions.evaluation.fusion_training import (
     FusionExample,
     _loss,
@@ -15,6 +14,7 @@ from knotwork._extensions.evaluation.fusion_training import (
     train_fusion,
     write_specification,
 )
+from knotwork._extensions.evaluation.questions import EvaluationCase
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import Document

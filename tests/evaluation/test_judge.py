@@ -15,11 +15,11 @@ from knotwork._extensions.evaluation.judge import (
     FAITHFULNESS,
     JUDGED_METRICS,
     UNREADABLE,
+    CachedRepliesOnly,
+    ask_judge,
     average_precision,
-    plan_judging,
+    case_as_record,
 )
-from knotwork._extensions.evaluation.judge_labels import case_as_record
-from knotwork._extensions.evaluation.judge_requests import ask_judge
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import count_request
@@ -293,6 +293,12 @@ def cached(model, cache, *, budget=None):
     return CachedChatModel(BudgetedChatModel(model, budget) if budget else model, cache)
 
 
+def plan_judging(model, cases):
+    planning = CachedRepliesOnly(model)
+    judge(planning, cases, embedder=PlaneEmbedder())
+    return planning.requests
+
+
 def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
     def sometimes_garbage(request):
         return "garbage" if task_of(request) == "recall" else word(request)
@@ -300,12 +306,12 @@ def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
     word = word_judge()._script
     model = ScriptedChatModel(sometimes_garbage)
     cache = CallCache(":memory:")
-    before = plan_judging(cached(model, cache), [CASE], embedder=PlaneEmbedder())
+    before = plan_judging(cached(model, cache), [CASE])
     assert (len(before), model.requests) == (6, [])
     first = judge(cached(model, cache), [CASE], embedder=PlaneEmbedder())
     asked = len(model.requests)
     assert asked == 6
-    assert plan_judging(cached(model, cache), [CASE], embedder=PlaneEmbedder()) == []
+    assert plan_judging(cached(model, cache), [CASE]) == []
     assert judge(cached(model, cache), [CASE], embedder=PlaneEmbedder()) == first
     assert len(model.requests) == asked
     assert first.unreadable_replies == {"judge-recall": 1}
@@ -315,7 +321,7 @@ def test_a_second_run_costs_nothing_not_even_for_unreadable_replies():
 def test_the_estimate_is_close_to_what_judging_takes():
     model = word_judge()
     cases = [replace(CASE, id=str(n), text=f"{CASE.text} Volume {n}.") for n in range(10)]
-    planned = plan_judging(model, cases, embedder=PlaneEmbedder())
+    planned = plan_judging(model, cases)
     judge(model, cases, embedder=PlaneEmbedder())
     used, expected = (
         sum(count_request(request, count_tokens) for request in requests)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from knotwork._extensions.evaluation.judge_statistics import (
+from knotwork._extensions.evaluation.metrics import (
     accuracy,
     bootstrap_mean,
     cohen_kappa,
+    estimate_mean,
     prediction_powered_mean,
 )
-from knotwork._extensions.evaluation.metrics import estimate_mean
 
 
 def test_the_bootstrap_interval_is_near_the_normal_one():

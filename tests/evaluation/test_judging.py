@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
 from knotwork._extensions.evaluation.answer_runs import (
     count_words,
     is_named,
     judge_answer,
     printed_sentences,
 )
+from knotwork._extensions.evaluation.questions import AnswerQuestion
 from knotwork.records import Answer, Citation, Span
 
 QUESTION = AnswerQuestion(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._extensions.evaluation.answer_questions import (
+from knotwork._extensions.evaluation.questions import (
     normalize_as_printed,
     states,
     states_all,

@@ -6,7 +6,7 @@ import pytest
 from tests.retrieval.small_index import PASSAGES
 from tests.stores.minimal_store import MinimalStore
 
-from knotwork._extensions.evaluation.datasets import load_dataset
+from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import (
     EvaluationRun,
     describe_retriever_runs,

@@ -6,10 +6,9 @@ import pytest
 from benchmarks.judging.word_judge import scripted_judge, task_of, word_judge
 
 import knotwork
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion
 from knotwork._extensions.evaluation.answer_runs import evaluate_answers
-from knotwork._extensions.evaluation.judge_reports import describe_judged_run
-from knotwork._extensions.evaluation.judge_runs import JudgeRun, JudgingOptions
+from knotwork._extensions.evaluation.judge_runs import JudgeRun, JudgingOptions, describe_judged_run
+from knotwork._extensions.evaluation.questions import AnswerQuestion
 from knotwork._extensions.evaluation.robustness import (
     Condition,
     GivenPassage,

@@ -20,7 +20,7 @@ from knotwork._config import load_settings
 from knotwork._extensions.cypher.store_graphs import project_store
 from knotwork._extensions.graphs.servers import bolt_connection
 from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement
-from knotwork._extensions.graphs.servers.mirror_content import LABELS, SOURCES, MirrorContent, clean
+from knotwork._extensions.graphs.servers.mirror import LABELS, SOURCES, MirrorContent, clean
 from knotwork._extensions.graphs.servers.server_address import read_address
 from knotwork.errors import (
     ConfigError,
@@ -117,11 +117,11 @@ def test_the_content_is_that_of_cypher(sample):
 
 
 def test_pages_cover_all_ids_without_a_gap(sample, monkeypatch):
-    from knotwork._extensions.graphs.servers import mirror_content
+    from knotwork._extensions.graphs.servers import mirror
 
-    monkeypatch.setattr(mirror_content, "NODE_PAGE", 7)
-    monkeypatch.setattr(mirror_content, "EDGE_PAGE", 5)
-    monkeypatch.setattr(mirror_content, "_READ_AT_ONCE", 3)
+    monkeypatch.setattr(mirror, "NODE_PAGE", 7)
+    monkeypatch.setattr(mirror, "EDGE_PAGE", 5)
+    monkeypatch.setattr(mirror, "_READ_AT_ONCE", 3)
     with knotwork.open(sample, embedding_model="none") as kb:
         content = MirrorContent(kb.store)
         for label in LABELS:

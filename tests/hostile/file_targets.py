@@ -16,9 +16,8 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._config.loading import load_settings, render_config
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
-from knotwork._extensions.evaluation.answer_questions import read_answer_questions
-from knotwork._extensions.evaluation.datasets import read_cases
-from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
+from knotwork._extensions.evaluation.judge import read_labelled_cases
+from knotwork._extensions.evaluation.questions import read_answer_questions, read_cases
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._extensions.paths.path_ranking import read_trees
 from knotwork._extensions.patterns.ontology import load_ontology

@@ -17,7 +17,7 @@ from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 from knotwork._extensions.agents.agent import AgentState, parse_move
 from knotwork._extensions.agents.fact_rules import parse_facts
 from knotwork._extensions.agents.graph_reasoner import parse_plans
-from knotwork._extensions.evaluation import judge_requests as _judge_requests
+from knotwork._extensions.evaluation import judge as _judge
 from knotwork._extensions.queries.cypher_templates import Template, parse_choice
 from knotwork._extensions.queries.model_translators import parse_plan, parse_statement
 from knotwork._extensions.queries.query_plans import LinkedQuestion
@@ -166,9 +166,9 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "descriptions": lambda reply: parse_descriptions(reply, _ENTRIES),
     "one description": lambda reply: parse_descriptions(reply, _ENTRIES[:1]),
     "verdicts": lambda reply: read_verdicts(reply, 3),
-    "judged statements": _judge_requests.read_statements,
-    "judged questions": _judge_requests.read_questions,
-    "judged verdicts": lambda reply: _judge_requests.read_verdicts(reply, ("A1", "2", "E1")),
+    "judged statements": _judge.read_statements,
+    "judged questions": _judge.read_questions,
+    "judged verdicts": lambda reply: _judge.read_verdicts(reply, ("A1", "2", "E1")),
     "chunk questions": read_chunk_questions,
     "statement": parse_statement,
     "fragments": lambda reply: parse_plan(reply, _asked()),

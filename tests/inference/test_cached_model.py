@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
-from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.model_contracts import ChatModelContract, explain
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import (
     ChatModel,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
-from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.model_contracts import ChatModelContract, explain
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, Ceiling, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, count_request

@@ -11,7 +11,7 @@ from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable
 from knotwork._extensions.diagnosis.model_trials import list_models
 from knotwork._extensions.diagnosis.models import check_chat_models
-from knotwork._extensions.testing.chat_contract import ChatModelContract, read_stream
+from knotwork._extensions.testing.model_contracts import ChatModelContract, read_stream
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
 from knotwork._inference.model_registry import ChatModels, role_settings

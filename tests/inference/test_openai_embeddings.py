@@ -17,7 +17,7 @@ from tests.inference.model_server import (
 )
 
 from knotwork._config import SecretRef
-from knotwork._extensions.testing.embedder_contract import EmbedderContract
+from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.model_servers import ModelServer, read_wait

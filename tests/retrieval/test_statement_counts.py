@@ -9,9 +9,9 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from tests.statement_counts import count_statements
 
 import knotwork
-from knotwork._extensions.testing.statement_counts import count_statements
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork.testing import HashingEmbedder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knotwork._extensions.testing.resolution_contract import resolution_snapshot, sample_decision
+from knotwork._extensions.testing.enrichment_contract import resolution_snapshot, sample_decision
 from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly

@@ -11,21 +11,19 @@ from knotwork._extensions.testing.contents_contract import ContentsContract
 from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
 from knotwork._extensions.testing.enrichment_contract import (
     CommunityStoreContract,
+    HomonymStoreContract,
     QuestionStoreContract,
     ReadingStoreContract,
+    ResolutionStoreContract,
 )
 from knotwork._extensions.testing.field_contract import FieldStoreContract
 from knotwork._extensions.testing.graph_contract import ExplorationContract, GraphStoreContract
-from knotwork._extensions.testing.resolution_contract import (
-    HomonymStoreContract,
-    ResolutionStoreContract,
-)
-from knotwork._extensions.testing.store_contract import StoreContract
-from knotwork._extensions.testing.text_index_contract import TextIndexContract
-from knotwork._extensions.testing.vector_index_contract import (
+from knotwork._extensions.testing.index_contracts import (
+    TextIndexContract,
     VectorIndexContract,
     VectorReplacementContract,
 )
+from knotwork._extensions.testing.store_contract import StoreContract
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
 

@@ -11,9 +11,11 @@ import pytest
 
 import knotwork
 from knotwork import KnowledgeBase
-from knotwork._extensions.testing.collision_contract import IdCollisionContract
-from knotwork._extensions.testing.short_ids import short_ids
-from knotwork._extensions.testing.store_contract import sample_mention
+from knotwork._extensions.testing.store_contract import (
+    IdCollisionContract,
+    sample_mention,
+    short_ids,
+)
 from knotwork._stores.base import Store
 from knotwork._stores.copying import store_digest
 from knotwork._stores.embedded import EmbeddedStore

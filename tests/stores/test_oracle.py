@@ -15,12 +15,13 @@ from tests.stores.plain_store import PlainGraph
 
 from knotwork._extensions.testing.enrichment_contract import (
     reading_snapshot,
+    resolution_snapshot,
     sample_community,
+    sample_decision,
     sample_reading,
     sample_report,
     sample_summary,
 )
-from knotwork._extensions.testing.resolution_contract import resolution_snapshot, sample_decision
 from knotwork._extensions.testing.store_contract import (
     add_document,
     sample_document,

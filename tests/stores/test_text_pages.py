@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.stores.plain_store import PlainTexts
 from tests.stores.raw_files import change, opened
 
-from knotwork._extensions.testing.text_index_contract import TextIndexContract
+from knotwork._extensions.testing.index_contracts import TextIndexContract
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.bm25 import pack_terms

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.raw_files import change, opened
 
-from knotwork._extensions.testing.vector_index_contract import (
+from knotwork._extensions.testing.index_contracts import (
     VectorIndexContract,
     VectorReplacementContract,
 )

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.brains import RuleBrain, UnknownTask, read_assignment
-from knotwork._extensions.testing.brains.prompts import LineForm
-from knotwork._extensions.testing.brains.rule_brain import TASKS
+from knotwork._extensions.testing.brains.prompts import line
+from knotwork._extensions.testing.brains.rule_brain import NOTHING, TASKS
 from knotwork._inference.chat import ChatReply, Message
 from knotwork._transform.model.extraction_method import read_check
 from knotwork._transform.model.reply_formats import Draft, RelationDraft
@@ -158,7 +158,7 @@ def test_gleaning_finds_nothing_more_and_a_repair_repeats():
     first = ask("extract-graph", text=CURIE)
     brain = RuleBrain()
     said = [*first, Message("assistant", brain(first))]
-    assert brain([*said, Message("user", "task: glean\nWhat is missing?")]) == LineForm.nothing
+    assert brain([*said, Message("user", "task: glean\nWhat is missing?")]) == NOTHING
     assert brain([*said, Message("user", "Mend the lines.")]) == brain(first)
 
 
@@ -179,20 +179,15 @@ def test_the_last_mark_and_section_count():
     assert read_assignment([Message("user", "My task: rest")]).task == ""
 
 
-def test_tasks_and_line_forms_may_be_brought():
-    class Angles(LineForm):
-        def triplet(self, source, relation, target):
-            return f"<{source}; {relation}; {target}>"
-
-    brain = RuleBrain(form=Angles(), tasks={"shout": lambda a, _: a.message.upper()})
-    assert "<Marie Curie; married; Pierre Curie>" in brain(ask("extract-triplets", text=CURIE))
+def test_tasks_may_be_brought():
+    brain = RuleBrain(tasks={"shout": lambda a: a.message.upper()})
     assert brain([Message("user", "task: shout\nho")]) == "HO"
     with pytest.raises(UnknownTask, match=r"`whisper`.*shout"):
         brain(ask("whisper"))
 
 
 def test_fields_never_hold_what_parts_them():
-    assert LineForm().triplet("a|b", "is\n\tof", " c ") == "a b | is of | c"
+    assert line("a|b", "is\n\tof", " c ") == "a b | is of | c"
 
 
 @settings(deadline=None)  # the first Chinese text loads a dictionary

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.model_contracts import ChatModelContract, explain
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer

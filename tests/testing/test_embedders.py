@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._extensions.testing.embedder_contract import EmbedderContract
 from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.embedder import PassageText
 from knotwork.records import Span
 

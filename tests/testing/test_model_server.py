@@ -340,7 +340,7 @@ def test_calls_at_once_are_counted_as_they_overlap():
     traffic = Traffic(clock=lambda: now[0])
 
     def begin(content):
-        return traffic.begin("/x", {}, {}, draw=lambda *_: None, content=content)
+        return traffic.begin("/x", {}, {}, faults=FaultPlan(), content=content)
 
     first = begin(b"a")
     now[0] = 1.0

@@ -10,66 +10,57 @@ from typing import TYPE_CHECKING
 from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
-    from knotwork._extensions.testing.chat_contract import ChatModelContract
     from knotwork._extensions.testing.chat_models import (
         BrokenStream,
         ScriptedChatModel,
         ScriptMismatch,
     )
-    from knotwork._extensions.testing.collision_contract import IdCollisionContract
     from knotwork._extensions.testing.contents_contract import ContentsContract
     from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
-    from knotwork._extensions.testing.embedder_contract import EmbedderContract
     from knotwork._extensions.testing.embedders import HashingEmbedder
     from knotwork._extensions.testing.enrichment_contract import (
         CommunityStoreContract,
+        HomonymStoreContract,
         QuestionStoreContract,
         ReadingStoreContract,
+        ResolutionStoreContract,
     )
     from knotwork._extensions.testing.extractor_contract import ExtractorContract
     from knotwork._extensions.testing.field_contract import FieldStoreContract
     from knotwork._extensions.testing.graph_contract import ExplorationContract, GraphStoreContract
-    from knotwork._extensions.testing.loader_contract import LoaderContract
-    from knotwork._extensions.testing.resolution_contract import (
-        HomonymStoreContract,
-        ResolutionStoreContract,
-    )
-    from knotwork._extensions.testing.retriever_contract import RetrieverContract
-    from knotwork._extensions.testing.splitter_contract import SplitterContract
-    from knotwork._extensions.testing.store_contract import StoreContract
-    from knotwork._extensions.testing.text_index_contract import (
+    from knotwork._extensions.testing.index_contracts import (
         ApproximateTextIndexContract,
-        TextIndexContract,
-    )
-    from knotwork._extensions.testing.vector_index_contract import (
         ApproximateVectorIndexContract,
         ApproximateVectorReplacementContract,
+        TextIndexContract,
         VectorIndexContract,
         VectorReplacementContract,
     )
+    from knotwork._extensions.testing.loader_contract import LoaderContract
+    from knotwork._extensions.testing.model_contracts import ChatModelContract, EmbedderContract
+    from knotwork._extensions.testing.retriever_contract import RetrieverContract
+    from knotwork._extensions.testing.splitter_contract import SplitterContract
+    from knotwork._extensions.testing.store_contract import IdCollisionContract, StoreContract
     from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 _HOMES = {
-    "_extensions.testing.chat_contract": "ChatModelContract",
     "_extensions.testing.chat_models": "BrokenStream ScriptMismatch ScriptedChatModel",
-    "_extensions.testing.collision_contract": "IdCollisionContract",
     "_extensions.testing.contents_contract": "ContentsContract",
     "_extensions.testing.cypher_contract": "CypherContract PropertyGraphContract",
-    "_extensions.testing.embedder_contract": "EmbedderContract",
     "_extensions.testing.embedders": "HashingEmbedder",
-    "_extensions.testing.enrichment_contract": "CommunityStoreContract "
-    "QuestionStoreContract ReadingStoreContract",
+    "_extensions.testing.enrichment_contract": "CommunityStoreContract HomonymStoreContract "
+    "QuestionStoreContract ReadingStoreContract ResolutionStoreContract",
     "_extensions.testing.extractor_contract": "ExtractorContract",
     "_extensions.testing.field_contract": "FieldStoreContract",
     "_extensions.testing.graph_contract": "ExplorationContract GraphStoreContract",
+    "_extensions.testing.index_contracts": "ApproximateTextIndexContract TextIndexContract "
+    "ApproximateVectorIndexContract ApproximateVectorReplacementContract VectorIndexContract "
+    "VectorReplacementContract",
     "_extensions.testing.loader_contract": "LoaderContract",
-    "_extensions.testing.resolution_contract": "HomonymStoreContract ResolutionStoreContract",
+    "_extensions.testing.model_contracts": "ChatModelContract EmbedderContract",
     "_extensions.testing.retriever_contract": "RetrieverContract",
     "_extensions.testing.splitter_contract": "SplitterContract",
-    "_extensions.testing.store_contract": "StoreContract",
-    "_extensions.testing.text_index_contract": "ApproximateTextIndexContract TextIndexContract",
-    "_extensions.testing.vector_index_contract": "ApproximateVectorIndexContract "
-    "ApproximateVectorReplacementContract VectorIndexContract VectorReplacementContract",
+    "_extensions.testing.store_contract": "IdCollisionContract StoreContract",
     "_extensions.testing.model_server": "Fault FaultPlan ModelTestServer",
 }
 

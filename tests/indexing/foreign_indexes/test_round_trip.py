@@ -185,7 +185,7 @@ def test_out_and_in_again_gives_the_same(seed):
     for part, value in before.items():
         assert after[part] == value, part
     mentioned = {edge.target for edge in other.graph.edges(types=[EdgeType.MENTIONS])}
-    assert written.rows["entities"] == len(mentioned)  # keywords among them
+    assert written[Path(folder, "entities.parquet")] == len(mentioned)  # keywords among them
     assert store.graph.entity_count() == other.graph.entity_count()
     assert is_current(other)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
 
-from knotwork._extensions.graphs.graph_import import fact_documents, graph_importer
+from knotwork._extensions.graphs.graph_import import graph_importer
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import Embedding
@@ -25,8 +25,8 @@ FACTS = st.lists(
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(fact_documents, "PART_CHUNKS", 2)
-    monkeypatch.setattr(fact_documents, "CHUNK_TOKENS", 12)
+    monkeypatch.setattr(graph_importer, "PART_CHUNKS", 2)
+    monkeypatch.setattr(graph_importer, "CHUNK_TOKENS", 12)
 
 
 def put(store, folder, name, facts):

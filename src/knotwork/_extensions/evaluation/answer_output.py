@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +17,31 @@ from knotwork._cli.index_summary import print_run_estimate
 from knotwork._cli.progress import choose_counter
 from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
-from knotwork._extensions.evaluation.answer_figures import (
-    FIGURES,
-    AnswerFigures,
-    AnswerRun,
-    compare_answers,
-    describe_answer_runs,
-    measure_answers,
-)
-from knotwork._extensions.evaluation.answer_questions import AnswerQuestion, read_answer_questions
 from knotwork._extensions.evaluation.answer_runs import (
+    FIGURES,
+    MEANS,
+    PERCENT,
+    AnswerRun,
     JudgedAnswer,
     SharedBudget,
     ask_questions,
+    compare_answers,
+    describe_answer_runs,
+    measure_answers,
     missing_documents,
 )
-from knotwork._extensions.evaluation.judge import JudgeReport
-from knotwork._extensions.evaluation.judge_labels import case_as_record
-from knotwork._extensions.evaluation.judge_reports import describe_judged_run
+from knotwork._extensions.evaluation.judge import JudgeReport, case_as_record
 from knotwork._extensions.evaluation.judge_runs import (
     JudgedRun,
     JudgeRun,
     JudgingOptions,
     RobustnessReport,
     case_of,
+    describe_judged_run,
     require_judge,
 )
-from knotwork._extensions.evaluation.judge_statistics import PoweredMean
-from knotwork._extensions.evaluation.metrics import MeanEstimate
+from knotwork._extensions.evaluation.metrics import MeanEstimate, PoweredMean
+from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 from knotwork._extensions.evaluation.retriever_runs import read_retrievers
 from knotwork._inference.call_costs import RunEstimate
 from knotwork._shapes.indexing import describe_estimate
@@ -69,16 +66,7 @@ ESTIMATE_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AfterAsking:
-    """What to do with the answers: judge them, only estimate its cost, save them to label."""
-
-    judging: JudgingOptions | None = None
-    only_estimate: bool = False
-    to_label: Path | None = None
-
-
-def evaluate_file(
+def evaluate_file(  # noqa: PLR0913  one for each option
     session: Session,
     path: Path,
     *,
@@ -87,17 +75,19 @@ def evaluate_file(
     limit: int | None,
     budget: str,
     filters: Sequence[str] = (),
-    after: AfterAsking,
+    judging: JudgingOptions | None = None,
+    only_estimate: bool = False,
+    to_label: Path | None = None,
 ) -> None:
     """Ask the questions of a file under the settings in force and under each of ``compared``, and
     print the figures.
 
-    ``after`` says what is done with the answers besides.
-
-    ``budget`` limits the cost of all questions under one choice of settings; ``filters`` apply to
-    every search. ``shown`` is "wrong", "changed", "all" or "". Before the first question, raises
-    ConfigError for an invalid file or setting, UnknownName for an unknown retriever, and
-    StoreNotFound for a missing index; afterwards, the errors of `KnowledgeBase.ask`.
+    The answers are judged with the options ``judging``, or with ``only_estimate`` the cost of that
+    is told; ``to_label`` is a file that gets the first ones. ``budget`` limits the cost of all
+    questions under one choice of settings; ``filters`` apply to every search. ``shown`` is "wrong",
+    "changed", "all" or "". Before the first question, raises ConfigError for an invalid file or
+    setting, UnknownName for an unknown retriever, and StoreNotFound for a missing index;
+    afterwards, the errors of `KnowledgeBase.ask`.
     """
     sides = [
         (CURRENT_SETTINGS, session.settings),
@@ -110,7 +100,7 @@ def evaluate_file(
     if shown == "changed" and not compared:
         raise ConfigError("`--show changed` requires --compare.", fix="Add --compare KEY=VALUE.")
     questions = read_answer_questions(path)[:limit]
-    opened = _open_all(session, sides, after)
+    opened = _open_all(session, sides, judging)
     for _, base in opened:
         base.filtered_store(filters)  # raises for an invalid filter before the first question
     runs: list[AnswerRun] = []
@@ -118,12 +108,14 @@ def evaluate_file(
     for name, base in opened:
         with closing(base):
             run = _ask_all(session, questions, name, base, budget, filters)
-            if after.to_label is not None and not runs:
+            if to_label is not None and not runs:
                 cases = [case_as_record(case_of(item)) for item in run.answers]
                 lines = [json.dumps(case, ensure_ascii=False) + "\n" for case in cases]
-                after.to_label.write_text("".join(lines), encoding="utf-8")
+                to_label.write_text("".join(lines), encoding="utf-8")
             runs.append(run)
-            judged.append(_judge(session, base, run.answers, after, name=name))
+            judged.append(
+                _judge(session, base, run.answers, judging, name, only_estimate=only_estimate)
+            )
     if session.common.json:
         payload = describe_answer_runs(questions, runs, file=str(path))
         for run, found in zip(runs, judged, strict=True):
@@ -136,15 +128,13 @@ def evaluate_file(
 
 
 def _open_all(
-    session: Session,
-    sides: Sequence[tuple[str, Settings]],
-    after: AfterAsking,
+    session: Session, sides: Sequence[tuple[str, Settings]], judging: JudgingOptions | None
 ) -> list[tuple[str, KnowledgeBase]]:
     """Open the index of each side; raises for what would fail after the first question."""
     opened = []
     for name, settings in sides:
         read_retrievers(settings.retrieval.retriever)
-        if after.judging is not None and after.judging.with_judge:
+        if judging is not None and judging.with_judge:
             require_judge(settings)
         opened.append((name, session.open_to_ask(settings)))
     return opened
@@ -214,9 +204,14 @@ def print_runs(
     if unanswerable:
         counted += f", {unanswerable:,} without an answer in the documents"
     terminal.say(counted, style="bold")
-    rows = zip(*(_summarize(run.measured) for run in runs), strict=True)
     header = ("", *(run.name for run in runs)) if len(runs) > 1 else ()
-    table = [(cells[0][0], *(value for _, value in cells)) for cells in rows]
+    table = [
+        (
+            f"{figure.label}{', %' if figure.scale == PERCENT else ''}",
+            *(figure.show(run.measured.overall.figures.get(figure.name)) for run in runs),
+        )
+        for figure in FIGURES
+    ]
     terminal.table([row for row in table if any(row[1:])], header=header)
     for run in runs:
         if (right := run.measured.right) is not None:
@@ -280,25 +275,6 @@ def _verdict(item: JudgedAnswer) -> str:
     return ", ".join([*parts, f"answer {there} the passages found"])
 
 
-def _summarize(measured: AnswerFigures) -> list[tuple[str, str]]:
-    """Return the label and the formatted value of every figure."""
-    rows = []
-    for figure in FIGURES:
-        value = measured.overall.figures.get(figure.name)
-        label = f"{figure.label}, %" if figure.is_share else figure.label
-        rows.append((label, _show(value, is_share=figure.is_share)))
-    auroc = "" if measured.auroc is None else f"{measured.auroc:.3f}"
-    ece = "" if measured.ece is None else f"{measured.ece:.3f}"
-    return [
-        *rows,
-        ("AUROC of the confidence", auroc),
-        ("ECE of the confidence", ece),
-        ("ms a question", f"{measured.median_ms:,.0f}"),
-        ("CPU ms a question", f"{measured.median_cpu_ms:,.0f}"),
-        ("Model tokens a question", f"{measured.tokens:,.0f}"),
-    ]
-
-
 def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
     if not run.measured.by_type:
         return
@@ -308,23 +284,23 @@ def _print_types(terminal: Terminal, run: AnswerRun, *, named: bool) -> None:
             (
                 name or "(none)",
                 group.questions,
-                *(_show(group.figures.get(f.name), is_share=f.is_share) for f in FIGURES),
+                *(figure.show(group.figures.get(figure.name)) for figure in MEANS),
             )
             for name, group in run.measured.by_type.items()
         ],
-        header=("type", "n", *(figure.column for figure in FIGURES)),
+        header=("type", "n", *(figure.column for figure in MEANS)),
     )
 
 
 def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) -> None:
     """Print the paired difference of each figure, the questions it rises and falls on, and p."""
-    figures = {figure.name: figure for figure in FIGURES}
+    figures = {figure.name: figure for figure in MEANS}
     terminal.say(f"\nPaired difference of {second.name} to {first.name}", style="bold")
     terminal.table(
         [
             (
                 figures[found.metric].label,
-                _show(0.0 - found.difference, is_share=figures[found.metric].is_share, sign="+"),
+                figures[found.metric].show(0.0 - found.difference, sign="+"),
                 found.losses,
                 found.wins,
                 f"{found.p_value:.4f}",
@@ -337,26 +313,20 @@ def _print_differences(terminal: Terminal, first: AnswerRun, second: AnswerRun) 
     )
 
 
-def _show(value: float | None, *, is_share: bool, sign: str = "") -> str:
-    if value is None:
-        return ""
-    return f"{100 * value if is_share else value:{sign}.1f}"
-
-
 def _judge(
     session: Session,
     knowledge_base: KnowledgeBase,
     answers: Sequence[JudgedAnswer],
-    after: AfterAsking,
-    *,
+    options: JudgingOptions | None,
     name: str,
+    *,
+    only_estimate: bool,
 ) -> JudgedRun | RunEstimate | None:
     """Show the estimated cost, then judge, unless only the estimate is wanted.
 
     The budget of the options is what remains of it after the answers. Raises BudgetExceeded when it
     is reached, and as `JudgeRun`.
     """
-    options = after.judging
     if options is None:
         return None
     budget = SharedBudget(options.budget)
@@ -368,7 +338,7 @@ def _judge(
         choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
     ):
         estimate = run.estimate(counter.count)
-        if after.only_estimate:
+        if only_estimate:
             return estimate
         if estimate.calls:
             cost = "" if estimate.money is None else f", cost at most {estimate.money.high:,.4f}"

@@ -1,4 +1,4 @@
-"""Ask a knowledge base questions with known answers, and judge its answers.
+"""Ask a knowledge base questions with known answers, judge its answers, and compute figures.
 
 An answer is right if it contains the expected strings. No model judges, so equal answers always get
 equal judgements.
@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Unpack
+from statistics import fmean, median
+from typing import Any, Unpack
 
-from knotwork._extensions.evaluation.answer_questions import (
+from knotwork._extensions.evaluation.metrics import (
+    MeanEstimate,
+    MetricDifference,
+    calibration_error,
+    compare_paired,
+    estimate_mean,
+    separation,
+)
+from knotwork._extensions.evaluation.questions import (
     AnswerQuestion,
     normalize_as_printed,
     states,
@@ -22,6 +31,7 @@ from knotwork._extensions.evaluation.answer_questions import (
 from knotwork._inference.call_budget import Ceiling, parse_ceiling
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._run import Stage
+from knotwork._shapes.base import fields_of
 from knotwork._synthesis.ask_request import AskOptions
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
@@ -115,12 +125,10 @@ def _is_noise(sentence: str, question: AnswerQuestion) -> bool:
     if any(states(sentence, alternatives) for alternatives in question.answers):
         return False
     words = _words(sentence)
-    return not any(_overlap(words, _words(quote)) for quote in question.quotes)
-
-
-def _overlap(words: frozenset[str], gold: frozenset[str]) -> bool:
-    shorter = min(len(words), len(gold))
-    return bool(gold) and len(words & gold) >= NOISE_OVERLAP * shorter
+    quotes = filter(None, map(_words, question.quotes))
+    return not any(
+        len(words & gold) >= NOISE_OVERLAP * min(len(words), len(gold)) for gold in quotes
+    )
 
 
 def _words(text: str) -> frozenset[str]:
@@ -243,3 +251,261 @@ def missing_documents(
             if name not in missing and not any(is_named(uri, name) for uri in uris):
                 missing[name] = question
     return missing
+
+
+PERCENT = 100
+
+
+def _is_answerable(item: JudgedAnswer) -> bool:
+    return item.question.is_answerable
+
+
+def _is_answered(item: JudgedAnswer) -> bool:
+    return item.judgement.answered
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of answers.
+
+    Most are a mean of what ``value`` returns for the answers ``over`` which the figure is taken: a
+    value, several, or None if it does not apply. ``column`` is the short form of ``label``. Others
+    are computed by ``measure`` from all answers, None if it does not apply to any. Values are
+    printed times ``scale``, by default in percent, in the format ``form``, and have ``digits`` in
+    JSON.
+    """
+
+    name: str
+    label: str
+    column: str = ""
+    value: Callable[[AnswerJudgement], float | Sequence[bool] | None] = lambda _: None
+    over: Callable[[JudgedAnswer], bool] = lambda _: True
+    measure: Callable[[Sequence[JudgedAnswer]], float | None] | None = None
+    scale: float = PERCENT
+    form: str = ".1f"
+    digits: int = 4
+
+    def values(self, item: JudgedAnswer) -> list[float]:
+        """Return the values of one answer, none if the figure does not apply to it."""
+        found = self.value(item.judgement) if self.over(item) else None
+        if found is None:
+            return []
+        return [float(value) for value in (found if isinstance(found, Sequence) else [found])]
+
+    def of(self, answers: Sequence[JudgedAnswer]) -> float | None:
+        """Return the figure of answers, None if it applies to none of them."""
+        if self.measure is not None:
+            return self.measure(answers)
+        values = [value for item in answers for value in self.values(item)]
+        return fmean(values) if values else None
+
+    def show(self, value: float | None, sign: str = "") -> str:
+        """Return a value as it is printed."""
+        return "" if value is None else f"{self.scale * value:{sign}{self.form}}"
+
+
+def _rated(answers: Sequence[JudgedAnswer]) -> list[tuple[float, bool]]:
+    """Return each confidence, and whether its answer is right."""
+    rated = ((item.answer.confidence, item.judgement.right) for item in answers)
+    return [(confidence, right) for confidence, right in rated if confidence is not None]
+
+
+def _auroc(answers: Sequence[JudgedAnswer]) -> float | None:
+    good, others = ([c for c, right in _rated(answers) if right is of] for of in (True, False))
+    return separation(good, others) if good and others else None
+
+
+def _ece(answers: Sequence[JudgedAnswer]) -> float | None:
+    rated = _rated(answers)
+    return calibration_error([c for c, _ in rated], [r for _, r in rated]) if rated else None
+
+
+FIGURES = (
+    Figure("right", "Right", "right", lambda found: found.right, _is_answerable),
+    Figure("right_first", "Right in the first sentence", "first",
+           lambda found: found.right_first, _is_answerable),
+    Figure("found", "Answer in the passages found", "found",
+           lambda found: found.found, _is_answerable),
+    Figure("cited", "Cites a gold document", "cited", lambda found: found.cites_gold),
+    Figure("noise", "Sentences that are noise", "noise", lambda found: found.noise),
+    Figure("words", "Words in an answer", "words", lambda found: found.words,
+           lambda item: _is_answerable(item) and _is_answered(item), scale=1),
+    Figure("short", "Gives a short answer", "short",
+           lambda found: found.short_right is not None, _is_answered),
+    Figure("short_right", "Right short answers", "short ok", lambda found: found.short_right),
+    Figure("refused_rightly", "Refused rightly", "refused",
+           lambda found: not found.answered, lambda item: not _is_answerable(item)),
+    Figure("refused_wrongly", "Refused wrongly", "wrongly",
+           lambda found: not found.answered, _is_answerable),
+    Figure("auroc", "AUROC of the confidence", measure=_auroc, scale=1, form=".3f"),
+    Figure("ece", "ECE of the confidence", measure=_ece, scale=1, form=".3f"),
+    Figure("median_ms", "ms a question", scale=1, form=",.0f", digits=3,
+           measure=lambda answers: 1000 * median(item.seconds for item in answers)),
+    Figure("median_cpu_ms", "CPU ms a question", scale=1, form=",.0f", digits=3,
+           measure=lambda answers: 1000 * median(item.cpu_s for item in answers)),
+    Figure("tokens", "Model tokens a question", scale=1, form=",.0f", digits=1,
+           measure=lambda answers: fmean(item.tokens for item in answers)),
+)  # fmt: skip
+"""All figures of answers. `docs/evaluation.md` defines them."""
+
+MEANS = tuple(figure for figure in FIGURES if figure.measure is None)
+"""The figures that each answer has a value of."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """The figures of a group of questions by name, without those that apply to none of them."""
+
+    questions: int
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFigures:
+    """All figures of a run, and the means of each type of question.
+
+    ``right`` is the share of right answers with its 95 % interval, None if no question is
+    answerable.
+    """
+
+    overall: GroupFigures
+    by_type: dict[str, GroupFigures]
+    right: MeanEstimate | None
+
+
+def measure_answers(answers: Sequence[JudgedAnswer]) -> AnswerFigures:
+    """Compute the figures of all answers, and by type if the questions have types.
+
+    Raises ValueError if there are no answers.
+    """
+    if not answers:
+        raise ValueError("Expected at least one answer.")
+    types = dict.fromkeys(item.question.type for item in answers)
+    of_type = {
+        name: [item for item in answers if item.question.type == name]
+        for name in types
+        if types.keys() != {""}
+    }
+    return AnswerFigures(
+        overall=_measure_group(answers, FIGURES),
+        by_type={name: _measure_group(items, MEANS) for name, items in of_type.items()},
+        right=estimate_mean([v for item in answers for v in FIGURES[0].values(item)]),
+    )
+
+
+def compare_answers(
+    first: Sequence[JudgedAnswer], second: Sequence[JudgedAnswer], *, names: tuple[str, str]
+) -> list[MetricDifference]:
+    """Compare two runs over the same questions, figure by figure.
+
+    Each figure is compared on the questions that it applies to in both runs, so words and noise on
+    those that both answered. Raises ValueError if the questions or their order differ.
+    """
+    if [item.question for item in first] != [item.question for item in second]:
+        raise ValueError("Expected the same questions in the same order.")
+    compared = []
+    for figure in MEANS:
+        both = [
+            (fmean(one), fmean(other))
+            for one, other in zip(
+                map(figure.values, first), map(figure.values, second), strict=True
+            )
+            if one and other
+        ]
+        if both:
+            found = compare_paired([a for a, _ in both], [b for _, b in both])
+            run = MetricDifference(
+                **asdict(found), first=names[0], second=names[1], metric=figure.name
+            )
+            compared.append(run)
+    return compared
+
+
+def _measure_group(answers: Sequence[JudgedAnswer], figures: Iterable[Figure]) -> GroupFigures:
+    found = {figure.name: figure.of(answers) for figure in figures}
+    return GroupFigures(len(answers), {k: v for k, v in found.items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRun:
+    """The answers under one choice of settings, and their figures; ``missing`` are gold documents
+    that are not in the index.
+    """
+
+    name: str
+    store: str
+    answers: tuple[JudgedAnswer, ...]
+    measured: AnswerFigures
+    missing: tuple[str, ...]
+
+
+def describe_answer_runs(
+    questions: Sequence[AnswerQuestion], runs: Sequence[AnswerRun], *, file: str = ""
+) -> dict[str, Any]:
+    """Return runs over the same questions as one JSON object; shares are from 0 to 1."""
+    first, *others = runs
+    return {
+        "file": file,
+        "questions": len(questions),
+        "unanswerable": sum(not question.is_answerable for question in questions),
+        "settings": {run.name: _describe_run(run) for run in runs},
+        "comparisons": [
+            asdict(item)
+            for other in others
+            for item in compare_answers(
+                first.answers, other.answers, names=(first.name, other.name)
+            )
+        ],
+        "cases": [
+            {
+                "id": question.id,
+                "line": question.line,
+                "question": question.text,
+                "type": question.type,
+                "expected": [list(alternatives) for alternatives in question.answers],
+                "results": {run.name: _describe_answer(run.answers[number]) for run in runs},
+            }
+            for number, question in enumerate(questions)
+        ],
+    }
+
+
+def _describe_run(run: AnswerRun) -> dict[str, Any]:
+    measured, right = run.measured, run.measured.right
+    return {
+        "store": run.store,
+        **_describe_group(measured.overall, FIGURES),
+        "right_interval": [rounded(right.low), rounded(right.high)] if right else None,
+        "missing_documents": list(run.missing),
+        "by_type": {
+            name: _describe_group(found, MEANS) for name, found in measured.by_type.items()
+        },
+    }
+
+
+def _describe_group(group: GroupFigures, figures: Iterable[Figure]) -> dict[str, Any]:
+    found = {f.name: rounded(group.figures.get(f.name), f.digits) for f in figures}
+    return {"questions": group.questions, **found}
+
+
+def _describe_answer(item: JudgedAnswer) -> dict[str, Any]:
+    judgement, answer = item.judgement, item.answer
+    return {
+        "correct": item.is_correct,
+        **fields_of(judgement, "right", "right_first", "found", "answered", "short_right", "words"),
+        "cited": judgement.cites_gold,
+        "noise": list(judgement.noise),
+        "answer": answer.text,
+        "short": answer.short,
+        "documents": [citation.document for citation in answer.citations],
+        "confidence": rounded(answer.confidence),
+        "ms": round(1000 * item.seconds, 3),
+        "cpu_ms": round(1000 * item.cpu_s, 3),
+        "tokens": item.tokens,
+        "notes": list(answer.notes),
+    }
+
+
+def rounded(value: float | None, digits: int = 4) -> float | None:
+    """Return a figure as it is printed in JSON."""
+    return None if value is None else round(value, digits)

@@ -9,8 +9,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.evaluation.datasets import EvaluationCase
 from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired, recall
+from knotwork._extensions.evaluation.questions import EvaluationCase
 from knotwork._retrieval.specification_grammar import (
     RetrieverSum,
     parse_specification,

@@ -1,6 +1,7 @@
 """Judge the answers of an index with its judge model, and try how robust they are.
 
-`JudgeRun` opens the models of the settings, with the call cache of the index and one budget.
+`JudgeRun` opens the models of the settings, with the call cache of the index and one budget. In
+JSON, values are from 0 to 1.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from knotwork._config import Settings
-from knotwork._extensions.evaluation.answer_runs import JudgedAnswer
+from knotwork._extensions.evaluation.answer_runs import JudgedAnswer, rounded
 from knotwork._extensions.evaluation.judge import (
+    CachedRepliesOnly,
+    JudgeAgreement,
     JudgeCase,
     JudgedCase,
     JudgeReport,
-    judge_each,
-    plan_judging,
-    report_on,
+    NotCached,
+    judge,
 )
-from knotwork._extensions.evaluation.judge_requests import CachedRepliesOnly, NotCached
+from knotwork._extensions.evaluation.metrics import MeanEstimate, PoweredMean
 from knotwork._extensions.evaluation.robustness import (
     Answerer,
     GivenPassage,
@@ -42,6 +44,7 @@ from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._shapes.base import fields_of
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
 from knotwork._text.token_counts import count_tokens
@@ -193,18 +196,23 @@ class JudgeRun:
         It is an upper bound of the output. Replies that are cached cost nothing. ``count`` is that
         of `run`.
         """
-        judge = None if self._judge is None else CachedRepliesOnly(self._judge)
-        answerer = None if self._answerer is None else CachedRepliesOnly(self._answerer)
-        planned = []
-        if self._judge is not None and judge is not None:
-            cases = (*self._cases, *self._options.labelled)
-            judge.requests += plan_judging(self._judge, cases, embedder=self._embedder)
-        if judge is not None or answerer is not None:
-            for _ in self._run_trials(answerer, judge, count or (lambda *_: None), "Estimating"):
+        planning = [
+            None if model is None else CachedRepliesOnly(model)
+            for model in (self._judge, self._answerer)
+        ]
+        judging, answering = planning
+        if judging is not None:
+            labelled = self._options.labelled
+            judge(judging, self._cases, embedder=self._embedder, labelled=labelled)
+        if any(planning):
+            count = count or (lambda *_: None)
+            for _ in self._run_trials(answering, judging, count, "Estimating"):
                 pass
-        for model in (judge, answerer):
-            if model is not None:
-                planned += plan_calls(model.name, model.requests, count_tokens=count_tokens)
+        planned = [
+            call
+            for model in filter(None, planning)
+            for call in plan_calls(model.name, model.requests, count_tokens=count_tokens)
+        ]
         return estimate_run([], planned, prices=self._models.prices)
 
     def run(self, count: Counter) -> JudgedRun:
@@ -221,16 +229,16 @@ class JudgeRun:
 
     def _run_judge(self, count: Counter) -> JudgeReport:
         assert self._judge is not None
-        cases = (*self._cases, *self._options.labelled)
-        concurrency = most_calls(self._base.settings.llm.concurrency)
-        judged: list[JudgedCase] = []
-        for item in judge_each(
-            self._judge, cases, embedder=self._embedder, concurrency=concurrency
-        ):
-            judged.append(item)
-            count("Judging", len(judged), len(cases))
-        own, labelled = judged[: len(self._cases)], judged[len(self._cases) :]
-        return report_on(own, labelled, judge=self._judge.name)
+        labelled = self._options.labelled
+        total = len(self._cases) + len(labelled)
+        return judge(
+            self._judge,
+            self._cases,
+            embedder=self._embedder,
+            labelled=labelled,
+            concurrency=most_calls(self._base.settings.llm.concurrency),
+            count=lambda done: count("Judging", done, total),
+        )
 
     def _run_conditions(self, count: Counter) -> RobustnessReport:
         results = list(self._run_trials(self._answerer, self._judge, count, "Trying conditions"))
@@ -256,3 +264,89 @@ class JudgeRun:
             filters = self._options.filters
             self._found = list(find_passages(self._base, self._questions, filters=filters))
         return make_trials(self._found)
+
+
+def describe_judged_run(run: JudgedRun) -> dict[str, Any]:
+    """Return the reports of a run, with a row for each question and each trial."""
+    described: dict[str, Any] = {}
+    if run.judged is not None:
+        described["judge"] = _describe_judge(run.judged)
+    if run.robustness is not None:
+        described["robustness"] = _describe_robustness(run.robustness)
+    usage = fields_of(run.usage, "calls", "reused", "input_tokens", "output_tokens")
+    described["usage"] = usage | {"money": None if run.money is None else f"{run.money:f}"}
+    return described
+
+
+def _describe_judge(report: JudgeReport) -> dict[str, Any]:
+    return {
+        "model": report.judge,
+        "metrics": {
+            name: _describe_mean(found.estimate)
+            | fields_of(found, "scored", "unreadable", "inapplicable")
+            for name, found in report.metrics.items()
+        },
+        "unreadable_replies": dict(report.unreadable_replies),
+        "agreement": {name: _describe_agreement(found) for name, found in report.agreement.items()},
+        "cases": [_describe_case(item) for item in report.cases],
+        "labelled": [_describe_case(item) for item in report.labelled],
+    }
+
+
+def _describe_mean(estimate: MeanEstimate | None) -> dict[str, Any]:
+    if estimate is None:
+        return {"mean": None, "interval": None}
+    shift = {"shift": rounded(estimate.shift)} if isinstance(estimate, PoweredMean) else {}
+    interval = [rounded(estimate.low), rounded(estimate.high)]
+    return {"mean": rounded(estimate.mean), "interval": interval, **shift}
+
+
+def _describe_agreement(agreement: JudgeAgreement) -> dict[str, Any]:
+    return fields_of(agreement) | {
+        "accuracy": rounded(agreement.accuracy),
+        "kappa": rounded(agreement.kappa),
+        "corrected": agreement.corrected and _describe_mean(agreement.corrected),
+    }
+
+
+def _describe_case(item: JudgedCase) -> dict[str, Any]:
+    return {
+        **fields_of(item.case, "id", "question"),
+        "answer": item.case.text,
+        "labels": dict(item.case.labels),
+        "passages": len(item.case.passages),
+        "shown_passages": item.shown_passages,
+        "values": {
+            name: {
+                "value": rounded(found.value),
+                "reason": found.reason,
+                "verdicts": [{"item": text, "verdict": given} for text, given in found.verdicts],
+            }
+            for name, found in item.values.items()
+        },
+        "unreadable": [{"stage": stage, "reason": reason} for stage, reason in item.unreadable],
+    }
+
+
+def _describe_robustness(report: RobustnessReport) -> dict[str, Any]:
+    return {
+        **fields_of(report, "questions", "skipped"),
+        "figures": {
+            figure.name: _describe_mean(figure.estimate)
+            | fields_of(figure, "trials", "unreadable", "needs_judge")
+            for figure in report.figures
+        },
+        "trials": [_describe_trial(result) for result in report.results],
+    }
+
+
+def _describe_trial(result: TrialResult) -> dict[str, Any]:
+    trial, fact = result.trial, result.trial.fact
+    return {
+        **fields_of(trial.question, "id"),
+        "question": trial.question.text,
+        **fields_of(trial, "condition", "ratio", "gold", "noise"),
+        "changed": fact and {"original": list(fact.original), "changed": list(fact.changed)},
+        "answer": result.text,
+        **fields_of(result, "answered", "right", "outcome", "judged", "unreadable"),
+    }

@@ -6,14 +6,16 @@ The questions are read from a file, or generated from the relations in a graph.
 from __future__ import annotations
 
 import random
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.evaluation.datasets import place_of, read_objects
+from knotwork._extensions.evaluation.questions import place_of, read_objects
 from knotwork._extensions.paths.path_enumeration import LinkReader, PathStep
 from knotwork._extensions.paths.path_features import FEATURES
 from knotwork._extensions.paths.path_ranking import find_candidates
@@ -42,67 +44,15 @@ class PathQuestion:
     answers: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wordings:
-    """Templates for hops in one language. ``{r}`` is a relation and ``{x}`` its subject."""
-
-    forward: tuple[str, ...]
-    backward: tuple[str, ...]
-    returning: tuple[str, ...]
-    questions: tuple[str, ...]
-    asking: tuple[str, ...]
-    between: tuple[str, ...]
+@cache
+def _wordings() -> dict[str, dict[str, list[str]]]:
+    """Return the templates for hops by language and kind."""
+    path = Path(__file__).with_name("data") / "path_questions.toml"
+    return tomllib.loads(path.read_text("utf-8"))
 
 
-_ENGLISH = _Wordings(
-    forward=("the {r} of {x}", "the {r}s of {x}", "{x} {r}s", "the {r} for {x}"),
-    backward=(
-        "the ones {r} {x}",
-        "the ones {r} by {x}",
-        "what has {x} as {r}",
-        "those whose {r} is {x}",
-        "the {r} works of {x}",
-        "{x} {r} ones",
-    ),
-    returning=(
-        "the ones that share {r}s with {x}",
-        "the ones with the same {r} as {x}",
-        "the ones whose {r} also {r} {x}",
-        "the ones {r} by the {r} of {x}",
-        "others with the {r} of {x}",
-    ),
-    questions=("{x} are what", "what are {x}", "who is {x}", "name {x}", "which are {x}", "{x}"),
-    asking=(
-        "what {r} do {x} have",
-        "which {r}s are {x}",
-        "{x} have which {r}s",
-        "what are the {r}s of {x}",
-        "who {r} {x}",
-        "{x} were {r} by who",
-        "who are the {r}s of {x}",
-    ),
-    between=(
-        "which {r}s of {x} have the {s} {y}",
-        "which {r} of {x} is {s} {y}",
-        "who among the {r}s of {x} has {y} as {s}",
-        "what is {r} of {x} and {s} of {y}",
-        "the {r} of {x} whose {s} is {y}",
-    ),
-)
-_CHINESE = _Wordings(
-    forward=("{x}的{r}",),
-    backward=("{r}是{x}的人", "以{x}为{r}的", "{r}为{x}的"),
-    returning=("与{x}有共同{r}的", "和{x}{r}相同的", "{x}的{r}的其他"),
-    questions=("{x}是谁？", "{x}有哪些？", "谁是{x}？", "{x}是什么？", "请问{x}有谁？"),
-    asking=("{x}的{r}是谁？", "{x}的{r}有哪些？", "谁是{x}的{r}？", "{x}的{r}是哪个？"),
-    between=(
-        "{x}的{r}中，谁的{s}是{y}？",
-        "{x}的{r}中，有哪些人的{s}是{y}？",
-        "{x}的哪位{r}的{s}是{y}？",
-        "谁是{x}的{r}，又是{y}的{s}？",
-        "{x}的{r}中，哪些人{s}于{y}？",
-    ),
-)
+def _words_for(*relations: str) -> dict[str, list[str]]:
+    return _wordings()["en" if all(map(str.isascii, relations)) else "zh"]
 
 
 def read_path_questions(path: Path) -> list[PathQuestion]:
@@ -137,20 +87,11 @@ def make_path_questions(store: Store, *, count: int, seed: int = 0) -> list[Path
         if number % _EVERY_BETWEEN == 0:
             made = _ask_between(node, reader, store, chance)
         else:
-            made = _ask_from(node, 1 + number % MAX_QUESTION_HOPS, reader, chance)
+            walked = _walk(node.id, 1 + number % MAX_QUESTION_HOPS, reader, chance)
+            made = walked and PathQuestion(_state(node.name, walked[0], chance), walked[1])
         if made is not None:
             questions.append(made)
     return questions
-
-
-def _ask_from(
-    node: Node, hops: int, reader: LinkReader, chance: random.Random
-) -> PathQuestion | None:
-    walked = _walk(node.id, hops, reader, chance)
-    if walked is None:
-        return None
-    steps, answers = walked
-    return PathQuestion(_state(node.name, steps, chance), answers)
 
 
 def _ask_between(
@@ -173,8 +114,7 @@ def _ask_between(
     names = store.graph.entities([link.other])
     if link.other not in names:
         return None
-    words = _CHINESE if not (step[0].isascii() and link.relation.isascii()) else _ENGLISH
-    text = chance.choice(words.between).format(
+    text = chance.choice(_words_for(step[0], link.relation)["between"]).format(
         x=node.name,
         r=_call(step[0], chance),
         s=_call(link.relation, chance),
@@ -213,22 +153,21 @@ def _walk(
 
 def _state(name: str, steps: Sequence[PathStep], chance: random.Random) -> str:
     """Word a path from a name as a question."""
-    is_chinese = any(not relation.isascii() for relation, _ in steps)
-    words = _CHINESE if is_chinese else _ENGLISH
+    words = _words_for(*(relation for relation, _ in steps))
     phrase = name
     parts = list(_parts(steps))
     for number, (relation, kind) in enumerate(parts):
         called = _call(relation, chance)
         if number == len(parts) - 1 and kind == "forward" and chance.random() < 0.7:
-            return chance.choice(words.asking).format(r=called, x=phrase)
-        template: str = chance.choice(getattr(words, kind))
+            return chance.choice(words["asking"]).format(r=called, x=phrase)
+        template = chance.choice(words[kind])
         first, *rest = template.split("{r}")
         stated = first + "".join(
             (called if place == 0 else _call(relation, chance)) + part
             for place, part in enumerate(rest)
         )
         phrase = stated.replace("{x}", phrase)
-    return chance.choice(words.questions).format(x=phrase)
+    return chance.choice(words["questions"]).format(x=phrase)
 
 
 def _parts(steps: Sequence[PathStep]) -> Iterator[tuple[str, str]]:

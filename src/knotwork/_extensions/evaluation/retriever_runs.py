@@ -12,8 +12,8 @@ from statistics import fmean, median
 from typing import Any
 
 from knotwork._config import IndexSettings, fingerprint
-from knotwork._extensions.evaluation.datasets import Dataset, EvaluationCase
 from knotwork._extensions.evaluation.metrics import METRICS, MetricDifference, compare_paired
+from knotwork._extensions.evaluation.questions import Dataset, EvaluationCase
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline

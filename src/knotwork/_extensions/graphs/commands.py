@@ -1,36 +1,582 @@
-"""`knotwork graph`: count, export and import knowledge graphs.
+"""`knotwork graph`, `import` and `export`: graphs, indexes of other systems, and wikis.
 
-The commands on aliases of entities are in `graph_aliases`, those on graph databases in
-`graph_servers`, that on shortest paths in `explore`.
+The command on shortest paths is in `explore_commands`.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from knotwork._cli.session import (
+    PARAMETER_OPTION,
+    ROW_LIMIT_OPTION,
+    STATEMENT_TIMEOUT_OPTION,
+    WHERE_OPTION,
     Session,
     choice_option,
     command,
     command_group,
+    number_option,
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import Terminal, count_of
-from knotwork._extensions.graphs import graph_aliases, server_commands
-from knotwork._extensions.graphs.explore_commands import shortest_paths
+from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._extensions.graphs.explore_commands import print_rows, shortest_paths
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
+    from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
     from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
-    from knotwork.records import DocumentLink
+    from knotwork._extensions.graphs.servers.mirror import MirrorReport
+    from knotwork._indexing.resolution.resolver import (
+        MergedEntity,
+        NamedDecision,
+        NamedHomonym,
+        SameNames,
+    )
+    from knotwork._knowledge_base import KnowledgeBase
+    from knotwork.records import DocumentLink, PropertyValue
+
+
+FIND_COMMAND = "knotwork graph names --find"
+_SHOWN_DOCUMENTS = 5
+
+
+@command(
+    "knotwork graph names --find",
+    'knotwork graph names "World Health Organization"',
+    "knotwork graph names --apart --json",
+    short_help="List entities with aliases, and why they were merged.",
+)
+@click.argument("name", metavar="[NAME]", required=False, default="")
+@click.option("--apart", is_flag=True, help="List pairs that must not be merged instead.")
+@click.option("--homonyms", is_flag=True, help="List names with several meanings instead.")
+@click.option("--find", is_flag=True, help="Compare names by rules first, without a model.")
+@number_option("-n", "--limit", default=20, help="Entries shown.")
+def names(
+    session: Session, *, name: str, apart: bool, homonyms: bool, find: bool, limit: int
+) -> None:
+    """List the entities with aliases, and for each merge who decided it and why.
+
+    NAME limits the list to one entity. With a language model, `knotwork index` compares names;
+    --find compares them by rules, at no cost. To change a decision, use `graph merge` and `graph
+    split`.
+    """
+    if apart and homonyms:
+        raise ConfigError(
+            "--apart and --homonyms cannot be combined.", fix="Give one of the two options."
+        )
+    opened = session.open()
+    if find:
+        opened = session.open(read_only=False)
+        done = opened.entities.find_aliases()
+        session.terminal.note(
+            f"Compared {count_of(done.pairs, 'pair')} of names by rules: "
+            f"{done.same:,} merged, {done.margin:,} undecided",
+            style="dim",
+        )
+    if homonyms:
+        _report_homonyms(session, opened.entities.homonyms(name), limit)
+        _note_state(session.terminal, opened.entities.aliases(name))
+        return
+    known = opened.entities.aliases(name)
+    if session.common.json:
+        session.terminal.emit(
+            {
+                "things": [_describe_entity(entity) for entity in known.things[:limit]],
+                "apart": list(map(_describe_decision, known.apart[:limit])),
+                "total": {"things": len(known.things), "apart": len(known.apart)},
+                "compared": known.compared,
+                "waiting": known.waiting,
+            }
+        )
+    elif apart:
+        _print_split_pairs(session.terminal, known.apart, limit)
+    else:
+        _print_entities(session.terminal, known, name, limit)
+    _note_state(session.terminal, known)
+
+
+@command(
+    'knotwork graph merge WHO "World Health Organization"',
+    "knotwork graph merge 联通 中国联通",
+    'knotwork graph merge WHO "World Health Organization" --json',
+    short_help="Merge the entities of two names.",
+)
+@click.argument("one", metavar="NAME")
+@click.argument("other", metavar="NAME")
+def merge(session: Session, *, one: str, other: str) -> None:
+    """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
+    opened = session.open_existing()
+    before = opened.entities.aliases()
+    decided = opened.entities.merge(one, other)
+    if not decided.refused:
+        _report_decision(session, opened, decided, before, "are merged")
+        return
+    blocking = _find_blocking_decisions(opened, decided)
+    if session.emit(
+        _describe_decision(decided) | {"barred_by": list(map(_describe_decision, blocking))}
+    ):
+        return
+    session.terminal.say(
+        f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"
+    )
+    _print_decisions(session.terminal, blocking)
+    session.terminal.note("Merge these pairs too, and this merge takes effect.")
+
+
+@command(
+    'knotwork graph split Curie "Pierre Curie"',
+    "knotwork graph split 吉林 吉林市",
+    'knotwork graph split Curie "Pierre Curie" --json',
+    short_help="Keep the entities of two names apart.",
+)
+@click.argument("one", metavar="NAME")
+@click.argument("other", metavar="NAME")
+def split(session: Session, *, one: str, other: str) -> None:
+    """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
+    opened = session.open_existing()
+    before = opened.entities.aliases()
+    _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")
+
+
+def _report_decision(
+    session: Session,
+    opened: KnowledgeBase,
+    decided: NamedDecision,
+    before: SameNames,
+    outcome: str,
+) -> None:
+    """Print a decision, the entities of its names, and the merges that it overrules."""
+    entities = opened.entities.aliases([decided.first, decided.second]).things
+    refused_before = {item.decision.pair for item in before.apart if item.refused}
+    overruled = [
+        item
+        for item in opened.entities.aliases().apart
+        if item.refused and item.decision.pair not in refused_before
+    ]
+    if session.common.json:
+        described = [_describe_entity(entity) for entity in entities]
+        further = {"things": described, "lost": list(map(_describe_decision, overruled))}
+        session.terminal.emit(_describe_decision(decided) | further)
+        return
+    session.terminal.say(f"{decided.first} and {decided.second} {outcome}", style="bold")
+    for entity in entities:
+        session.terminal.say(f"One entity: {', '.join(entity.names)}", indent=2)
+    if overruled:
+        session.terminal.say("No longer in effect:")
+        _print_decisions(session.terminal, overruled)
+
+
+def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> list[NamedDecision]:
+    """Return the decisions against a refused merge: those between its two groups of entities."""
+    known = opened.entities.aliases([decided.first, decided.second])
+    one, other = (
+        next(({end, *e.entity_ids} for e in known.things if end in e.entity_ids), {end})
+        for end in decided.decision.pair
+    )
+    return [
+        item
+        for item in known.apart
+        if not item.decision.joins
+        and one & set(item.decision.pair)
+        and other & set(item.decision.pair)
+    ]
+
+
+def _print_entities(terminal: Terminal, known: SameNames, name: str, limit: int) -> None:
+    for entity in known.things[:limit]:
+        terminal.say(", ".join(entity.names), style="bold")
+        _print_decisions(terminal, entity.decisions)
+    if known.things:
+        one, many = "entity with aliases", "entities with aliases"
+        _note_count(terminal, len(known.things), limit, one, many)
+    elif known.compared:
+        terminal.say(f"{name} has no alias." if name else "No entity has an alias.")
+        if known.apart:
+            pairs = count_of(len(known.apart), "pair")
+            terminal.note(f"{pairs} kept apart: see --apart", style="dim")
+
+
+def _print_split_pairs(terminal: Terminal, apart: Sequence[NamedDecision], limit: int) -> None:
+    _print_decisions(terminal, apart[:limit])
+    if apart:
+        _note_count(terminal, len(apart), limit, "pair kept apart", "pairs kept apart")
+    else:
+        terminal.say("No pair is kept apart.")
+
+
+def _print_decisions(terminal: Terminal, decisions: Iterable[NamedDecision]) -> None:
+    rows = []
+    for item in decisions:
+        decision = item.decision
+        sign = "=" if decision.joins and not item.refused else "≠"
+        why = decision.reason
+        if decision.undone:
+            why = f"undone: was {decision.verdict}, {why}"
+        elif item.refused:
+            why = f"refused, other decisions contradict it: {why}"
+        by = "by hand" if decision.by_person else f"by {decision.source}"
+        rows.append((item.first, sign, item.second, by, f"{decision.score:.2f}", why))
+    terminal.table(rows, indent=2)
+
+
+def _note_count(terminal: Terminal, total: int, limit: int, one: str, many: str) -> None:
+    cut = f", {limit:,} shown (see --limit)" if total > limit else ""
+    terminal.note(f"{count_of(total, one, many)}{cut}", style="dim")
+
+
+def _note_state(terminal: Terminal, known: SameNames) -> None:
+    """Note how to compare names if none, or not the latest, have been compared."""
+    if not known.compared:
+        terminal.note(
+            f"No names were compared yet. To compare them by rules, at no cost: {FIND_COMMAND}. "
+            "With a language model, `knotwork index` compares them too."
+        )
+    elif known.waiting:
+        changed = count_of(known.waiting, "name")
+        terminal.note(f"{changed} changed since they were compared: {FIND_COMMAND}", style="yellow")
+
+
+def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int) -> None:
+    if session.common.json:
+        described = [
+            {
+                "id": item.homonym.entity_id,
+                "name": item.name,
+                "reason": item.homonym.reason,
+                "meanings": [
+                    {"documents": list(documents), "chunks": list(chunks)}
+                    for documents, chunks in zip(item.documents, item.homonym.senses, strict=True)
+                ],
+            }
+            for item in found[:limit]
+        ]
+        session.terminal.emit({"homonyms": described})
+        return
+    for item in found[:limit]:
+        session.terminal.say(f"{item.name}: {item.homonym.reason}", style="bold")
+        for number, documents in enumerate(item.documents, start=1):
+            more = len(documents) - _SHOWN_DOCUMENTS
+            rest = f" and {more:,} more" if more > 0 else ""
+            shown = ", ".join(documents[:_SHOWN_DOCUMENTS])
+            session.terminal.say(f"{number}. in {shown}{rest}", indent=2)
+    if found:
+        one, many = "name with several meanings", "names with several meanings"
+        _note_count(session.terminal, len(found), limit, one, many)
+    else:
+        session.terminal.say("No name with several meanings was found.")
+
+
+def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
+    from knotwork._shapes.graph import ThingShape
+
+    decisions = list(map(_describe_decision, entity.decisions))
+    known = fields_of(ThingShape.of(entity))
+    return {**known, "ids": entity.entity_ids, "decisions": decisions}
+
+
+def _describe_decision(item: NamedDecision) -> dict[str, Any]:
+    from knotwork._shapes.graph import DecisionShape
+
+    shape = DecisionShape.of(item)
+    return {**fields_of(shape), "names": [shape.first, shape.second], "by": shape.source}
+
+
+IMPORT_FORMATS = ("auto", "graphrag", "lightrag")
+_COUNTED_KINDS = (
+    "documents",
+    "text units",
+    "entities",
+    "relations",
+    "claims",
+    "communities",
+    "reports",
+)
+"""The kinds of records that both systems have, in the order of display."""
+
+
+@command(
+    "knotwork import ragtest/output",
+    "knotwork import rag_storage/ --format lightrag --store handbook.knot",
+    "knotwork import ragtest/ --json",
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@choice_option(
+    "--format",
+    metavar="NAME",
+    valid=IMPORT_FORMATS,
+    kind="import format",
+    default="auto",
+    show_default=True,
+    help="auto, graphrag or lightrag.",
+)
+@text_option("--name", help="Name of the import. Default: the folder's name.")
+def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
+    """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
+
+    Documents, text units, entities, relations, communities and reports are imported; skipped
+    records are counted with the reason. Vectors are recomputed. Importing the same name again
+    replaces the first import, and `knotwork delete` removes it.
+    """
+    run = session.open(read_only=False).import_from.run(folder, layout=format, name=name)
+    report = session.follow(run)
+    if not session.emit(describe_import(report)):
+        print_import(session.terminal, report)
+
+
+def describe_import(report: ImportReport) -> dict[str, object]:
+    """Return the object of `import --json`."""
+    dropped = [dict(zip(("kind", "reason", "count"), item, strict=True)) for item in report.dropped]
+    return fields_of(report) | {"dropped": dropped, "seconds": round(report.seconds, 3)}
+
+
+def print_import(terminal: Terminal, report: ImportReport) -> None:
+    """Print the numbers of imported and skipped records."""
+    terminal.say(f"Imported {report.format} index {report.name}", style="bold")
+    rows = [
+        (kind, report.held.get(kind, 0), report.brought.get(kind, 0))
+        for kind in _COUNTED_KINDS
+        if report.held.get(kind) and kind in report.brought
+    ]
+    terminal.table(rows, header=("", "in files", "imported"), indent=2)
+    others = [(n, kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n]
+    dropped = [(count, f"{kind}: {reason}") for kind, reason, count in report.dropped]
+    for title, counts in (("Also created", others), ("Skipped", dropped)):
+        if counts:
+            terminal.say(title, style="bold")
+            terminal.table(counts, indent=2)
+    for uri in report.removed:
+        terminal.say(f"Removed {uri}, which is no longer in the imported index")
+    terminal.notes(report.notes, style="dim")
+
+
+@command_group(
+    "knotwork export wiki handbook-wiki",
+    "knotwork export wiki handbook-wiki --force",
+    "knotwork graph export --output graph.json    for programs",
+)
+def export_command() -> None:
+    """Export the index for people to read. For programs: knotwork graph export."""
+
+
+@command(
+    "knotwork export wiki handbook-wiki",
+    'knotwork export wiki notes --where "date >= 2023"',
+    "knotwork export wiki handbook-wiki --json",
+    group=export_command,
+    short_help="Write linked Markdown, which Obsidian opens.",
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@WHERE_OPTION
+@click.option("--force", is_flag=True, help="Write into a folder that holds other files.")
+def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: bool) -> None:
+    """Write a page for each document, entity and topic into FOLDER, as linked Markdown.
+
+    Open FOLDER as a vault in Obsidian, or read it with any editor. Each statement links to the
+    document and section that it is from. No language model is used. The next export into FOLDER
+    replaces its own pages and removes those that are gone; other files stay.
+    """
+    opened = session.open()
+    if not opened.communities.is_current():
+        session.terminal.note("Building communities and reports …", style="dim")
+        opened = session.open(read_only=False)
+    report = session.follow(
+        opened.export_wiki.run(folder, filters=filters or None, overwrite=force)
+    )
+    if session.emit(report):
+        return
+    counts = (
+        count_of(report.documents, "document"),
+        count_of(report.entities, "entity", "entities"),
+        count_of(report.topics, "topic"),
+    )
+    removed = f" Removed {count_of(report.removed, 'page')}." if report.removed else ""
+    session.terminal.say(f"Wrote {report.folder}: {', '.join(counts)}.{removed}")
+
+
+DIFFERS_CODE = 1
+"""The exit code of a verification that found a difference."""
+
+
+@command(
+    "knotwork graph mirror",
+    "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
+    "knotwork graph mirror --full --json",
+    short_help="Copy the graph to a graph database, or update the copy.",
+)
+@click.option("--full", is_flag=True, help="Compare all of it, although the stamp is current.")
+def mirror(session: Session, *, full: bool) -> None:
+    """Write what changed in the graph to the database in graph.mirror.
+
+    The copy has the nodes, edges and properties that Cypher shows. Only what differs is written. A
+    run that was stopped or killed continues where it ended, and a copy counts only when it is
+    finished. The database must hold nothing else.
+    """
+    run = session.open(read_only=False).graph.mirror.run(full=full)
+    report = session.follow(run, lambda step: step.stage, with_lines=True)
+    if session.common.json:
+        names = ("url", "generation", "written", "removed", "unchanged")
+        session.terminal.emit(fields_of(report, *names))
+    elif report.unchanged:
+        session.terminal.say(f"The mirror at {report.url} is up to date.")
+    else:
+        session.terminal.say(
+            f"The mirror at {report.url} is up to date: {report.written:,} nodes and edges"
+            f" written, {report.removed:,} removed."
+        )
+
+
+@command(
+    "knotwork graph verify",
+    "knotwork graph verify --store handbook.knot",
+    "knotwork graph verify --json",
+    short_help="Compare the copy in a graph database with the index.",
+)
+def verify(session: Session) -> None:
+    """Compare counts and checksums of every label and type in the mirror with the index.
+
+    The first differences are listed. The exit code is 1 if there are any, or if the copy is not
+    finished or not of the index as it is now.
+    """
+    run = session.open().graph.verify_mirror.run()
+    report = session.follow(run, lambda step: step.stage, with_lines=True)
+    if not session.emit(fields_of(report, "url", "generation", "is_current", "parts")):
+        _print_verification(session.terminal, report)
+    if not report.is_current:
+        click.get_current_context().exit(DIFFERS_CODE)
+
+
+@command(
+    "knotwork graph connect bolt://reader@localhost/movies --name movies",
+    "knotwork graph connect sparql+http://localhost:7878/query --name facts",
+    "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
+    short_help="Connect to a graph database or SPARQL server, to read it.",
+)
+@click.argument("url")
+@click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
+@text_option(
+    "--password-env",
+    metavar="VARIABLE",
+    help="Environment variable with the password. Default: NAME_PASSWORD.",
+)
+@click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")
+def connect(session: Session, *, url: str, name: str, password_env: str, read_only: bool) -> None:
+    """Make a live graph a source of `graph query`, `cypher --graph` and retrievers by query.
+
+    The index remembers name and URL, never the password. URLs are bolt://USER@HOST:7687/DATABASE,
+    also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is
+    more than a query is refused before it is sent.
+    """
+    del read_only  # says what is so anyway
+    found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
+    if session.emit(fields_of(found)):
+        return
+    session.terminal.say(f"Connected {found.name} to {found.url} ({found.server}), for reading.")
+    if not found.is_tested:
+        session.terminal.note(
+            f"Knotwork was not tested against {found.server}: see docs/graph-databases.md."
+        )
+    if found.password_env:
+        session.terminal.note(
+            f"The password is not stored: later commands take it from {found.password_env}.",
+            style="dim",
+        )
+
+
+@command(
+    "knotwork graph connections",
+    "knotwork graph connections --store handbook.knot",
+    "knotwork graph connections --json",
+    short_help="List the graphs that the index is connected to.",
+)
+def connections(session: Session) -> None:
+    """List name, language, kind and URL of each connected graph; nothing is contacted."""
+    found = session.open().graph.connections()
+    session.show_table(
+        {"connections": found},
+        [(one.name, one.language, one.server, one.url, one.password_env) for one in found],
+        header=("name", "language", "server", "URL", "password in"),
+        counted="" if found else "No connected graph.",
+    )
+
+
+@command(
+    "knotwork graph disconnect movies",
+    "knotwork graph disconnect movies --store handbook.knot",
+    "knotwork graph disconnect movies --json",
+    short_help="Forget a connected graph.",
+)
+@click.argument("name")
+def disconnect(session: Session, *, name: str) -> None:
+    """Forget a connected graph; the graph itself stays as it is."""
+    session.open(read_only=False).graph.disconnect(name)
+    if not session.emit({"disconnected": name}):
+        session.terminal.say(f"Forgot the connection {name}.")
+
+
+@command(
+    "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
+    "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
+    "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
+    short_help="Run a query on a connected graph, in its language.",
+)
+@click.argument("name")
+@click.argument("statement")
+@PARAMETER_OPTION
+@ROW_LIMIT_OPTION
+@STATEMENT_TIMEOUT_OPTION
+def query(
+    session: Session,
+    *,
+    name: str,
+    statement: str,
+    query_params: dict[str, PropertyValue],
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a statement on a connected graph: Cypher over Bolt, SPARQL over HTTP.
+
+    It can only read: SELECT, ASK, CONSTRUCT and DESCRIBE of SPARQL, and what `knotwork cypher`
+    allows.
+    """
+    result = session.open().graph.query(
+        name, statement, query_params, row_limit=limit, timeout_s=timeout_s
+    )
+    print_rows(session, result)
+
+
+def _print_verification(terminal: Terminal, report: MirrorReport) -> None:
+    rows = [
+        (
+            part.name,
+            part.index_count,
+            part.mirror_count,
+            part.index_checksum,
+            "equal" if part.is_equal else "DIFFERENT",
+        )
+        for part in report.parts
+    ]
+    terminal.table(rows, header=(" ", "index", "mirror", "checksum", " "))
+    for part in report.differing:
+        terminal.say(part.name, style="bold")
+        for difference in part.differences:
+            terminal.say(join_lines(difference), indent=2)
+    if report.is_current:
+        terminal.say(f"The mirror at {report.url} is that of the index.")
+    elif report.differing:
+        parts = count_of(len(report.differing), "part")
+        terminal.say(f"The mirror at {report.url} differs in {parts}.")
+    else:
+        terminal.say(f"The mirror at {report.url} is equal, but its stamp is not current.")
 
 
 AUTO_FORMAT = "auto"
@@ -154,16 +700,16 @@ def graph_command() -> None:
 
 for further in (
     shortest_paths,
-    graph_aliases.names,
-    graph_aliases.merge,
-    graph_aliases.split,
+    names,
+    merge,
+    split,
     import_graph,
-    server_commands.mirror,
-    server_commands.verify,
-    server_commands.connect,
-    server_commands.connections,
-    server_commands.disconnect,
-    server_commands.query,
+    mirror,
+    verify,
+    connect,
+    connections,
+    disconnect,
+    query,
 ):
     graph_command.add_command(further)
 
@@ -324,10 +870,10 @@ def export(
         from knotwork._extensions.graphs.foreign_indexes.graphrag_export import export_graphrag
 
         tables = export_graphrag(store, output)
-        if not session.emit({"format": format, "files": tables.files, "rows": dict(tables.rows)}):
-            for table in tables.files:
-                rows = count_of(tables.rows[table.stem], "row")
-                session.terminal.say(f"Wrote {rows} to {table}")
+        rows = {table.stem: n for table, n in tables.items()}
+        if not session.emit({"format": format, "files": list(tables), "rows": rows}):
+            for table, n in tables.items():
+                session.terminal.say(f"Wrote {count_of(n, 'row')} to {table}")
         return
     report = export_graph(store, output, format=format, raw=raw)
     if not session.emit({"format": format, **fields_of(report, "files", "nodes", "edges")}):

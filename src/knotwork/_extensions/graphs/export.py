@@ -89,7 +89,7 @@ class ExportReader:
         # Every entity has a mention, so these edges include all entities.
         mentions = store.graph.edges(types=[EdgeType.MENTIONS])
         self._entity_keys = sorted({id_to_int(edge.target) for edge in mentions})
-        self._keywords = frozenset(self._find_keywords())
+        self._keywords: set[str] = set()
         self._node_count = 0
         self._edge_count = 0
 
@@ -97,6 +97,8 @@ class ExportReader:
         """Yield all nodes, with their names and all other properties that have a value."""
         for node, more in self._read_nodes():
             self._node_count += 1
+            if node.label == Label.KEYWORD:
+                self._keywords.add(node.id)
             values = {k: v for k, v in {**node.properties, **more}.items() if v != ""}
             yield {"id": node.id, "label": node.label, "name": node.name, **values}
 
@@ -127,7 +129,7 @@ class ExportReader:
         return ExportReport(self._node_count, self._edge_count, files)
 
     def end_labels(self, edge: ExportRow) -> tuple[Label, Label]:
-        """Return the labels of an edge's source and target."""
+        """Return the labels of an edge's source and target, after all nodes were read."""
         source, target = edge["source"], edge["target"]
         match EdgeType(edge["type"]):
             case EdgeType.HAS_SECTION:
@@ -171,12 +173,6 @@ class ExportReader:
             for key in sorted(entities):
                 more = {"description": descriptions.get(key, ""), "same_as": groups.get(key, "")}
                 yield entity_node(entities[key]), more
-
-    def _find_keywords(self) -> Iterator[str]:
-        for keys in split_batches(self._entity_keys, BATCH_SIZE):
-            for entity in self._store.graph.entities([int_to_id(key) for key in keys]).values():
-                if entity.is_keyword:
-                    yield entity.id
 
 
 def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -24,7 +24,8 @@ from pydantic import BaseModel, Field
 
 from knotwork._durable_files import move_folder, replace_file
 from knotwork._extensions.evaluation.answer_runs import SharedBudget
-from knotwork._extensions.evaluation.datasets import (
+from knotwork._extensions.evaluation.metrics import contains_answer, estimate_mean, is_verdict
+from knotwork._extensions.evaluation.questions import (
     QUESTIONS_FILE,
     UNANSWERABLE_FILE,
     Dataset,
@@ -33,7 +34,6 @@ from knotwork._extensions.evaluation.datasets import (
     case_as_record,
     read_cases,
 )
-from knotwork._extensions.evaluation.metrics import contains_answer, estimate_mean, is_verdict
 from knotwork._extensions.evaluation.retriever_runs import (
     AskedCase,
     EvaluationRun,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from knotwork._extensions.testing.store_contract import sample_document
 from knotwork._extensions.testing.worker_copy import worker_copy
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences
@@ -37,23 +38,15 @@ _ODD_PARTS = (
 
 def sample_chunks(*parts: str, uri: str = "engine.md") -> tuple[Document, list[Chunk]]:
     """Return a document with one chunk for each part."""
-    document = Document(uri, "\n\n".join(parts), "The Analytical Engine")
-    chunks: list[Chunk] = []
-    start = 0
-    for ordinal, part in enumerate(parts):
-        chunk = Chunk(
-            content_id("chunk", document.id, ordinal),
-            document.id,
-            content_id("section", document.id),
-            ordinal,
-            Span(start, start + len(part)),
-            part,
-            tuple(split_sentences(part, start=start)),
-            document.title,
+    document, _, chunks = sample_document(uri, parts, title="The Analytical Engine")
+    return document, [
+        replace(
+            chunk,
+            sentences=tuple(split_sentences(chunk.text, start=chunk.span.start)),
+            headings=(),
         )
-        chunks.append(chunk)
-        start = chunk.span.end + 2
-    return document, chunks
+        for chunk in chunks
+    ]
 
 
 class ExtractorContract:

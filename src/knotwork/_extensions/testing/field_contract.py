@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from knotwork._extensions.testing.store_contract import sample_mention, sample_relation
+from knotwork._extensions.testing.store_contract import (
+    sample_document,
+    sample_mention,
+    sample_relation,
+)
 from knotwork._stores.base import LedgerEntry, Store, require_fields
 from knotwork.errors import FilterError, UnknownName
 from knotwork.records import (
     AllOf,
     AnyOf,
-    Chunk,
     Comparison,
     Condition,
     Document,
     Filter,
     Not,
     Page,
-    Section,
-    Span,
-    content_id,
     entity_id,
 )
 
 _DAY_NS = 86_400 * 10**9
-_CHARACTERS = 10
 
 
 def put_document(
@@ -46,27 +46,19 @@ def put_document(
     ``modified_day`` is when its file was changed, in days since 1970. It is Markdown, or PDF where
     the uri says so.
     """
-    text = "one of ten" * max(chunks, len(pages))
-    starts = [Page(label, _CHARACTERS * number) for number, label in enumerate(pages)]
-    kind = "application/pdf" if uri.endswith(".pdf") else "text/markdown"
-    document = Document(uri, text, title, kind, language, metadata or {}, pages=tuple(starts))
-    root = Section(content_id(uri, "root"), document.id, None, 0, 0, title, Span(0, len(text)))
-    parts = [
-        Chunk(
-            content_id(uri, number),
-            document.id,
-            root.id,
-            number,
-            Span(_CHARACTERS * number, _CHARACTERS * (number + 1)),
-            text[_CHARACTERS * number : _CHARACTERS * (number + 1)],
-        )
-        for number in range(max(chunks, len(pages)))
-    ]
-    store.documents.put(document, [root], parts)
+    texts = ["one of ten"] * max(chunks, len(pages))
+    document, sections, parts = sample_document(uri, texts, title=title)
+    document = replace(
+        document,
+        media_type="application/pdf" if uri.endswith(".pdf") else "text/markdown",
+        language=language,
+        metadata=metadata or {},
+        pages=tuple(Page(page, part.span.start) for page, part in zip(pages, parts, strict=False)),
+    )
+    store.documents.put(document, sections, parts)
     if modified_day:
-        changed = modified_day * _DAY_NS
-        entry = LedgerEntry(uri, document.id, "", "", "", len(text), changed, len(parts))
-        store.ledger.put([entry])
+        changed, size = modified_day * _DAY_NS, len(document.text)
+        store.ledger.put([LedgerEntry(uri, document.id, "", "", "", size, changed, len(parts))])
     return [part.id for part in parts]
 
 

@@ -17,7 +17,7 @@ import pytest
 from knotwork._extensions.testing.worker_copy import worker_copy
 from knotwork._indexing.loaders.loader import MEGABYTE, Content, Loader, Source, clean_text
 from knotwork.errors import LoadError
-from knotwork.records import BlockKind, BlockTree, Cell, Span, Table, block_order, nest_blocks
+from knotwork.records import BlockKind, BlockTree, Span, Table, block_order, nest_blocks
 
 _CELL_TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -250,11 +250,7 @@ def _check_table(table: Table, text: str) -> None:
     for row in table.rows:
         assert len(row) == len(table.columns)
         for column, cell in zip(table.columns, row, strict=True):
-            _check_cell(cell, column.type)
-
-
-def _check_cell(cell: Cell, type_: str) -> None:
-    assert cell is None or isinstance(cell, _CELL_TYPES[type_])
+            assert cell is None or isinstance(cell, _CELL_TYPES[column.type])
 
 
 def _is_filled_line(text: str) -> bool:

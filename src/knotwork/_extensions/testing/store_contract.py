@@ -1,20 +1,24 @@
 """Contract suites for every `Store`: documents, ledger, settings, transactions, removal.
 
-The module also builds the sample records of all suites for stores.
+So that two natural keys have one id, as `IdCollisionContract` needs, ids have few bits in
+`short_ids`. The module also builds the sample records of all suites for stores.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, count
 
 import numpy as np
 import pytest
 
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
+from knotwork.errors import IdCollision
 from knotwork.records import (
     Block,
     BlockKind,
@@ -27,6 +31,7 @@ from knotwork.records import (
     Section,
     Span,
     TimedSpan,
+    _documents,
     content_id,
     entity_id,
 )
@@ -110,6 +115,14 @@ _ABSENT = content_id("absent")
 
 class _Interruption(RuntimeError):
     """Raised to roll back a transaction."""
+
+
+@contextmanager
+def undone(store: Store) -> Iterator[None]:
+    """Run a block in a transaction that fails at its end."""
+    with pytest.raises(_Interruption), store.transaction():  # noqa: PT012  the failure is the point
+        yield
+        raise _Interruption
 
 
 def add_document(store: Store, uri: str, names: list[str], *, link: bool = False) -> str:
@@ -283,17 +296,11 @@ class StoreContract(DocumentStoreContract, LedgerContract):
     def test_a_transaction_that_fails_leaves_no_trace(self, store: Store) -> None:
         add_document(store, "a.md", ["Ada", "Hub"], link=True)
         before, generation = snapshot(store), store.generation()
-
-        def fail() -> None:
-            with store.transaction():
-                add_document(store, "b.md", ["Ada", "Bob"], link=True)
-                store.remove_documents(store.documents.document_ids())
-                store.set_meta({"a": "1"})
-                assert snapshot(store) != before
-                raise _Interruption
-
-        with pytest.raises(_Interruption):
-            fail()
+        with undone(store):
+            add_document(store, "b.md", ["Ada", "Bob"], link=True)
+            store.remove_documents(store.documents.document_ids())
+            store.set_meta({"a": "1"})
+            assert snapshot(store) != before
         assert snapshot(store) == before
         assert store.generation() == generation
         add_document(store, "b.md", ["Bob"])
@@ -311,14 +318,8 @@ class StoreContract(DocumentStoreContract, LedgerContract):
         assert not store.writing
 
     def test_nested_transactions_are_one(self, store: Store) -> None:
-        def fail() -> None:
-            with store.transaction():
-                with store.transaction():
-                    store.set_meta({"a": "1"})
-                raise _Interruption
-
-        with pytest.raises(_Interruption):
-            fail()
+        with undone(store), store.transaction():
+            store.set_meta({"a": "1"})
         assert dict(store.meta()) == {}
 
     def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:
@@ -383,3 +384,108 @@ def _unit(index: int) -> FloatMatrix:
     row = np.zeros((1, 4), dtype=np.float32)
     row[0, index % 4] = 1.0
     return row
+
+
+_Cached = type(entity_id)
+
+
+@contextmanager
+def short_ids(bits: int) -> Iterator[None]:
+    """Make all new ids have this many bits in the block; open only new stores in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_documents, "_MASK", (1 << bits) - 1)
+        try:
+            _forget_ids()
+            yield
+        finally:
+            _forget_ids()
+
+
+def _forget_ids() -> None:
+    """Clear the caches of our functions that compute ids, which are named …_id and …_key."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("knotwork.")]:
+        for name, value in vars(module).items():
+            if name.endswith(("_id", "_key")) and isinstance(value, _Cached):
+                value.cache_clear()
+
+
+def _colliding(of: str, id_of: Callable[[str], str]) -> str:
+    """Return another name with the id of ``of``."""
+    return next(name for name in map("name {}".format, count()) if id_of(name) == id_of(of))
+
+
+class IdCollisionContract:
+    """Tests of what a store does with one id of two things. Define the fixture ``store``."""
+
+    def test_documents_with_one_id_are_not_merged(self, store: Store) -> None:
+        with short_ids(8):
+            uri = _colliding("a.md", lambda name: Document(name, "").id)
+            store.documents.put(*sample_document("a.md", ["one"]))
+            before = snapshot(store)
+            with pytest.raises(IdCollision) as caught:
+                store.documents.put(*sample_document(uri, ["two"]))
+            assert caught.value.held == "the document `a.md`"
+            assert caught.value.new == f"the document `{uri}`"
+            assert "Rename or move the file" in str(caught.value)
+            assert snapshot(store) == before
+            store.documents.put(*sample_document("a.md", ["new"]))
+
+    @pytest.mark.parametrize("kind", ["section", "chunk"])
+    def test_parts_of_two_documents_with_one_id_are_not_merged(
+        self, store: Store, kind: str
+    ) -> None:
+        first = sample_document("a.md", ["one", "two"])
+        store.documents.put(*first)
+        before = snapshot(store)
+        for held in (first[0].id, first[1][1].id, first[2][1].id):
+            document, sections, chunks = sample_document("b.md", ["three", "four"])
+            if kind == "section":
+                sections[1] = replace(sections[1], id=held)
+            else:
+                chunks[1] = replace(chunks[1], id=held)
+            with pytest.raises(IdCollision, match=f"a {kind} of `b.md` is also that of"):
+                store.documents.put(document, sections, chunks)
+            assert snapshot(store) == before
+
+    def test_parts_of_one_document_with_one_id_are_not_merged(self, store: Store) -> None:
+        document, sections, chunks = sample_document("a.md", ["one", "two"])
+        chunks[1] = replace(chunks[1], id=chunks[0].id)
+        with pytest.raises(IdCollision, match=r"a chunk of `a\.md` is also that of a chunk"):
+            store.documents.put(document, sections, chunks)
+        assert store.documents.document_ids() == []
+
+    def test_entities_with_one_id_are_not_merged(self, store: Store) -> None:
+        with short_ids(8):
+            other = _colliding("ada", entity_id)
+            chunk = content_id("chunk")
+            store.graph.upsert(mentions=[sample_mention(chunk, "ada")])
+            before = store.graph.entities([entity_id("ada")])
+            with pytest.raises(IdCollision) as caught:
+                store.graph.upsert(mentions=[sample_mention(content_id("b"), other)])
+            assert caught.value.held == "the entity `ada`"
+            assert caught.value.new == f"the entity `{other}`"
+            assert store.graph.entities([entity_id("ada")]) == before
+            store.graph.remove_chunks([chunk])
+            both = [sample_mention(chunk, name) for name in (other, "ada")]
+            with pytest.raises(IdCollision):
+                store.graph.upsert(mentions=both)
+            assert store.graph.entity_count() == 0
+            store.graph.upsert(mentions=both[:1])
+            assert list(store.graph.lookup([other])) == [other]
+
+    def test_an_entity_and_a_part_of_a_document_are_not_merged(self, store: Store) -> None:
+        document, sections, chunks = sample_document("a.md", ["one", "two"])
+        with_entity = [chunks[0], replace(chunks[1], id=entity_id("ada"))]
+        store.documents.put(document, sections, with_entity)
+        mention = sample_mention(chunks[0].id, "ada")
+        with pytest.raises(
+            IdCollision, match=r"the entity `ada` is also that of a chunk of `a\.md`"
+        ):
+            store.graph.upsert(mentions=[mention])
+        store.documents.put(document, sections, chunks)
+        store.graph.upsert(mentions=[mention])
+        with pytest.raises(IdCollision, match=r"a chunk of `a\.md` is also that of the entity"):
+            store.documents.put(document, sections, with_entity)
+        assert store.documents.chunk_ids_of([document.id])[document.id] == [
+            chunk.id for chunk in chunks
+        ]

@@ -11,16 +11,17 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from knotwork._extensions.graphs.export import require_parquet, split_batches, write_parquet_table
-from knotwork._extensions.graphs.foreign_indexes.imported_communities import write_reference
+from knotwork._extensions.graphs.foreign_indexes.index_importer import write_reference
 from knotwork._extensions.graphs.foreign_indexes.labels import describe_relation, join_sentences
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._stores.base import Store
@@ -30,6 +31,7 @@ from knotwork.errors import StoreBusy
 from knotwork.records import (
     ENTITY_EDGES,
     Community,
+    Edge,
     EdgeType,
     Entity,
     Finding,
@@ -45,16 +47,10 @@ _NO_PARENT = -1
 ExportRow = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TablesReport:
-    """The written files, and the number of rows of each table."""
-
-    rows: Mapping[str, int]
-    files: tuple[Path, ...]
-
-
-def export_graphrag(store: Store, output: Path) -> TablesReport:
+def export_graphrag(store: Store, output: Path) -> dict[Path, int]:
     """Write documents, text units, entities, relationships, communities and reports to a folder.
+
+    Returns the number of rows of each file.
 
     All tables are replaced, or none. Raises MissingExtra without the extra `parquet`, StoreBusy if
     the index changes during the export, and OSError if the folder is not writable.
@@ -63,7 +59,6 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
     generation = store.generation()
     tables = _Tables(store)
     rows: dict[str, int] = {}
-    files: list[Path] = []
     output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output, prefix=".knotwork-") as unfinished:
         for name, content in (
@@ -74,16 +69,14 @@ def export_graphrag(store: Store, output: Path) -> TablesReport:
             ("communities", tables.community_rows()),
             ("community_reports", tables.report_rows()),
         ):
-            file = Path(unfinished, f"{name}.parquet")
-            rows[name] = write_parquet_table(file, _schema(name), content)
-            files.append(file)
+            file = f"{name}.parquet"
+            rows[file] = write_parquet_table(Path(unfinished, file), _schema(name), content)
         if store.generation() != generation:
             raise StoreBusy(
                 "The index changed during the export; nothing was written.",
                 fix="Export again after indexing has ended.",
             )
-        files = [file.replace(output / file.name) for file in files]
-    return TablesReport(rows, tuple(files))
+        return {Path(unfinished, file).replace(output / file): n for file, n in rows.items()}
 
 
 def _sha512(*parts: str) -> str:
@@ -93,18 +86,6 @@ def _sha512(*parts: str) -> str:
 
 _NAMESPACE = uuid.UUID("8f1c1f3e-6f3e-5c0e-9d0b-6b6e6f742d6b")
 _NO_DATE = "1970-01-01"
-
-
-class RelationshipRow(NamedTuple):
-    """A row of the relationships: one aggregated edge."""
-
-    id: str
-    number: int
-    source: str
-    target: str
-    relation: str
-    weight: float
-    chunk_ids: tuple[str, ...]
 
 
 class _Tables:
@@ -160,27 +141,23 @@ class _Tables:
         return entity.name if has_form else entity.normal_form
 
     @cached_property
-    def edges(self) -> list[RelationshipRow]:
+    def edges(self) -> dict[str, Edge]:
+        """The edges between entities by the id of their row, with the chunks in order."""
         edges = self.store.graph.edges(types=ENTITY_EDGES)
         kept = (e for e in edges if e.source in self.entities and e.target in self.entities)
-        return [
-            RelationshipRow(
-                _uuid("relationship", edge.source, edge.relation, edge.target),
-                number,
-                edge.source,
-                edge.target,
-                edge.relation,
-                edge.weight,
-                tuple(sorted(self.units.keys() & set(edge.chunks), key=self.units.__getitem__)),
+        place = self.units.__getitem__
+        return {
+            _uuid("relationship", edge.source, edge.relation, edge.target): replace(
+                edge, chunks=tuple(sorted(set(edge.chunks) & self.units.keys(), key=place))
             )
-            for number, edge in enumerate(kept)
-        ]
+            for edge in kept
+        }
 
     @cached_property
     def degrees(self) -> dict[str, int]:
         """The number of neighbours of each entity."""
         linked: defaultdict[str, set[str]] = defaultdict(set)
-        for edge in self.edges:
+        for edge in self.edges.values():
             linked[edge.source].add(edge.target)
             linked[edge.target].add(edge.source)
         return {key: len(others) for key, others in linked.items()}
@@ -212,10 +189,12 @@ class _Tables:
             found |= {key: summary.text for key, summary in summaries.items()}
         return found
 
-    def relation_descriptions(self, batch: Sequence[RelationshipRow]) -> dict[str, dict[str, None]]:
+    def relation_descriptions(
+        self, batch: Sequence[tuple[str, Edge]]
+    ) -> dict[str, dict[str, None]]:
         """Return the distinct descriptions of relationships, by row id."""
-        ids = {(edge.source, edge.relation, edge.target): edge.id for edge in batch}
-        chunks = {chunk for edge in batch for chunk in edge.chunk_ids}
+        ids = {(edge.source, edge.relation, edge.target): key for key, edge in batch}
+        chunks = {chunk for _, edge in batch for chunk in edge.chunks}
         found: defaultdict[str, dict[str, None]] = defaultdict(dict)
         held = self.store.graph.relations(sorted(chunks))
         for chunk in sorted(held, key=lambda key: self.units[key]):
@@ -225,16 +204,16 @@ class _Tables:
                     found[key][relation.description] = None
         return found
 
-    def edges_within(self) -> dict[str, list[RelationshipRow]]:
-        """Return the relationships between members of each community."""
+    def edges_within(self) -> dict[str, list[str]]:
+        """Return the ids of the relationships between members of each community."""
         of: defaultdict[str, set[str]] = defaultdict(set)
         for key, (_, community) in self.communities.items():
             for member in community.members:
                 of[member.entity_id].add(key)
-        within: defaultdict[str, list[RelationshipRow]] = defaultdict(list)
-        for edge in self.edges:
+        within: defaultdict[str, list[str]] = defaultdict(list)
+        for identifier, edge in self.edges.items():
             for key in of[edge.source] & of[edge.target]:
-                within[key].append(edge)
+                within[key].append(identifier)
         return within
 
     def document_rows(self) -> Iterator[ExportRow]:
@@ -254,9 +233,9 @@ class _Tables:
 
     def text_unit_rows(self) -> Iterator[ExportRow]:
         related: defaultdict[str, list[str]] = defaultdict(list)
-        for edge in self.edges:
-            for chunk_id in edge.chunk_ids:
-                related[chunk_id].append(edge.id)
+        for identifier, edge in self.edges.items():
+            for chunk_id in edge.chunks:
+                related[chunk_id].append(identifier)
         for document_id in self.document_ids:
             document = self.store.documents.documents([document_id])[document_id]
             chunks = self.store.documents.chunks(self.leaves[document_id])
@@ -289,28 +268,28 @@ class _Tables:
             }
 
     def relationship_rows(self) -> Iterator[ExportRow]:
-        for batch in split_batches(self.edges, _BATCH):
+        numbers = count()
+        for batch in split_batches(self.edges.items(), _BATCH):
             descriptions = self.relation_descriptions(batch)
-            for edge in batch:
+            for identifier, edge in batch:
                 source, target = self.title(edge.source), self.title(edge.target)
-                text = join_sentences(descriptions.get(edge.id, ()))
+                text = join_sentences(descriptions.get(identifier, ()))
                 degrees = [self.degrees.get(end, 0) for end in (edge.source, edge.target)]
                 yield {
-                    "id": edge.id,
-                    "human_readable_id": edge.number,
+                    "id": identifier,
+                    "human_readable_id": next(numbers),
                     "source": source,
                     "target": target,
                     "description": describe_relation(source, edge.relation, target, text),
                     "weight": float(edge.weight),
                     "combined_degree": sum(degrees),
-                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunk_ids],
+                    "text_unit_ids": [self._unit_id(chunk) for chunk in edge.chunks],
                 }
 
     def community_rows(self) -> Iterator[ExportRow]:
         within = self.edges_within()
         for key, (number, community) in self.communities.items():
-            edges = within[key]
-            chunks = {chunk for edge in edges for chunk in edge.chunk_ids}
+            chunks = {chunk for edge in within[key] for chunk in self.edges[edge].chunks}
             chunks.update(chunk for chunk in community.chunk_ids if chunk in self.units)
             members = [member.entity_id for member in community.members]
             yield {
@@ -318,7 +297,7 @@ class _Tables:
                 **self._place(number, community),
                 "title": f"Community {number}",
                 "entity_ids": [_uuid("entity", i) for i in members if i in self.entities],
-                "relationship_ids": [edge.id for edge in edges],
+                "relationship_ids": within[key],
                 "text_unit_ids": [self._unit_id(chunk) for chunk in sorted(chunks)],
                 "period": self.period,
                 "size": community.size,

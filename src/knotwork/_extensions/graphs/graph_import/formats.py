@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from importlib import import_module
 from pathlib import Path
 
@@ -271,8 +271,8 @@ def _fits(text: str, kind: str) -> bool:
     return _DECIMAL.fullmatch(text) is not None
 
 
-_BLOCK_BYTES = 1 << 20
 _SHOWN_FILES = 3
+_digest = partial(blake2b, digest_size=16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +311,7 @@ def open_source(source: Graph | Sequence[Path], *, format: str = "") -> GraphSou
             {},
             0,
             lambda _: (("", row) for row in _graph_rows(source)),
-            lambda: [
-                _digest(repr(row).encode("utf-8", "surrogatepass") for row in _graph_rows(source))
-            ],
+            lambda: [_graph_digest(source)],
         )
     files = list_files(source, format=format)
     first = source[0].absolute()
@@ -344,13 +342,13 @@ def _read_files(
 
 def _file_digest(path: Path) -> str:
     with path.open("rb") as file:
-        return _digest(iter(lambda: file.read(_BLOCK_BYTES), b""))
+        return file_digest(file, _digest).hexdigest()
 
 
-def _digest(blocks: Iterator[bytes]) -> str:
-    digest = blake2b(digest_size=16)
-    for block in blocks:
-        digest.update(block)
+def _graph_digest(graph: Graph) -> str:
+    digest = _digest()
+    for row in _graph_rows(graph):
+        digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knotwork._extensions.graphs.graph_import.entity_names import local_name, short_name
 from knotwork._extensions.graphs.graph_import.formats import (
     EntityRow,
     GraphElement,
@@ -22,6 +21,7 @@ from knotwork._extensions.graphs.graph_import.formats import (
     kind_named,
     parse_value,
 )
+from knotwork._extensions.graphs.graph_import.spool import local_name, short_name
 from knotwork.errors import required
 
 if TYPE_CHECKING:

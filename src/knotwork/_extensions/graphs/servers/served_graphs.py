@@ -28,8 +28,7 @@ from knotwork.records import Direction, PropertyValue, QueryResult, Subgraph
 
 if TYPE_CHECKING:
     from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection
-    from knotwork._extensions.graphs.servers.mirror import Mirror
-    from knotwork._extensions.graphs.servers.mirror_database import Stamp
+    from knotwork._extensions.graphs.servers.mirror import Mirror, Stamp
     from knotwork._extensions.graphs.servers.sparql_endpoint import SparqlEndpoint
 
 CONNECTIONS_META = "graph.connections"
@@ -222,7 +221,7 @@ class ServedGraphs:
         self, seeds: Sequence[str], *, direction: Direction, depth: int, fan: int, limit: int
     ) -> Subgraph:
         """Walk the mirror as `GraphStore.explore` walks the index. Raises MirrorOutdated."""
-        from knotwork._extensions.graphs.servers.mirror_database import walk_mirror
+        from knotwork._extensions.graphs.servers.mirror import walk_mirror
 
         return walk_mirror(
             self._mirror_connection(),
@@ -248,8 +247,7 @@ class ServedGraphs:
 
     def _check_mirror(self, stamps: Sequence[Stamp]) -> None:
         """Raise MirrorOutdated unless the stamp is that of the index as it is now."""
-        from knotwork._extensions.graphs.servers.mirror import INDEX_META
-        from knotwork._extensions.graphs.servers.mirror_database import BUILDING
+        from knotwork._extensions.graphs.servers.mirror import BUILDING, INDEX_META
 
         index = self._store.meta().get(INDEX_META, "")
         if len(stamps) == 1 and stamps[0].is_current(index, self._store.generation()):

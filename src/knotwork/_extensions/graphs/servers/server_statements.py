@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, check_statement
 from knotwork._extensions.cypher.language.statement_parser import parse_statement
 from knotwork._extensions.cypher.language.statement_writer import WritingRules, write_statement
-from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement, Rows
-from knotwork._extensions.graphs.servers.bolt_values import (
+from knotwork._extensions.graphs.servers.bolt_connection import (
+    BoltConnection,
+    BoltStatement,
     NodeIds,
+    Rows,
     ValueConverter,
     element_id,
     own_id,
     unknown_ends,
 )
 from knotwork._extensions.graphs.servers.dialects import Dialect
-from knotwork._extensions.graphs.servers.mirror_database import STAMP, CheckMirror, read_mirror
+from knotwork._extensions.graphs.servers.mirror import STAMP, CheckMirror, read_mirror
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueryResult
 

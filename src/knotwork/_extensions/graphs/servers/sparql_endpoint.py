@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from knotwork._cancellation import check_cancelled, run_apart
@@ -64,10 +63,9 @@ class SparqlEndpoint:
         Raises QueryRefused and QuerySyntaxError before anything is sent; QueryTimeout,
         QueryRefused for a result that is too large, and GraphServerError.
         """
-        checked = check_sparql(text)
+        wanted = _JSON if check_sparql(text) in (SELECT, ASK) else _TRIPLES
         started_s = time.monotonic()
-        wanted = _JSON if checked.form in (SELECT, ASK) else _TRIPLES
-        body = run_apart(lambda: self._ask(checked.text, wanted, started_s + timeout_s, timeout_s))
+        body = run_apart(lambda: self._ask(text, wanted, started_s + timeout_s, timeout_s))
         columns, rows = _read_json(body) if wanted is _JSON else _read_triples(body)
         found = tuple(islice(rows, max(row_limit, 0) + 1))
         return QueryResult(
@@ -92,7 +90,8 @@ class SparqlEndpoint:
             "User-Agent": "knotwork",
             **self._login(),
         }
-        connection = _connect(parts.scheme, parts.netloc, timeout_s)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.netloc, timeout=timeout_s)
         try:
             connection.request("POST", target, urlencode({"query": text}), headers)
             _set_timeout(connection, deadline_s)
@@ -134,12 +133,6 @@ class SparqlEndpoint:
             )
         kind = GraphServerUnavailable if status >= _SERVER else GraphServerError
         raise kind(f"The server {self.url} answered HTTP {status}: {said}")
-
-
-def _connect(scheme: str, place: str, timeout_s: float) -> HTTPConnection:
-    if scheme == "https":
-        return HTTPSConnection(place, timeout=timeout_s, context=ssl.create_default_context())
-    return HTTPConnection(place, timeout=timeout_s)
 
 
 def _set_timeout(connection: HTTPConnection, deadline_s: float) -> None:
@@ -250,15 +243,8 @@ _ESCAPED_CODE = re.compile(r"\\[uU][0-9a-fA-F]")
 _BEFORE_FORM = frozenset({"BASE", "PREFIX", "VERSION"})
 
 
-class CheckedSparql(NamedTuple):
-    """A query that was checked, and its form: one of `FORMS`."""
-
-    text: str
-    form: str
-
-
-def check_sparql(text: str) -> CheckedSparql:
-    """Return a query that reads one server and nothing else.
+def check_sparql(text: str) -> str:
+    """Return the form of a query, one of `FORMS`, that reads one server and nothing else.
 
     The grammar of pyoxigraph (extra `rdf`) decides: an update never begins as a query does. It
     parses without running anything, as what is parsed ends in a character that no query has: the
@@ -288,11 +274,6 @@ def check_sparql(text: str) -> CheckedSparql:
             f"`{form or text.strip()[:20]}` does not begin a query.",
             fix=f"Only queries that read are sent: {', '.join(FORMS)}.",
         )
-    _parse(text)
-    return CheckedSparql(text, form)
-
-
-def _parse(text: str) -> None:
     with required("A SPARQL source", "rdf"):
         from pyoxigraph import Store
     whole = f"{text}\n{_END}"
@@ -301,6 +282,6 @@ def _parse(text: str) -> None:
     except SyntaxError as error:
         place = _PLACE.search(str(error))
         if place is not None and int(place[1]) == whole.count("\n") + 1:
-            return
+            return form
         raise QuerySyntaxError(f"The SPARQL query cannot be parsed: {error}.") from None
     raise QueryRefused("The end of the SPARQL query cannot be found.")

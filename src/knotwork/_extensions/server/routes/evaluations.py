@@ -9,8 +9,8 @@ from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
 
-from knotwork._extensions.evaluation.datasets import QuestionSet, read_question_set
 from knotwork._extensions.evaluation.metrics import compare_paired
+from knotwork._extensions.evaluation.questions import QuestionSet, read_question_set
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.evaluation_job import (

@@ -6,7 +6,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -126,15 +126,10 @@ class ModelTestServer:
         """Block until `release` or `close` is called."""
         self._released.wait()
 
-    def wait_for_latency(self) -> None:
-        """Wait for the latency of a call."""
-        if self.latency_s > 0:
-            self._sleep(self.latency_s)
-
-    def wait_for_piece(self) -> None:
-        """Wait between two pieces of a stream."""
-        if self.faults.piece_s > 0:
-            self._sleep(self.faults.piece_s)
+    def wait(self, seconds: float) -> None:
+        """Wait for the latency of a call, or between two pieces of a stream."""
+        if seconds > 0:
+            self._sleep(seconds)
 
     def sent_text(self) -> str:
         """Return all strings in the bodies of the recorded calls, in order."""
@@ -213,7 +208,9 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         model_server = self.server.model_server
         endpoint = self.path.removeprefix("/v1")
         if self.path == "/v1/models":
-            self._write(200, models_body([model_server.model], window=_listed_window(model_server)))
+            faults = model_server.faults
+            window = 0 if faults.cuts_prompts else faults.context_tokens
+            self._write(200, models_body([model_server.model], window=window))
         elif self.path == "/traffic":
             self._write(200, asdict(model_server.traffic.totals))
         elif endpoint.startswith(("/batches", "/files")):
@@ -244,12 +241,14 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            told = "The body must be a JSON object."
-            self._write(400, error_body(told, kind="invalid_request_error"))
+            self._write_bad_request("The body must be a JSON object.")
             return
-        call = self._begin_call(endpoint, body, content)
+        model_server = self.server.model_server
+        self._call = model_server.traffic.begin(
+            endpoint, body, dict(self.headers), faults=model_server.faults, content=content
+        )
         try:
-            self._answer(call, content)
+            self._answer(self._call, content)
         finally:
             self._end_call()
 
@@ -258,21 +257,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         try:
             self._write(200, self.server.model_server.batches.post(endpoint, kind, content))
         except BadRequest as error:
-            told = error_body(str(error), kind="invalid_request_error", field=error.field)
-            self._write(400, told)
-
-    def _begin_call(self, endpoint: str, body: dict[str, Any], content: bytes) -> Call:
-        model_server = self.server.model_server
-        faults = model_server.faults
-
-        def draw(number: int, attempt: int) -> Fault | None:
-            return faults.draw(endpoint, content=content, attempt=attempt, number=number)
-
-        call = model_server.traffic.begin(
-            endpoint, body, dict(self.headers), draw=draw, content=content
-        )
-        self._call = call
-        return call
+            self._write_bad_request(str(error), error.field)
 
     def _end_call(self) -> None:
         """Record the end of a call before its last bytes are sent, so that the client sees it."""
@@ -282,7 +267,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
 
     def _answer(self, call: Call, content: bytes) -> None:
         model_server = self.server.model_server
-        model_server.wait_for_latency()
+        model_server.wait(model_server.latency_s)
         if call.fault is Fault.HANG:
             model_server.wait_for_release()
         if call.fault in HTTP_STATUS:
@@ -294,21 +279,20 @@ class ConnectionHandler(BaseHTTPRequestHandler):
                 self._write_chat(call, answer_chat(model_server, call, content))
             else:
                 self._write_plain(call)
-        except BadRequest as error:
+        except (BadRequest, UnknownTask) as error:
             call.status = 400
-            told = error_body(str(error), kind="invalid_request_error", field=error.field)
-            self._write(400, told)
-        except UnknownTask as error:
-            call.status = 400
-            self._write(400, error_body(str(error), kind="invalid_request_error"))
+            self._write_bad_request(str(error), getattr(error, "field", None))
+
+    def _write_bad_request(self, message: str, field: str | None = None) -> None:
+        self._write(400, error_body(message, kind="invalid_request_error", field=field))
 
     def _refuse(self, call: Call, status: int) -> None:
         call.status = status
-        headers = {}
-        if status == 429:
-            headers["Retry-After"] = f"{self.server.model_server.faults.retry_after_s:g}"
-        kind = "rate_limit_error" if status == 429 else "server_error"
-        self._write(status, error_body("This call was meant to fail.", kind=kind), headers)
+        is_limit = status == 429
+        retry_after = f"{self.server.model_server.faults.retry_after_s:g}"
+        kind = "rate_limit_error" if is_limit else "server_error"
+        body = error_body("This call was meant to fail.", kind=kind)
+        self._write(status, body, {"Retry-After": retry_after} if is_limit else None)
 
     def _write_plain(self, call: Call) -> None:
         model = str(call.body.get("model", self.server.model_server.model))
@@ -320,23 +304,20 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             body = rerank_body(call.body, model=model)
         call.status = 200
         call.input_tokens = body["usage"]["prompt_tokens"]
-        self._write(200, body, broken=call.fault is Fault.BROKEN_JSON)
+        self._write(200, body, fault=call.fault)
 
     def _write_chat(self, call: Call, answer: ChatAnswer) -> None:
         call.status = 200
         call.input_tokens, call.output_tokens = answer.input_tokens, answer.output_tokens
         if not call.body.get("stream"):
-            body = chat_body(answer, number=call.number)
-            if call.fault is Fault.CUT:
-                self._write_half(json.dumps(body).encode())
-            else:
-                self._write(200, body, broken=call.fault is Fault.BROKEN_JSON)
+            self._write(200, chat_body(answer, number=call.number), fault=call.fault)
             return
         options = call.body.get("stream_options") or {}
         events = chat_events(
             answer, number=call.number, include_usage=bool(options.get("include_usage"))
         )
-        self._write_stream(list(_encode(events)), call.fault)
+        texts = (event if isinstance(event, str) else json.dumps(event) for event in events)
+        self._write_stream([f"data: {text}\n\n".encode() for text in texts], call.fault)
 
     def _write_stream(self, events: list[bytes], fault: Fault | None) -> None:
         self.send_response(200)
@@ -354,22 +335,12 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             if fault is Fault.STALL and place == half:
                 self.server.model_server.wait_for_release()
             if place:
-                self.server.model_server.wait_for_piece()
+                self.server.model_server.wait(self.server.model_server.faults.piece_s)
             if place == len(events) - 1:
                 self._end_call()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
-
-    def _write_half(self, content: bytes) -> None:
-        """Announce the full length of the content, send half of it, and close."""
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self._end_call()
-        self.wfile.write(content[: len(content) // 2])
-        self.close_connection = True
 
     def _write(
         self,
@@ -377,11 +348,13 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         body: Mapping[str, Any] | bytes,
         headers: Mapping[str, str] | None = None,
         *,
-        broken: bool = False,
+        fault: Fault | None = None,
     ) -> None:
+        """Send a body; half of it if it is to be broken, or if the connection is to be cut."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        if broken:
-            content = content[: len(content) // 2]
+        half = content[: len(content) // 2]
+        if fault is Fault.BROKEN_JSON:
+            content = half
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -389,7 +362,8 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self._end_call()
-        self.wfile.write(content)
+        self.wfile.write(half if fault is Fault.CUT else content)
+        self.close_connection = self.close_connection or fault is Fault.CUT
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the library's name
         """Log nothing: calls are recorded instead."""
@@ -407,12 +381,6 @@ def _check_texts(body: Mapping[str, Any], most: int) -> None:
         raise BadRequest(
             f"Value error, batch size is invalid, it should not be larger than {most}.", "input"
         )
-
-
-def _encode(events: Iterator[dict[str, Any] | str]) -> Iterator[bytes]:
-    for event in events:
-        text = event if isinstance(event, str) else json.dumps(event)
-        yield f"data: {text}\n\n".encode()
 
 
 _NO_LIMIT = 1 << 30
@@ -447,10 +415,6 @@ def answer_chat(server: ModelTestServer, call: Call, content: bytes) -> ChatAnsw
         reasoning=reasoning,
         has_usage=fault is not Fault.NO_USAGE,
     )
-
-
-def _listed_window(server: ModelTestServer) -> int:
-    return 0 if server.faults.cuts_prompts else server.faults.context_tokens
 
 
 def _check_window(server: ModelTestServer, sent_tokens: int, body: dict[str, object]) -> int:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
@@ -85,24 +86,18 @@ class FaultPlan:
         if endpoint not in self.endpoints:
             return None
         fault = self.at.get(number)
-        if fault is None:
-            fault = self._draw_by_rate(content, attempt)
+        left = _hash_call(self.seed, content, attempt) / 2**64
+        for drawn, share in self.rates.items() if fault is None else ():
+            left -= share
+            if left < 0:
+                fault = drawn
+                break
         fits = fault in EVERYWHERE or endpoint == "/chat/completions"
         return fault if fits else None
 
     def garbage(self, content: bytes) -> str:
         """Return the garbage reply to this content."""
         return GARBAGE[_hash_call(self.seed, content, -1) % len(GARBAGE)]
-
-    def _draw_by_rate(self, content: bytes, attempt: int) -> Fault | None:
-        if not self.rates:
-            return None
-        left = _hash_call(self.seed, content, attempt) / 2**64
-        for fault, share in self.rates.items():
-            left -= share
-            if left < 0:
-                return fault
-        return None
 
 
 def _hash_call(seed: int, content: bytes, attempt: int) -> int:
@@ -172,9 +167,6 @@ class Traffic:
             self._calls.clear()
             self._attempts.clear()
             self._totals = Totals()
-            self._statuses: Counter[int] = Counter()
-            self._faults: Counter[str] = Counter()
-            self._endpoints: Counter[str] = Counter()
             self._begun = 0
             self._running = getattr(self, "_running", 0)
             self._first_s: float | None = None
@@ -196,11 +188,7 @@ class Traffic:
     def totals(self) -> Totals:
         """The current totals."""
         with self._changed:
-            found = Totals(**{name: getattr(self._totals, name) for name in Totals.__slots__})
-            found.statuses = dict(sorted(self._statuses.items()))
-            found.faults = dict(sorted(self._faults.items()))
-            found.endpoints = dict(sorted(self._endpoints.items()))
-            return found
+            return deepcopy(self._totals)
 
     def wait_for_running(self, count: int, *, timeout_s: float = 30.0) -> bool:
         """Wait until ``count`` calls run at once. Return False on a timeout."""
@@ -213,10 +201,10 @@ class Traffic:
         body: Any,  # noqa: ANN401  JSON
         headers: dict[str, str],
         *,
-        draw: Callable[[int, int], Fault | None],
+        faults: FaultPlan,
         content: bytes,
     ) -> Call:
-        """Record the start of a call. ``draw(number, attempt)`` chooses its fault."""
+        """Record the start of a call, with its fault."""
         with self._changed:
             now = self._clock()
             if self._first_s is None:
@@ -227,9 +215,10 @@ class Traffic:
             self._running += 1
             self._totals.peak = max(self._totals.peak, self._running)
             key = blake2b(content, digest_size=16).digest()
-            fault = draw(self._begun, self._attempts[key])
+            attempt, number = self._attempts[key], self._begun
+            fault = faults.draw(endpoint, content=content, attempt=attempt, number=number)
             self._attempts[key] += 1
-            call = Call(self._begun, endpoint, body, headers, fault, now)
+            call = Call(number, endpoint, body, headers, fault, now)
             self._calls.append(call)
             self._changed.notify_all()
             return call
@@ -245,10 +234,10 @@ class Traffic:
             totals.busy_s += call.ended_s - call.started_s
             first_s = call.started_s if self._first_s is None else self._first_s
             totals.span_s = call.ended_s - first_s
-            self._statuses[call.status] += 1
-            self._endpoints[call.endpoint] += 1
+            totals.statuses[call.status] = totals.statuses.get(call.status, 0) + 1
+            totals.endpoints[call.endpoint] = totals.endpoints.get(call.endpoint, 0) + 1
             if call.fault is not None:
-                self._faults[call.fault] += 1
+                totals.faults[call.fault] = totals.faults.get(call.fault, 0) + 1
             self._running -= 1
             if not self._running:
                 totals.active_s += call.ended_s - self._active_since_s
