@@ -12,6 +12,7 @@ from itertools import islice
 from sys import getsizeof, maxsize
 from typing import Any
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.aggregates import (
     AGGREGATES,
     ENTRY_BYTES,
@@ -43,26 +44,6 @@ from knotwork._extensions.cypher.language.static_analysis import (
     names_in,
     walk_parts,
 )
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Call,
-    Comparison,
-    Comprehension,
-    Constant,
-    Expression,
-    HasLabel,
-    LabelIs,
-    Match,
-    PathPattern,
-    PatternComprehension,
-    ProjectedItem,
-    Projection,
-    PropertyAccess,
-    Quantifier,
-    Reduction,
-    SortItem,
-    Subquery,
-    Variable,
-)
 from knotwork._extensions.cypher.language.values import group_key, order_key, truth
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
@@ -74,20 +55,20 @@ _LABELLED = (None, "equal", "in")
 class MatchCompiler(ExpressionCompiler):
     """Compiles patterns, of MATCH clauses and inside expressions."""
 
-    def match(self, clause: Match, scope: Scope) -> Pipe:
+    def match(self, clause: tree.Match, scope: Scope) -> Pipe:
         """Return the pipe of a MATCH; the names of its patterns are added to ``scope``."""
         pipe, slots = self._pipe(clause.patterns, split_condition(clause.condition), scope)
         return _optional(pipe, slots) if clause.optional else pipe
 
     def pattern(
-        self, pattern: PathPattern, condition: Expression | None, scope: Scope
+        self, pattern: tree.PathPattern, condition: tree.Expression | None, scope: Scope
     ) -> Callable[[Row], Rows]:
         """Return a function that yields a row once for every match of a pattern."""
         pipe, _ = self._pipe((pattern,), split_condition(condition), scope)
         return lambda row: pipe(iter((row,)))
 
     def _pipe(
-        self, patterns: tuple[PathPattern, ...], conditions: list[Condition], scope: Scope
+        self, patterns: tuple[tree.PathPattern, ...], conditions: list[Condition], scope: Scope
     ) -> tuple[Pipe, list[int]]:
         before = set(scope.names)
         reader = PatternReader(scope)
@@ -149,7 +130,7 @@ class _Tests:
 
     def drop(self, node: NodePart) -> None:
         """Drop the test of the label by which a node was found."""
-        known = HasLabel(Variable(node.name), LabelIs(node.label or ""))
+        known = tree.HasLabel(tree.Variable(node.name), tree.LabelIs(node.label or ""))
         self._waiting = [item for item in self._waiting if item[2] != known]
 
     def ready(self, done: set[str]) -> Test | None:
@@ -219,11 +200,11 @@ def _check_shortest_paths(parts: PatternParts) -> None:
 def _bounds(condition: Condition, name: str) -> bool:
     """Return True if a condition only limits the length of a path from above."""
     expression = condition.expression
-    if not isinstance(expression, Comparison) or len(expression.steps) != 1:
+    if not isinstance(expression, tree.Comparison) or len(expression.steps) != 1:
         return False
     (operator, other), first = expression.steps[0], expression.first
-    length = Call("length", (Variable(name),))
-    return first == length and operator in _LESS and isinstance(other, Constant)
+    length = tree.Call("length", (tree.Variable(name),))
+    return first == length and operator in _LESS and isinstance(other, tree.Constant)
 
 
 _PAIRED = ("percentilecont", "percentiledisc")
@@ -246,8 +227,8 @@ class GroupingCompiler(MatchCompiler):
 
     def group(
         self,
-        items: list[ProjectedItem],
-        sorts: tuple[Expression, ...],
+        items: list[tree.ProjectedItem],
+        sorts: tuple[tree.Expression, ...],
         scope: Scope,
         inner: Scope,
     ) -> Pipe:
@@ -269,7 +250,7 @@ class GroupingCompiler(MatchCompiler):
         )
         grouped = [key.expression for key in keys]
         for sort in filter(aggregates_in, sorts):
-            _require_grouped(sort, [*(Variable(key.alias) for key in keys), *grouped])
+            _require_grouped(sort, [*(tree.Variable(key.alias) for key in keys), *grouped])
         counted = [self._counted(call, scope) for call in calls]
         call_slots = [inner.layout.add() for _ in calls]
         inner.replaced.update(zip(calls, call_slots, strict=True))
@@ -278,7 +259,7 @@ class GroupingCompiler(MatchCompiler):
         for item, slot in zip(items, slots, strict=True):
             inner.replaced.setdefault(item.expression, slot)
         for item in items:
-            inner.replaced.pop(Variable(item.alias), None)
+            inner.replaced.pop(tree.Variable(item.alias), None)
         groups = _Groups(self, work, counted, total=bool(calls) and not keys)
 
         budget = self.runtime.budget
@@ -298,12 +279,14 @@ class GroupingCompiler(MatchCompiler):
 
         return run
 
-    def _result(self, item: ProjectedItem, inner: Scope, keys: list[Expression]) -> Evaluate:
+    def _result(
+        self, item: tree.ProjectedItem, inner: Scope, keys: list[tree.Expression]
+    ) -> Evaluate:
         if aggregates_in(item.expression):
             _require_grouped(item.expression, keys)
         return self.compile(item.expression, inner)
 
-    def _counted(self, call: Call, scope: Scope) -> _CompiledAggregate:
+    def _counted(self, call: tree.Call, scope: Scope) -> _CompiledAggregate:
         make = AGGREGATES[call.name]
         if call.star:
             return _CompiledAggregate(lambda kept: make(self.runtime, kept), None, every=True)
@@ -314,7 +297,9 @@ class GroupingCompiler(MatchCompiler):
         for argument in call.arguments:
             if aggregates_in(argument):
                 raise QuerySyntaxError(f"{call.name}() cannot contain another aggregate.")
-            if any(isinstance(part, Call) and part.name == "rand" for part in walk_parts(argument)):
+            if any(
+                isinstance(part, tree.Call) and part.name == "rand" for part in walk_parts(argument)
+            ):
                 raise QuerySyntaxError(f"{call.name}() cannot contain rand().")
         arguments = [self.compile(argument, scope) for argument in call.arguments]
         value: Evaluate = arguments[0]
@@ -383,23 +368,23 @@ class _Groups:
         return list(groups.values())
 
 
-def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
+def _require_grouped(expression: tree.Expression, keys: list[tree.Expression]) -> None:
     """Raise QuerySyntaxError if a name is neither in an aggregate nor one of the grouping keys."""
-    known = {key for key in keys if isinstance(key, Variable | PropertyAccess)}
+    known = {key for key in keys if isinstance(key, tree.Variable | tree.PropertyAccess)}
     waiting: list[tuple[object, frozenset[str]]] = [(expression, frozenset())]
     while waiting:
         part, local = waiting.pop()
         if isinstance(part, tuple):
             waiting.extend((inner, local) for inner in part)
-        elif isinstance(part, Variable):
+        elif isinstance(part, tree.Variable):
             if part not in known and part.name not in local:
                 raise QuerySyntaxError(
                     f"`{part.name}` is neither aggregated nor a grouping key.",
                     fix="Put it in a column of its own, or inside an aggregate such as collect().",
                 )
-        elif is_dataclass(part) and not isinstance(part, Subquery):
+        elif is_dataclass(part) and not isinstance(part, tree.Subquery):
             _require_outside_lists(part)
-            counted = isinstance(part, Call) and part.name in AGGREGATES
+            counted = isinstance(part, tree.Call) and part.name in AGGREGATES
             if not counted and part not in known:
                 seen = local | _local_names(part)
                 waiting.extend((getattr(part, field.name), seen) for field in fields(part))
@@ -408,14 +393,16 @@ def _require_grouped(expression: Expression, keys: list[Expression]) -> None:
 def _require_outside_lists(part: object) -> None:
     """Raise QuerySyntaxError for an aggregate inside the body of a list expression."""
     for field in ("condition", "result", "step"):
-        listed = isinstance(part, Comprehension | Quantifier | Reduction | PatternComprehension)
+        listed = isinstance(
+            part, tree.Comprehension | tree.Quantifier | tree.Reduction | tree.PatternComprehension
+        )
         if listed and aggregates_in(getattr(part, field, None)):
             raise QuerySyntaxError("An aggregate cannot be used for each item of a list.")
 
 
 def _local_names(part: object) -> frozenset[str]:
     """Return the names that an expression declares for its own parts."""
-    if isinstance(part, PatternComprehension):
+    if isinstance(part, tree.PatternComprehension):
         return frozenset(names_in(part.pattern))
     found = (getattr(part, key, None) for key in ("variable", "accumulator"))
     return frozenset(name for name in found if isinstance(name, str))
@@ -445,7 +432,7 @@ class CompiledProjection:
 class ProjectionCompiler(GroupingCompiler):
     """Compiles WITH and RETURN."""
 
-    def project(self, clause: Projection, scope: Scope) -> CompiledProjection:
+    def project(self, clause: tree.Projection, scope: Scope) -> CompiledProjection:
         """Compile a projection.
 
         Raises QuerySyntaxError for duplicate or missing column names and misplaced aggregates.
@@ -465,18 +452,18 @@ class ProjectionCompiler(GroupingCompiler):
         pipe = self._arranged(clause, items, sources, inner, after)
         return CompiledProjection(pipe, after, tuple(item.alias for item in items))
 
-    def _kind_after(self, expression: Expression, scope: Scope) -> NameKind:
-        if isinstance(expression, Variable) and expression.name in scope.names:
+    def _kind_after(self, expression: tree.Expression, scope: Scope) -> NameKind:
+        if isinstance(expression, tree.Variable) and expression.name in scope.names:
             return scope.names[expression.name].kind
         return "value" if self.type_of(expression, scope) is None else "plain"
 
-    def _plain(self, items: list[ProjectedItem], scope: Scope) -> tuple[Pipe, Scope]:
+    def _plain(self, items: list[tree.ProjectedItem], scope: Scope) -> tuple[Pipe, Scope]:
         """Return the pipe that adds columns to each row, and the scope that includes them."""
         work = [self.compile(item.expression, scope) for item in items]
         inner = scope.inner()
         slots = [inner.declare(item.alias) for item in items]
         for item, slot in zip(items, slots, strict=True):
-            if not isinstance(item.expression, Variable):
+            if not isinstance(item.expression, tree.Variable):
                 inner.replaced[item.expression] = slot
 
         def run(rows: Rows) -> Rows:
@@ -489,7 +476,12 @@ class ProjectionCompiler(GroupingCompiler):
         return run, inner
 
     def _grouped(
-        self, clause: Projection, items: list[ProjectedItem], scope: Scope, *, counting: bool
+        self,
+        clause: tree.Projection,
+        items: list[tree.ProjectedItem],
+        scope: Scope,
+        *,
+        counting: bool,
     ) -> tuple[Pipe, Scope]:
         """Return the pipe that groups rows, and the scope of a group."""
         sorts = tuple(item.expression for item in clause.order) if counting else ()
@@ -504,8 +496,8 @@ class ProjectionCompiler(GroupingCompiler):
 
     def _arranged(
         self,
-        clause: Projection,
-        items: list[ProjectedItem],
+        clause: tree.Projection,
+        items: list[tree.ProjectedItem],
         sources: Pipe,
         inner: Scope,
         after: Scope,
@@ -539,17 +531,17 @@ class ProjectionCompiler(GroupingCompiler):
 
         return run
 
-    def _where(self, condition: Expression | None, inner: Scope) -> Evaluate | None:
+    def _where(self, condition: tree.Expression | None, inner: Scope) -> Evaluate | None:
         if condition is None:
             return None
         self.require_truth(condition, inner)
         return self.compile(condition, inner)
 
-    def _sort_key(self, item: SortItem, scope: Scope) -> Callable[[Row], Any]:
+    def _sort_key(self, item: tree.SortItem, scope: Scope) -> Callable[[Row], Any]:
         evaluate, part = self.compile(item.expression, scope), self.runtime.budget.charge_part
         return lambda row: order_key(evaluate(row), part)
 
-    def _count(self, expression: Expression | None, word: str) -> int | None:
+    def _count(self, expression: tree.Expression | None, word: str) -> int | None:
         """Return the number of rows of SKIP or LIMIT. Raises QuerySyntaxError if it is invalid."""
         if expression is None:
             return None
@@ -563,19 +555,19 @@ class ProjectionCompiler(GroupingCompiler):
         return count
 
 
-def _items(clause: Projection, scope: Scope) -> list[ProjectedItem]:
+def _items(clause: tree.Projection, scope: Scope) -> list[tree.ProjectedItem]:
     """Return the columns of a projection, those that ``*`` stands for first."""
-    found: list[ProjectedItem] = []
+    found: list[tree.ProjectedItem] = []
     if clause.star:
         names = sorted(scope.visible())
         if not names and clause.final:
             raise QuerySyntaxError("`RETURN *` needs at least one variable.")
-        found = [ProjectedItem(Variable(name), name, named=True) for name in names]
+        found = [tree.ProjectedItem(tree.Variable(name), name, named=True) for name in names]
     return found + list(clause.items)
 
 
-def _require_names(items: list[ProjectedItem], clause: Projection) -> None:
-    known: dict[str, ProjectedItem] = {}
+def _require_names(items: list[tree.ProjectedItem], clause: tree.Projection) -> None:
+    known: dict[str, tree.ProjectedItem] = {}
     for item in items:
         if known.setdefault(item.alias, item) != item or (
             item.named and item is not known[item.alias]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from sys import getsizeof
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.clause_compiler import ProjectionCompiler, distinct_rows
 from knotwork._extensions.cypher.language.limits import (
     SCALAR_BYTES,
@@ -20,6 +21,7 @@ from knotwork._extensions.cypher.language.limits import (
     map_bytes,
 )
 from knotwork._extensions.cypher.language.match_steps import Pipe, Rows
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.property_graph import (
     GraphNode,
     GraphPath,
@@ -28,22 +30,7 @@ from knotwork._extensions.cypher.language.property_graph import (
     Value,
 )
 from knotwork._extensions.cypher.language.runtime import Row, Runtime
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
 from knotwork._extensions.cypher.language.static_analysis import Scope
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Call,
-    CallSubquery,
-    Clause,
-    LabelIs,
-    Match,
-    NodePattern,
-    PathPattern,
-    Projection,
-    SingleQuery,
-    UnionQuery,
-    Unwind,
-    Variable,
-)
 from knotwork._extensions.cypher.language.values import Temporal
 from knotwork._query_memory import result_too_large
 from knotwork.errors import QueryRefused, QuerySyntaxError
@@ -150,7 +137,9 @@ class CompiledQuery:
 class QueryCompiler(ProjectionCompiler):
     """Compiles whole queries: UNION, clauses in sequence, UNWIND and subqueries."""
 
-    def compile_query(self, query: UnionQuery, imports: list[str], outer: Scope) -> CompiledQuery:
+    def compile_query(
+        self, query: tree.UnionQuery, imports: list[str], outer: Scope
+    ) -> CompiledQuery:
         """Compile a query that imports the names ``imports`` from an outer scope."""
         parts = [self._single(part, imports, outer) for part in query.parts]
         columns = parts[0].columns
@@ -176,7 +165,7 @@ class QueryCompiler(ProjectionCompiler):
 
         return distinct
 
-    def _single(self, query: SingleQuery, imports: list[str], outer: Scope) -> CompiledQuery:
+    def _single(self, query: tree.SingleQuery, imports: list[str], outer: Scope) -> CompiledQuery:
         known = None if imports else known_count(query, self.runtime.graph)
         if known is not None:
             column, count = known
@@ -197,17 +186,17 @@ class QueryCompiler(ProjectionCompiler):
 
         return CompiledQuery(run, columns)
 
-    def _clause(self, clause: Clause, scope: Scope) -> tuple[Pipe, Scope, tuple[str, ...]]:
-        if isinstance(clause, Projection):
+    def _clause(self, clause: tree.Clause, scope: Scope) -> tuple[Pipe, Scope, tuple[str, ...]]:
+        if isinstance(clause, tree.Projection):
             projected = self.project(clause, scope)
             return projected.pipe, projected.scope, projected.columns
-        if isinstance(clause, Match):
+        if isinstance(clause, tree.Match):
             return self.match(clause, scope), scope, ()
-        if isinstance(clause, Unwind):
+        if isinstance(clause, tree.Unwind):
             return self._unwind(clause, scope), scope, ()
         return self._call_subquery(clause, scope), scope, ()
 
-    def _unwind(self, clause: Unwind, scope: Scope) -> Pipe:
+    def _unwind(self, clause: tree.Unwind, scope: Scope) -> Pipe:
         source = self.compile(clause.source, scope)
         if clause.variable in scope.names:
             raise QuerySyntaxError(
@@ -230,7 +219,7 @@ class QueryCompiler(ProjectionCompiler):
 
         return run
 
-    def query(self, query: UnionQuery, scope: Scope) -> Callable[[Row], Iterator[Row]]:
+    def query(self, query: tree.UnionQuery, scope: Scope) -> Callable[[Row], Iterator[Row]]:
         """Return a function that runs a subquery of an expression, which sees all names."""
         names = list(scope.visible())
         slots = [scope.names[name].slot for name in names]
@@ -243,7 +232,7 @@ class QueryCompiler(ProjectionCompiler):
 
         return run
 
-    def _call_subquery(self, clause: CallSubquery, scope: Scope) -> Pipe:
+    def _call_subquery(self, clause: tree.CallSubquery, scope: Scope) -> Pipe:
         names = _imported(clause, scope)
         slots = [scope.find(name).slot for name in names]
         compiled = self.compile_query(clause.query, names, scope)
@@ -275,25 +264,25 @@ class QueryCompiler(ProjectionCompiler):
         return run
 
 
-def _imported(clause: CallSubquery, scope: Scope) -> list[str]:
+def _imported(clause: tree.CallSubquery, scope: Scope) -> list[str]:
     """Return the names that a subquery imports: those in brackets, or of a WITH at its start."""
     if clause.imports is not None:
         return list(scope.visible()) if clause.imports == ("*",) else list(clause.imports)
     names: dict[str, None] = {}
     for part in clause.query.parts:
         first = part.clauses[0]
-        if not isinstance(first, Projection) or first.final:
+        if not isinstance(first, tree.Projection) or first.final:
             continue
         if first.star:
             names.update(dict.fromkeys(scope.visible()))
         for item in first.items:
-            if not isinstance(item.expression, Variable) or item.alias != item.expression.name:
+            if not isinstance(item.expression, tree.Variable) or item.alias != item.expression.name:
                 break
             names[item.alias] = None
     return [name for name in names if name in scope.names]
 
 
-def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | None:
+def known_count(query: tree.SingleQuery, graph: PropertyGraph) -> tuple[str, int] | None:
     """Return the column and value of a query that only counts nodes or relationships.
 
     Returns None unless the query is one MATCH and one count() that the graph can answer without
@@ -302,7 +291,7 @@ def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | N
     if len(query.clauses) != 2:
         return None
     match, projection = query.clauses
-    if not isinstance(match, Match) or not isinstance(projection, Projection):
+    if not isinstance(match, tree.Match) or not isinstance(projection, tree.Projection):
         return None
     if match.optional or match.condition is not None or len(match.patterns) != 1:
         return None
@@ -313,37 +302,39 @@ def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | N
     return None if count is None else (projection.items[0].alias, count)
 
 
-def _counts(projection: Projection, pattern: PathPattern) -> bool:
+def _counts(projection: tree.Projection, pattern: tree.PathPattern) -> bool:
     """Return True if a projection is exactly the count of the matches of a pattern."""
     plain = len(projection.items) == 1 and not projection.star and not projection.order
     if not plain or projection.skip or projection.limit or projection.condition:
         return False
     call = projection.items[0].expression
-    if not isinstance(call, Call) or call.name != "count" or call.distinct:
+    if not isinstance(call, tree.Call) or call.name != "count" or call.distinct:
         return False
     named = {node.variable for node in pattern.nodes if node.variable}
     named |= {edge.variable for edge in pattern.relationships if edge.variable}
     argument = call.arguments[0] if len(call.arguments) == 1 else None
-    return call.star or (isinstance(argument, Variable) and argument.name in named)
+    return call.star or (isinstance(argument, tree.Variable) and argument.name in named)
 
 
-def _count_nodes(pattern: PathPattern, graph: PropertyGraph) -> int | None:
+def _count_nodes(pattern: tree.PathPattern, graph: PropertyGraph) -> int | None:
     (node,) = pattern.nodes
     if node.properties is not None or node.condition is not None:
         return None
     if node.labels is None:
         return len(graph.nodes)
-    if isinstance(node.labels, LabelIs) and node.labels.name != "%":
+    if isinstance(node.labels, tree.LabelIs) and node.labels.name != "%":
         return len(graph.labelled(node.labels.name))
     return None
 
 
-def _count_edges(pattern: PathPattern, graph: PropertyGraph) -> int | None:
+def _count_edges(pattern: tree.PathPattern, graph: PropertyGraph) -> int | None:
     if len(pattern.relationships) != 1 or pattern.shortest:
         return None
     (edge,), ends = pattern.relationships, pattern.nodes
     names = [end.variable for end in ends if end.variable]
-    bare = all(NodePattern(end.variable) == end for end in ends) and len(set(names)) == len(names)
+    bare = all(tree.NodePattern(end.variable) == end for end in ends) and len(set(names)) == len(
+        names
+    )
     if not bare or edge.direction == "both" or edge.lengths is not None:
         return None
     if edge.properties is not None or edge.condition is not None or edge.variable in names:

@@ -4,35 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.aggregates import AGGREGATES
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Binary,
-    Call,
-    Comparison,
-    Comprehension,
-    Constant,
-    Expression,
-    HasLabel,
-    Junction,
-    ListOf,
-    MapOf,
-    NodePattern,
-    PathPattern,
-    PatternComprehension,
-    PatternPredicate,
-    Quantifier,
-    RelationshipPattern,
-    Subquery,
-    Unary,
-    Variable,
-)
+from knotwork._extensions.cypher.language.runtime import ArgumentType, Runtime, argument_type
 from knotwork.errors import QuerySyntaxError
-
-if TYPE_CHECKING:
-    from knotwork._extensions.cypher.language.runtime import Runtime
-
 
 NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
 """The kind of value that a name has.
@@ -80,7 +57,7 @@ class Scope:
     def __init__(self, layout: RowLayout | None = None) -> None:
         self.layout = layout or RowLayout()
         self.names: dict[str, BoundName] = {}
-        self.replaced: dict[Expression, int] = {}
+        self.replaced: dict[tree.Expression, int] = {}
         self.aggregates = False
         self.grouped = False
 
@@ -125,23 +102,6 @@ class Scope:
         return [name for _, name in sorted(named)]
 
 
-_ARGUMENT_TYPES = {
-    "type": ("relationship",),
-    "labels": ("node",),
-    "nodes": ("path",),
-    "relationships": ("path",),
-    "startnode": ("relationship",),
-    "endnode": ("relationship",),
-    "length": ("path",),
-    "id": ("node", "relationship"),
-    "elementid": ("node", "relationship"),
-    "properties": ("node", "relationship", "map"),
-    "keys": ("node", "relationship", "map"),
-    "size": ("list", "string", "walk"),
-}
-"""The types that functions of one argument accept, as far as they are known before a run."""
-
-
 class StaticTypes:
     """Checks types that are evident from the statement; other types are checked at run time."""
 
@@ -149,57 +109,56 @@ class StaticTypes:
         self.runtime = runtime
 
     def type_of(  # noqa: PLR0911 - one return a kind
-        self, expression: Expression, scope: Scope
+        self, expression: tree.Expression, scope: Scope
     ) -> str | None:
         """Return the type of an expression, None if it depends on the row."""
-        if isinstance(expression, Constant):
+        if isinstance(expression, tree.Constant):
             return _constant_type(expression.value)
-        if isinstance(expression, Variable):
+        if isinstance(expression, tree.Variable):
             kind = scope.find(expression.name).kind
             return None if kind in ("value", "plain") else kind
-        if isinstance(expression, ListOf | Comprehension | PatternComprehension):
+        if isinstance(expression, tree.ListOf | tree.Comprehension | tree.PatternComprehension):
             return "list"
-        if isinstance(expression, MapOf):
+        if isinstance(expression, tree.MapOf):
             return "map"
-        if isinstance(expression, PatternPredicate) and expression.pattern.shortest:
+        if isinstance(expression, tree.PatternPredicate) and expression.pattern.shortest:
             return "path" if expression.pattern.shortest == "one" else "list"
         if isinstance(
-            expression, Junction | Comparison | HasLabel | Quantifier | PatternPredicate
-        ) or (isinstance(expression, Subquery) and expression.kind == "EXISTS"):
+            expression,
+            tree.Junction
+            | tree.Comparison
+            | tree.HasLabel
+            | tree.Quantifier
+            | tree.PatternPredicate,
+        ) or (isinstance(expression, tree.Subquery) and expression.kind == "EXISTS"):
             return "boolean"
-        if isinstance(expression, Unary) and expression.operator not in "+-":
+        if isinstance(expression, tree.Unary) and expression.operator not in "+-":
             return "boolean"
-        if isinstance(expression, Binary) and expression.operator not in "+-*/%^":
+        if isinstance(expression, tree.Binary) and expression.operator not in "+-*/%^":
             return "boolean"
         return None
 
-    def require_truth(self, expression: Expression, scope: Scope) -> None:
+    def require_truth(self, expression: tree.Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression is evidently not a boolean."""
-        self._require("Expected", ("boolean",), expression, scope)
+        self.require_type("Expected", argument_type("boolean"), expression, scope)
 
-    def require_list(self, expression: Expression, scope: Scope) -> None:
+    def require_list(self, expression: tree.Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression is evidently not a list."""
-        self._require("Expected", ("list", "walk"), expression, scope)
+        self.require_type("Expected", argument_type("list"), expression, scope)
 
-    def require_properties(self, expression: Expression, scope: Scope) -> None:
+    def require_properties(self, expression: tree.Expression, scope: Scope) -> None:
         """Raise QuerySyntaxError if an expression evidently has no properties."""
-        types = ("node", "relationship", "map")
-        self._require("A property needs", types, expression, scope)
+        wanted = argument_type("node|relationship|map")
+        self.require_type("A property needs", wanted, expression, scope)
 
-    def require_arguments(self, name: str, arguments: tuple[Expression, ...], scope: Scope) -> None:
-        """Raise QuerySyntaxError if a function evidently does not accept its argument."""
-        types = _ARGUMENT_TYPES.get(name)
-        if types and len(arguments) == 1:
-            self._require(f"{name}() takes", types, arguments[0], scope)
-
-    def _require(
-        self, demand: str, types: tuple[str, ...], expression: Expression, scope: Scope
+    def require_type(
+        self, demand: str, wanted: ArgumentType, expression: tree.Expression, scope: Scope
     ) -> None:
+        """Raise QuerySyntaxError if an expression is evidently of another type."""
         found = self.type_of(expression, scope)
-        if found is not None and found not in types:
-            wanted = " or ".join(f"a {name}" for name in types if name != "walk")
+        if found is not None and found not in wanted.static:
             actual = _WORDS.get(found, f"a {found}")
-            raise QuerySyntaxError(f"{demand} {wanted}, not {actual}.")
+            raise QuerySyntaxError(f"{demand} {wanted.phrase}, not {actual}.")
 
 
 def _constant_type(value: object) -> str | None:
@@ -214,9 +173,12 @@ def names_in(node: object) -> set[str]:
     """Return all names in an expression or pattern, including local ones."""
     found: set[str] = set()
     for part in walk_parts(node):
-        if isinstance(part, Variable):
+        if isinstance(part, tree.Variable):
             found.add(part.name)
-        elif isinstance(part, NodePattern | RelationshipPattern | PathPattern) and part.variable:
+        elif (
+            isinstance(part, tree.NodePattern | tree.RelationshipPattern | tree.PathPattern)
+            and part.variable
+        ):
             found.add(part.variable)
     return found
 
@@ -233,16 +195,16 @@ def walk_parts(node: object) -> Iterator[object]:
             waiting.extend(getattr(part, field.name) for field in fields(part))
 
 
-def aggregates_in(node: object) -> list[Call]:
+def aggregates_in(node: object) -> list[tree.Call]:
     """Return the outermost aggregate calls in an expression, without those of subqueries."""
-    found: list[Call] = []
+    found: list[tree.Call] = []
     waiting = [node]
     while waiting:
         part = waiting.pop()
         if isinstance(part, tuple):
             waiting.extend(reversed(part))
-        elif isinstance(part, Call) and part.name in AGGREGATES:
+        elif isinstance(part, tree.Call) and part.name in AGGREGATES:
             found.append(part)
-        elif is_dataclass(part) and not isinstance(part, Subquery):
+        elif is_dataclass(part) and not isinstance(part, tree.Subquery):
             waiting.extend(reversed([getattr(part, field.name) for field in fields(part)]))
     return found
