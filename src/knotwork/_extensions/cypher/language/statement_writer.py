@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.functions import FUNCTIONS
@@ -195,7 +195,8 @@ class _StatementWriter:
         text = quote(node.variable) if node.variable is not None else ""
         if node.labels is not None:
             text += f":{self._labels(node.labels)}"
-        return f"({self._details(text, node.properties, node.condition)})"
+        text += self._after(" ", node.properties) + self._after(" WHERE ", node.condition)
+        return f"({text})"
 
     def _relationship(self, edge: tree.RelationshipPattern) -> str:
         text = ""
@@ -208,19 +209,10 @@ class _StatementWriter:
         if edge.lengths is not None:
             least, most = edge.lengths
             text += f"*{least}..{'' if most is None else most}"
-        text = self._details(text, edge.properties, edge.condition)
+        text += self._after(" ", edge.properties) + self._after(" WHERE ", edge.condition)
         left = "<-" if edge.direction == "in" else "-"
         right = "->" if edge.direction == "out" else "-"
         return f"{left}[{text}]{right}"
-
-    def _details(
-        self, text: str, properties: tree.Expression | None, condition: tree.Expression | None
-    ) -> str:
-        if properties is not None:
-            text = f"{text} {self.expression(properties)}"
-        if condition is not None:
-            text = f"{text} WHERE {self.expression(condition)}"
-        return text
 
     def _labels(self, labels: tree.LabelExpression) -> str:
         """Return a label expression; plain conjunctions as `A:B`, which all databases read."""
@@ -231,14 +223,77 @@ class _StatementWriter:
             return ":".join(map(quote, names))
         return _nested_labels(labels)
 
-    def expression(self, expression: tree.Expression) -> str:
+    def expression(self, expression: tree.Expression) -> str:  # noqa: C901, PLR0911, PLR0912
         """Return an expression, in brackets if it has parts that could be read otherwise."""
-        write = _WRITERS[type(expression)]
-        return write(self, expression)
+        write, subject = self.expression, self._subject
+        match expression:
+            case tree.Binary(operator, left, right):
+                return f"({write(left)} {operator} {write(right)})"
+            case tree.Call():
+                return self._call(expression)
+            case tree.Case(of, branches, otherwise):
+                parts = ["CASE"] if of is None else ["CASE", write(of)]
+                parts += [f"WHEN {write(test)} THEN {write(result)}" for test, result in branches]
+                parts += [] if otherwise is None else [f"ELSE {write(otherwise)}"]
+                return " ".join([*parts, "END"])
+            case tree.Comparison(first, steps):
+                lefts = [first, *(operand for _, operand in steps)]
+                written = (
+                    f"{write(left)} {operator} {write(right)}"
+                    for left, (operator, right) in zip(lefts, steps, strict=False)
+                )
+                return f"({' AND '.join(written)})"
+            case tree.Comprehension(name, source, condition, result):
+                text = f"{quote(name)} IN {write(source)}{self._after(' WHERE ', condition)}"
+                return f"[{text}{self._after(' | ', result)}]"
+            case tree.Constant(value):
+                return self._constant(value)
+            case tree.HasLabel(of, labels):
+                return f"({subject(of)}:{self._labels(labels)})"
+            case tree.IndexAccess(of, index):
+                return f"{subject(of)}[{write(index)}]"
+            case tree.Junction(operator, operands):
+                return f"({f' {operator} '.join(map(write, operands))})"
+            case tree.ListOf(items):
+                return f"[{', '.join(map(write, items))}]"
+            case tree.MapOf(entries):
+                return f"{{{', '.join(f'{quote(key)}: {write(item)}' for key, item in entries)}}}"
+            case tree.MapProjection(of, projected):
+                return f"{quote(of.name)} {{{', '.join(self._entry(*item) for item in projected)}}}"
+            case tree.Parameter():
+                return self._parameter(expression)
+            case tree.PatternComprehension(pattern, condition, result):
+                text = self._path(pattern, hides=False)[0] + self._after(" WHERE ", condition)
+                return f"[{text} | {write(result)}]"
+            case tree.PatternPredicate(pattern):
+                return self._path(pattern, hides=False)[0]
+            case tree.PropertyAccess(of, key):
+                return f"{subject(of)}.{quote(key)}"
+            case tree.Quantifier(kind, name, source, condition):
+                return f"{kind}({quote(name)} IN {write(source)} WHERE {write(condition)})"
+            case tree.Reduction(total, start, name, source, step):
+                items = f"{quote(name)} IN {write(source)}"
+                return f"reduce({quote(total)} = {write(start)}, {items} | {write(step)})"
+            case tree.Slice(of, start, end):
+                return f"{subject(of)}[{self._after('', start)}..{self._after('', end)}]"
+            case tree.Subquery(kind, query):
+                return f"{kind} {{ {self.query(query)} }}"
+            case tree.Unary(operator, operand):
+                is_behind = operator.startswith("IS")
+                text = write(operand)
+                return f"({text} {operator})" if is_behind else f"({operator} {text})"
+            case tree.Variable(name):
+                return quote(name)
 
-    def constant(self, constant: tree.Constant) -> str:
-        """Return a literal; a string becomes a parameter."""
-        value = constant.value
+    def _after(self, word: str, expression: tree.Expression | None) -> str:
+        return "" if expression is None else word + self.expression(expression)
+
+    def _entry(self, key: str, item: tree.Expression | None) -> str:
+        if item is not None:
+            return f"{quote(key)}: {self.expression(item)}"
+        return ".*" if key == "*" else f".{quote(key)}"
+
+    def _constant(self, value: Value) -> str:
         if value is None:
             return "null"
         if isinstance(value, bool):
@@ -249,8 +304,7 @@ class _StatementWriter:
             raise QueryRefused(f"The number {value} cannot be sent to a graph database.")
         return f"({value!r})" if value < 0 else repr(value)
 
-    def parameter(self, parameter: tree.Parameter) -> str:
-        """Return a parameter, under a name of ours if its own must be quoted."""
+    def _parameter(self, parameter: tree.Parameter) -> str:
         name = parameter.name
         if name not in self.given:
             raise QueryRefused(
@@ -270,10 +324,6 @@ class _StatementWriter:
             self.written[name] = key if kind == "text" else value
         return f"${name}"
 
-    def accessed(self, access: tree.PropertyAccess) -> str:
-        """Return the access to a property."""
-        return f"{self._subject(access.subject)}.{quote(access.key)}"
-
     def _subject(self, subject: tree.Expression) -> str:
         text = self.expression(subject)
         plain = isinstance(
@@ -281,45 +331,7 @@ class _StatementWriter:
         )
         return text if plain else f"({text})"
 
-    def sliced(self, part: tree.Slice) -> str:
-        """Return a part of a list."""
-        start = "" if part.start is None else self.expression(part.start)
-        end = "" if part.end is None else self.expression(part.end)
-        return f"{self._subject(part.subject)}[{start}..{end}]"
-
-    def mapped(self, map_: tree.MapOf) -> str:
-        """Return a map."""
-        entries = (f"{quote(key)}: {self.expression(item)}" for key, item in map_.entries)
-        return f"{{{', '.join(entries)}}}"
-
-    def projected(self, projection: tree.MapProjection) -> str:
-        """Return a map projection."""
-        entries = [
-            (".*" if key == "*" else f".{quote(key)}")
-            if item is None
-            else f"{quote(key)}: {self.expression(item)}"
-            for key, item in projection.entries
-        ]
-        return f"{quote(projection.subject.name)} {{{', '.join(entries)}}}"
-
-    def unary(self, unary: tree.Unary) -> str:
-        """Return an operator with one operand."""
-        operand = self.expression(unary.operand)
-        if unary.operator.startswith("IS"):
-            return f"({operand} {unary.operator})"
-        return f"({unary.operator} {operand})"
-
-    def compared(self, comparison: tree.Comparison) -> str:
-        """Return a comparison; a chain as its steps."""
-        steps, left = [], self.expression(comparison.first)
-        for operator, operand in comparison.steps:
-            right = self.expression(operand)
-            steps.append(f"{left} {operator} {right}")
-            left = right
-        return f"({' AND '.join(steps)})"
-
-    def called(self, call: tree.Call) -> str:
-        """Return the call of a function."""
+    def _call(self, call: tree.Call) -> str:
         if call.star:
             return "count(*)"
         if self.rules.ids_are_properties and call.name in ("id", "elementid"):
@@ -348,44 +360,6 @@ class _StatementWriter:
             return f"{name}.id"
         ends = f"startNode({name}).id + ':' + type({name}) + ':' + endNode({name}).id"
         return f"({ends} + coalesce(':' + {name}.relation, ''))"
-
-    def chosen(self, case: tree.Case) -> str:
-        """Return a CASE."""
-        parts = ["CASE"]
-        if case.subject is not None:
-            parts.append(self.expression(case.subject))
-        for condition, result in case.branches:
-            parts.append(f"WHEN {self.expression(condition)} THEN {self.expression(result)}")
-        if case.otherwise is not None:
-            parts.append(f"ELSE {self.expression(case.otherwise)}")
-        return " ".join([*parts, "END"])
-
-    def comprehended(self, item: tree.Comprehension) -> str:
-        """Return a list comprehension."""
-        text = f"{quote(item.variable)} IN {self.expression(item.source)}"
-        if item.condition is not None:
-            text += f" WHERE {self.expression(item.condition)}"
-        if item.result is not None:
-            text += f" | {self.expression(item.result)}"
-        return f"[{text}]"
-
-    def quantified(self, item: tree.Quantifier) -> str:
-        """Return all, any, none or single."""
-        source, condition = self.expression(item.source), self.expression(item.condition)
-        return f"{item.kind}({quote(item.variable)} IN {source} WHERE {condition})"
-
-    def reduced(self, item: tree.Reduction) -> str:
-        """Return a reduction."""
-        start = f"{quote(item.accumulator)} = {self.expression(item.start)}"
-        source = f"{quote(item.variable)} IN {self.expression(item.source)}"
-        return f"reduce({start}, {source} | {self.expression(item.step)})"
-
-    def pattern_comprehended(self, item: tree.PatternComprehension) -> str:
-        """Return a pattern comprehension."""
-        text, _ = self._path(item.pattern, hides=False)
-        if item.condition is not None:
-            text += f" WHERE {self.expression(item.condition)}"
-        return f"[{text} | {self.expression(item.result)}]"
 
 
 def _texts(node: object) -> Iterator[str]:
@@ -421,30 +395,3 @@ def _allows(labels: tree.LabelExpression, label: str) -> bool:
         return not _allows(labels.operand, label)
     combine = all if labels.operator == "&" else any
     return combine(_allows(operand, label) for operand in labels.operands)
-
-
-_Write = Callable[[_StatementWriter, Any], str]
-_WRITERS: dict[type, _Write] = {
-    tree.Binary: lambda w, e: f"({w.expression(e.left)} {e.operator} {w.expression(e.right)})",
-    tree.Call: _StatementWriter.called,
-    tree.Case: _StatementWriter.chosen,
-    tree.Comparison: _StatementWriter.compared,
-    tree.Comprehension: _StatementWriter.comprehended,
-    tree.Constant: _StatementWriter.constant,
-    tree.HasLabel: lambda w, e: f"({w._subject(e.subject)}:{w._labels(e.labels)})",  # noqa: SLF001
-    tree.IndexAccess: lambda w, e: f"{w._subject(e.subject)}[{w.expression(e.index)}]",  # noqa: SLF001
-    tree.Junction: lambda w, e: f"({f' {e.operator} '.join(map(w.expression, e.operands))})",
-    tree.ListOf: lambda w, e: f"[{', '.join(map(w.expression, e.items))}]",
-    tree.MapOf: _StatementWriter.mapped,
-    tree.MapProjection: _StatementWriter.projected,
-    tree.Parameter: _StatementWriter.parameter,
-    tree.PatternComprehension: _StatementWriter.pattern_comprehended,
-    tree.PatternPredicate: lambda w, e: w._path(e.pattern, hides=False)[0],  # noqa: SLF001
-    tree.PropertyAccess: _StatementWriter.accessed,
-    tree.Quantifier: _StatementWriter.quantified,
-    tree.Reduction: _StatementWriter.reduced,
-    tree.Slice: _StatementWriter.sliced,
-    tree.Subquery: lambda w, e: f"{e.kind} {{ {w.query(e.query)} }}",
-    tree.Unary: _StatementWriter.unary,
-    tree.Variable: lambda _, e: quote(e.name),
-}
