@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from knotwork._notebook import VIEWED_TYPES, render_html
+from knotwork._extensions.notebook import VIEWED_TYPES, render_html
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 REPR_CHARACTERS = 300

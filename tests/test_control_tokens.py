@@ -6,12 +6,12 @@ import unicodedata
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._text.visible import visible_text
 from knotwork.agents import Chat
 from knotwork.records import Document
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -13,6 +13,8 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._config import load_settings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork.errors import (
     BudgetExceeded,
@@ -24,8 +26,6 @@ from knotwork.errors import (
     StoreReadOnly,
     UnknownName,
 )
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,12 @@ from tests.indexing.office_files import small_picture
 
 import knotwork
 from knotwork._extensions.evaluation.judge_requests import ask_judge
+from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, Template
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.schema_proposals import propose_for_index
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.prompt_files import built_in_prompts, copy_built_in, read_prompt_folder
-from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._shapes.indexing import describe_report
 from knotwork._synthesis.engine import choose_mode_with_model, find_keywords
 from knotwork.agents import Chat, ask_agent
@@ -22,7 +23,6 @@ from knotwork.errors import ConfigError, UnknownName
 from knotwork.evaluation import JudgeCase, judge
 from knotwork.records import Query
 from knotwork.testing import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

@@ -33,7 +33,7 @@ import apsw
 
 import knotwork
 from knotwork._config import Settings, StoreSettings, load_settings
-from knotwork._diagnosis.index import check_index
+from knotwork._extensions.diagnosis.index import check_index
 from knotwork.errors import KnotworkError
 
 ROUNDS_OF_QUESTIONS = 8

@@ -32,10 +32,10 @@ from knotwork._extensions.evaluation.path_training import (
     measure_ranker,
     overlap,
 )
+from knotwork._extensions.paths.path_ranking import SHIPPED_MODEL
+from knotwork._extensions.paths.path_retriever import PathsRetriever, Stages
+from knotwork._inference.boosted_trees import parse_trees
 from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.paths.boosted_trees import parse_trees
-from knotwork._retrieval.paths.path_ranking import SHIPPED_MODEL
-from knotwork._retrieval.paths.path_retriever import PathsRetriever, Stages
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
@@ -183,7 +183,7 @@ def measure_left_out(options: argparse.Namespace) -> None:
 def ship(options: argparse.Namespace) -> None:
     """Train the model that ships on all there is, and print what its trees split on."""
     model = fit_ranker([one for found in collect(options).values() for one in found])
-    place = Path(__file__).parents[2] / "src/knotwork/_retrieval/paths" / SHIPPED_MODEL
+    place = Path(__file__).parents[2] / "src/knotwork/_extensions/paths" / SHIPPED_MODEL
     place.write_text(model, "utf-8")
     trees = parse_trees(model)
     total = sum(trees.gains)

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from knotwork._extensions.agents.agent import Agent, correct, iterate, make_tools
 from knotwork._extensions.evaluation.datasets import Dataset, load_dataset
 from knotwork._extensions.evaluation.metrics import all_gold, compare_paired, recall
 from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
@@ -27,7 +28,6 @@ from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.agents._agent import Agent, correct, iterate, make_tools
 from knotwork.records import Evidence, Query
 
 DEPTH = 20

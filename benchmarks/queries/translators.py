@@ -26,22 +26,22 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from knotwork._inference.embedder import Embedder
-from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.queries.cypher_templates import (
+from knotwork._extensions.queries.cypher_templates import (
     MatchingTranslator,
     SlotShape,
     Template,
     TemplateBook,
 )
-from knotwork._retrieval.queries.model_translators import (
+from knotwork._extensions.queries.model_translators import (
     describe_linked_schema,
     describe_stored_names,
 )
-from knotwork._retrieval.queries.query_plans import LinkedQuestion, Statement, Translator
-from knotwork._retrieval.queries.query_retrievers import RuleTranslator, run_until_right
-from knotwork._retrieval.queries.query_targets import CypherGraph
-from knotwork._retrieval.queries.target_schema import find_mentions
+from knotwork._extensions.queries.query_plans import LinkedQuestion, Statement, Translator
+from knotwork._extensions.queries.query_retrievers import RuleTranslator, run_until_right
+from knotwork._extensions.queries.query_targets import CypherGraph
+from knotwork._extensions.queries.target_schema import find_mentions
+from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.records import PropertyNode, PropertyValue, Relationship

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.report import IndexReport
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._synthesis.ask_request import AskMode
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import Answer
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 WHOLE = (
     "What are the main themes of these documents?",

@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.resolver import resolve_entities
@@ -38,8 +40,6 @@ from knotwork._stores.urls import open_store
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import Document, Mention, Verdict, entity_id
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 Pair = tuple[str, str]
 

@@ -39,11 +39,11 @@ from typing import Any
 
 import knotwork
 from indexing import make_corpus, write_files
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.model_server.traffic import Totals
 from knotwork._inference.chat import Message
 from knotwork._run import Stage
-from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import ModelTestServer, Traffic
-from knotwork.testing.model_server._traffic import Totals
 
 MODEL = "openai:knotwork-test"
 

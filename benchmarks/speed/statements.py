@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import knotwork
+from knotwork._extensions.testing.statement_counts import count_statements
 from knotwork.testing import HashingEmbedder
-from knotwork.testing._statement_counts import count_statements
 
 RETRIEVERS = (
     "auto",

@@ -32,13 +32,13 @@ from knotwork._extensions.evaluation.retriever_runs import (
     evaluate_retrievers,
     index_path,
 )
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.changes import Tier
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._text.token_counts import count_tokens
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 EMBEDDER = "local:multilingual-e5-small"
 METRICS = ("recall@2", "recall@5", "recall@10")

@@ -46,8 +46,7 @@ class Entry:
     """The name of a part, the target that makes it, and the distribution that it is from.
 
     ``summary`` is a one-line description. ``needs`` are the models, such as "embedder", without
-    which the part cannot work. Those of a plugin are read from its target: see `describe`. Lists
-    show parts with ``is_special`` after the others.
+    which the part cannot work. Those of a plugin are read from its target: see `describe`.
     """
 
     name: str
@@ -56,7 +55,6 @@ class Entry:
     needs: frozenset[str] = frozenset()
     distribution: str = CORE
     version: str = ""
-    is_special: bool = False
 
     @property
     def is_plugin(self) -> bool:
@@ -231,7 +229,7 @@ class Registry(Generic[Part]):
         return [*self._builtin.values(), *self._plugins[0].values()]
 
     def entries(self) -> list[Entry]:
-        """Return the descriptions of all parts that can be used, special ones last, by name.
+        """Return the descriptions of all parts that can be used, by name.
 
         Imports plugins; one that cannot be imported is refused.
         """
@@ -241,7 +239,7 @@ class Registry(Generic[Part]):
                 found.append(self.describe(name))
             except ConfigError as error:
                 self.refuse(name, error)
-        return sorted(found, key=lambda entry: (entry.is_special, entry.name))
+        return sorted(found, key=lambda entry: entry.name)
 
     def describe(self, name: str) -> Entry:
         """Return the entry of a name with its summary and needs; import it if it is a plugin.

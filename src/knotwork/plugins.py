@@ -13,6 +13,13 @@ from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings
+    from knotwork._extensions.queries.query_plans import (
+        Attempt,
+        LinkedQuestion,
+        QueryTarget,
+        Statement,
+        Translator,
+    )
     from knotwork._indexing.loaders.blocks import BlockWriter
     from knotwork._indexing.loaders.decoding import decode_text
     from knotwork._indexing.loaders.loader import Content, Loader, Source
@@ -24,13 +31,6 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.registries import register
     from knotwork._retrieval.base import Retriever, RetrieverStep
     from knotwork._retrieval.evidence_builder import rank_evidence
-    from knotwork._retrieval.queries.query_plans import (
-        Attempt,
-        LinkedQuestion,
-        QueryTarget,
-        Statement,
-        Translator,
-    )
     from knotwork._retrieval.retriever_builder import build_retriever
     from knotwork._stores.base import Store
     from knotwork._stores.capabilities import Capabilities
@@ -53,7 +53,7 @@ _HOMES = {
     "_knowledge_base.registries": "register",
     "_retrieval.base": "Retriever RetrieverStep",
     "_retrieval.evidence_builder": "rank_evidence",
-    "_retrieval.queries.query_plans": "Attempt LinkedQuestion QueryTarget Statement Translator",
+    "_extensions.queries.query_plans": "Attempt LinkedQuestion QueryTarget Statement Translator",
     "_retrieval.retriever_builder": "build_retriever",
     "_stores.base": "Store",
     "_stores.capabilities": "Capabilities",

@@ -3,8 +3,7 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
-from knotwork._stores.urls import open_store
-from knotwork.agents._agent import (
+from knotwork._extensions.agents.agent import (
     AGENTS,
     MOST_UNUSABLE,
     NO_LONGER_ASKED,
@@ -18,11 +17,12 @@ from knotwork.agents._agent import (
     merge_findings,
     split_comparison,
 )
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.testing._brains.rule_brain import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 

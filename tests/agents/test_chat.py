@@ -9,9 +9,9 @@ from tests.stores.raw_files import opened
 import knotwork
 from knotwork import _sqlite_file
 from knotwork._companions import companion_path
+from knotwork._extensions.agents.chat import Chat
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._sqlite_file import MEMORY_SUFFIX
-from knotwork.agents._chat import Chat
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import Document
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer

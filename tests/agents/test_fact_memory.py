@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork.agents._chat import Conversation
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
-from knotwork.agents._fact_rules import SPEAKER, StatedFact, ask_for_facts, read_facts
+from knotwork._extensions.agents.chat import Conversation
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
+from knotwork._extensions.agents.fact_rules import SPEAKER, StatedFact, ask_for_facts, read_facts
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import ModelUnavailable, Unparsable
-from knotwork.testing._chat_models import ScriptedChatModel
 
 
 def lives(place, since):

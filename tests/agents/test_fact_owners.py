@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from knotwork._companions import Companions
+from knotwork._extensions.agents.fact_memory import FACTS, FactMemory, RememberedFact
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
-from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact
 
 OSLO = RememberedFact("Ann Lee", "lives in", "Oslo", "2024-01-01", source="said")
 ROME = RememberedFact("Ann Lee", "lives in", "Rome", "2025-01-01")

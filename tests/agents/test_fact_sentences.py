@@ -2,9 +2,9 @@
 
 import pytest
 
+from knotwork._extensions.agents.fact_memory import RememberedFact
+from knotwork._extensions.agents.fact_rules import read_facts
 from knotwork._synthesis.memory_evidence import SPEAKER
-from knotwork.agents._fact_memory import RememberedFact
-from knotwork.agents._fact_rules import read_facts
 
 NOW = "2026-11-27T10:30"
 

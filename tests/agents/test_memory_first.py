@@ -3,9 +3,9 @@
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.agents import Chat
 from knotwork.records import Document
-from knotwork.testing._chat_models import ScriptedChatModel
 
 NOW = "2024-01-01T10:00"
 NOTES = {

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork.agents._chat import MOST_OFFERS, Conversation, MemoryOffer, OpenOffers
-from knotwork.agents._fact_memory import FactMemory
-from knotwork.agents._fact_rules import SPEAKER, is_asserted, read_offered, split_message
+from knotwork._extensions.agents.chat import MOST_OFFERS, Conversation, MemoryOffer, OpenOffers
+from knotwork._extensions.agents.fact_memory import FactMemory
+from knotwork._extensions.agents.fact_rules import SPEAKER, is_asserted, read_offered, split_message
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import NotFound
-from knotwork.testing._chat_models import ScriptedChatModel
 
 NOW = "2024-01-01T10:00"
 

@@ -7,9 +7,9 @@ from tests.browser.serving import fill_sample, run_server
 from tests.browser.watching import Visitor
 
 from knotwork._companions import companion_path
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.server.keys import KeyFile, KeyRole, keys_beside
 from knotwork._sqlite_file import MEMORY_SUFFIX
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
 
 
 @pytest.fixture(scope="module")

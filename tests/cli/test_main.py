@@ -266,7 +266,7 @@ UNUSED_BY_A_QUESTION = {
     "knotwork._extensions.cypher.language",
     "knotwork._indexing.loaders",
     "knotwork._inference.model_servers",
-    "knotwork._retrieval.paths",
+    "knotwork._extensions.paths",
     "knotwork._transform",
 }
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.cypher.hostile import bombs, reaching_out, smuggled, writes
 
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout
 from knotwork.records import PropertyNode, Relationship
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from tests.inference.chat_answers import refuse, say
 from tests.inference.model_server import serve
 
 from knotwork._config import IndexSettings, LlmSettings, SecretRef, Settings
-from knotwork._diagnosis.models import check_chat_models, check_picture_model
+from knotwork._extensions.diagnosis.models import check_chat_models, check_picture_model
 from knotwork._indexing.loaders import recognition
 
 

@@ -8,9 +8,9 @@ from tests.stores.raw_files import change
 
 import knotwork
 from knotwork._config import EmbeddingSettings, IndexSettings, StoreSettings, load_settings
-from knotwork._diagnosis import diagnose
-from knotwork._diagnosis.index import IndexFindings, check_aliases, check_index
-from knotwork._diagnosis.installation import (
+from knotwork._extensions.diagnosis import diagnose
+from knotwork._extensions.diagnosis.index import IndexFindings, check_aliases, check_index
+from knotwork._extensions.diagnosis.installation import (
     check_components,
     check_disk,
     check_extras,
@@ -19,13 +19,17 @@ from knotwork._diagnosis.installation import (
     check_secrets,
     check_settings,
 )
-from knotwork._diagnosis.models import check_embedder
+from knotwork._extensions.diagnosis.models import check_embedder
 from knotwork._extensions.media.checks import check_speech_recognition, check_text_recognition
+from knotwork._extensions.testing.store_contract import (
+    sample_document,
+    sample_mention,
+    sample_relation,
+)
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._indexing.loaders import recognition
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Document
-from knotwork.testing._store_contract import sample_document, sample_mention, sample_relation
 
 HASHING = EmbeddingSettings(model="hashing:16")
 
@@ -190,14 +194,14 @@ def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda *args: False)
     assert "not writable" in check_disk(settings).detail
     monkeypatch.undo()
-    monkeypatch.setattr("knotwork._diagnosis.installation._LEAST_FREE_BYTES", 10**18)
+    monkeypatch.setattr("knotwork._extensions.diagnosis.installation._LEAST_FREE_BYTES", 10**18)
     assert "Free some space" in check_disk(settings).fix
 
 
 def test_missing_libraries_and_old_pythons_are_told(monkeypatch):
     assert check_libraries().ok
     monkeypatch.setattr(
-        "knotwork._diagnosis.installation.requires",
+        "knotwork._extensions.diagnosis.installation.requires",
         lambda name: ["numpy>=2", "no-such-library>=1", "absent ; extra == 'dev'"],
     )
     check = check_libraries()
@@ -227,7 +231,7 @@ def test_extras_are_listed_with_what_they_lack(monkeypatch):
             raise PackageNotFoundError(name)
         return installed[name]
 
-    place = "knotwork._diagnosis.installation"
+    place = "knotwork._extensions.diagnosis.installation"
     monkeypatch.setattr(f"{place}.metadata", lambda _: fake)
     monkeypatch.setattr(f"{place}.requires", lambda _: lines)
     monkeypatch.setattr(f"{place}.version", version)
@@ -240,7 +244,7 @@ def test_extras_are_listed_with_what_they_lack(monkeypatch):
 
 
 def test_a_library_that_is_too_old_is_missing(monkeypatch):
-    place = "knotwork._diagnosis.installation"
+    place = "knotwork._extensions.diagnosis.installation"
     monkeypatch.setattr(f"{place}.requires", lambda _: ["numpy>=1000"])
     check = check_libraries()
     assert not check.ok
@@ -253,7 +257,7 @@ def test_without_an_installed_package_requirements_are_unknown(monkeypatch):
         raise PackageNotFoundError(name)
 
     for function in ("metadata", "requires", "version"):
-        monkeypatch.setattr(f"knotwork._diagnosis.installation.{function}", absent)
+        monkeypatch.setattr(f"knotwork._extensions.diagnosis.installation.{function}", absent)
     for check in (check_libraries(), check_extras()):
         assert check.ok
         assert "unknown" in check.detail

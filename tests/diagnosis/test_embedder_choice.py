@@ -10,12 +10,12 @@ from packaging.requirements import Requirement
 from tests.cli.running import knotwork
 
 from knotwork._config import EmbeddingSettings, load_settings
-from knotwork._diagnosis.index import IndexFindings
-from knotwork._diagnosis.models import check_embedder, check_reader
+from knotwork._extensions.diagnosis.index import IndexFindings
+from knotwork._extensions.diagnosis.models import check_embedder, check_reader
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._inference.local_models import e5, local_embedders, minilm
 from knotwork._inference.local_models.local_embedders import OnnxModel
 from knotwork._inference.model_registry import explain_choice
-from knotwork.testing._embedders import HashingEmbedder
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
 AUTO = EmbeddingSettings()

@@ -5,7 +5,7 @@ import sys
 import pytest
 from packaging.requirements import Requirement
 
-from knotwork._diagnosis.installation import _applies
+from knotwork._extensions.diagnosis.installation import _applies
 
 HERE = f"sys_platform == '{sys.platform}'"
 ELSEWHERE = f"sys_platform != '{sys.platform}'"

@@ -9,9 +9,9 @@ from knotwork._extensions.evaluation.answer_runs import (
     evaluate_answers,
     missing_documents,
 )
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import BudgetExceeded
 from knotwork.records import Document
-from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
     "hr/team.md": "Ada Lovelace leads the Travel Office. Grace Hopper helps her.",

@@ -15,9 +15,9 @@ from knotwork._extensions.evaluation.fusion_training import (
     train_fusion,
     write_specification,
 )
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import Document
-from knotwork.testing._embedders import HashingEmbedder
 
 
 def make_examples(count, *, seed=0):

@@ -14,8 +14,8 @@ from knotwork._extensions.evaluation.path_training import (
     read_path_questions,
     train_ranker,
 )
-from knotwork._retrieval.paths.path_features import FEATURES
-from knotwork._retrieval.paths.path_retriever import PathsRetriever
+from knotwork._extensions.paths.path_features import FEATURES
+from knotwork._extensions.paths.path_retriever import PathsRetriever
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, RetrievalError
 from knotwork.records import entity_id

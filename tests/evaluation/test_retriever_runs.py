@@ -14,10 +14,10 @@ from knotwork._extensions.evaluation.retriever_runs import (
     index_dataset,
     index_path,
 )
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 
 import knotwork
+from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork.testing._loader_contract import check_blocks
 
 
 def read(name, data):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from knotwork._retrieval.paths import path_retriever
-from knotwork._retrieval.queries import table_rows
+from knotwork._extensions.paths import path_retriever
+from knotwork._extensions.queries import table_rows
 from knotwork._retrieval.steps.postprocessing import Rerank
 from knotwork._synthesis import engine, extractive_answers, overviews
 from knotwork._synthesis.inquiry import CommunityReports

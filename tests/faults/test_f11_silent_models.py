@@ -7,7 +7,7 @@ from tests.cli.running import knotwork as command
 from tests.inference.model_server import reply, serve
 
 import knotwork
-from knotwork._diagnosis.index import check_readings
+from knotwork._extensions.diagnosis.index import check_readings
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork.testing import FaultPlan, ModelTestServer
 from knotwork.testing.model_server import Fault

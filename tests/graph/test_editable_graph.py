@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork import Graph
+from knotwork._extensions.testing.graph_contract import add_edges
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Edge, EdgeType, Node, Subgraph, entity_id
-from knotwork.testing._graph_contract import add_edges
 
 NAMES = st.sampled_from("abcdef")
 RELATIONS = st.sampled_from("rst")

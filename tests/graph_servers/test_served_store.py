@@ -7,12 +7,12 @@ from tests.stores.minimal_store import MinimalStore
 
 from knotwork._config import GraphSettings
 from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs, ServedStore
+from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.errors import UnknownName
 from knotwork.testing import GraphStoreContract, StoreContract
-from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
-from knotwork.testing._store_contract import add_document
 
 
 def _serve(store: Store) -> ServedStore:

@@ -14,13 +14,13 @@ from tests.indexing.sound_files import sound_file, tone
 
 from knotwork._extensions.media.sound import PIECE_S, SAMPLE_RATE, open_recording
 from knotwork._extensions.media.speech import is_available
+from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
-from knotwork.testing._loader_contract import check_blocks
 
 _XML = (
     *(b"<w:p>", b"</w:p>", b"<w:tbl>", b"<w:tr>", b"<w:tc>", b"<w:r>", b"<w:t>", b"<a:t>"),

@@ -15,22 +15,22 @@ from tests.hostile.targets import Target
 
 import knotwork
 from knotwork._config.loading import load_settings, render_config
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.evaluation.answer_questions import read_answer_questions
 from knotwork._extensions.evaluation.datasets import read_cases
 from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
+from knotwork._extensions.paths.path_ranking import read_trees
+from knotwork._extensions.patterns.ontology import load_ontology
+from knotwork._extensions.queries.cypher_templates import read_templates
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._inference.call_cache import CallCache
-from knotwork._retrieval.entity.ontology import load_ontology
-from knotwork._retrieval.paths.path_ranking import read_trees
-from knotwork._retrieval.queries.cypher_templates import read_templates
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.recorded_extractor import Recording
 from knotwork._transform.model.schema_discovery import schema_of_examples
 from knotwork._transform.rules.dictionary import Dictionary
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.records import Document
 
 Reader = Callable[[Path], object]
@@ -356,6 +356,6 @@ def targets() -> Iterator[Target]:
 def _trees() -> bytes:
     from importlib.resources import files
 
-    return (files("knotwork._retrieval.paths") / "data" / "relation_paths.model").read_bytes()[
+    return (files("knotwork._extensions.paths") / "data" / "relation_paths.model").read_bytes()[
         :20_000
     ]

@@ -14,17 +14,20 @@ from tests.synthesis.test_reply_reader import PASSAGES
 from tests.synthesis.written import QUESTION
 from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
+from knotwork._extensions.agents.agent import AgentState, parse_move
+from knotwork._extensions.agents.fact_rules import parse_facts
+from knotwork._extensions.agents.graph_reasoner import parse_plans
 from knotwork._extensions.evaluation import judge_requests as _judge_requests
+from knotwork._extensions.queries.cypher_templates import Template, parse_choice
+from knotwork._extensions.queries.model_translators import parse_plan, parse_statement
+from knotwork._extensions.queries.query_plans import LinkedQuestion
+from knotwork._extensions.queries.query_targets import CypherGraph
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.written_reports import read_reports
 from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
 from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
-from knotwork._retrieval.queries.cypher_templates import Template, parse_choice
-from knotwork._retrieval.queries.model_translators import parse_plan, parse_statement
-from knotwork._retrieval.queries.query_plans import LinkedQuestion
-from knotwork._retrieval.queries.query_targets import CypherGraph
 from knotwork._retrieval.steps import step_prompts
 from knotwork._synthesis import engine
 from knotwork._synthesis.answer_writer import parse_answer_reply
@@ -34,9 +37,6 @@ from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
 from knotwork._transform.model.reply_formats import read_json, read_lines
 from knotwork._transform.model.schema_discovery import read_proposal
-from knotwork.agents._agent import AgentState, parse_move
-from knotwork.agents._fact_rules import parse_facts
-from knotwork.agents._graph_reasoner import parse_plans
 from knotwork.errors import KnotworkError
 from knotwork.records import Entity
 

@@ -16,6 +16,7 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._extensions.cypher.language.functions import FUNCTIONS as CYPHER_FUNCTIONS
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._indexing.commits import add_tables
 from knotwork._questions.stated_filters import find_stated_filter
 from knotwork._retrieval.filters import parse_filter, read_filter
@@ -26,7 +27,6 @@ from knotwork._stores.base import Store
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
 from knotwork.records import Document, Query
-from knotwork.testing._store_contract import add_document
 
 _TIMEOUT_S = 1.0
 _names = st.sampled_from(["n", "m", "r", "x", "s", "`a b`", "p"])

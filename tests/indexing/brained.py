@@ -1,8 +1,8 @@
 """A chat model with the brain by rules, whose replies a test may change."""
 
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.records import Document
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 
 def brained(wrap=lambda request, reply: reply):

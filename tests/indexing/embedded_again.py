@@ -9,11 +9,11 @@ import signal
 import sys
 from contextlib import contextmanager
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.reembedding import Reembedding
 from knotwork._run import Run
 from knotwork._stores.urls import open_store
-from knotwork.testing._embedders import HashingEmbedder
 
 BATCH_CHUNKS = 8
 

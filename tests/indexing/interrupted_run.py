@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tests.indexing.pipeline_fakes import CountingEmbedder, file_source, make_stages
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._stores.urls import open_store
 from knotwork.errors import KnotworkError
-from knotwork.testing._embedders import HashingEmbedder
 
 
 class ObedientEmbedder(CountingEmbedder):

@@ -24,12 +24,12 @@ from pathlib import Path
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import call_key
 from knotwork._sqlite_pages import open_connection
 from knotwork._stores.urls import open_store
 from knotwork.records import Document
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 PEOPLE = ("Ada Smith", "Bob Jones", "Carol White", "Dan Brown", "Eve Black", "Fay Green")
 TOWNS = ("London", "Vienna", "Oslo", "Bergen", "Riga", "Paris")

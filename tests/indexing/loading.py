@@ -1,8 +1,8 @@
 """Load files in tests of loaders, and list the structure found in them."""
 
+from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork.records import BlockKind
-from knotwork.testing._loader_contract import check_blocks
 
 
 def load(name, data, **options):

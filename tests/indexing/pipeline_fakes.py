@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepared import Candidate
@@ -22,7 +23,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.testing._embedders import HashingEmbedder
 
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
 WORDS = ("meets", "pays", "calls", "leads", "warns", "helps", "paints", "follows")

@@ -16,9 +16,9 @@ from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, make
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork.errors import LoadError, ModelError
 from knotwork.records import Document
-from knotwork.testing._embedders import HashingEmbedder
 
 DRIVER = """
 import sys

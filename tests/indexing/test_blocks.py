@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.loader_contract import check_content
 from knotwork._indexing.loaders.blocks import DEEPEST_BLOCK, BlockWriter
 from knotwork._indexing.loaders.loader import PLACEHOLDER, Source
 from knotwork.records import BlockKind, nest_blocks
-from knotwork.testing._loader_contract import check_content
 
 
 def make_writer():

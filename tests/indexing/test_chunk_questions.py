@@ -4,6 +4,8 @@ import pytest
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import IndexSettings, LlmSettings, Settings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
 from knotwork._indexing.embedding import Embedding
@@ -18,8 +20,6 @@ from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Document
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 
 FILM = Document(
     uri="film.txt",

@@ -6,6 +6,7 @@ import pytest
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import EMBEDDING_CHUNKS, Embedding
 from knotwork._indexing.kept_vectors import KEPT_META
 from knotwork._indexing.pipeline import Pipeline
@@ -14,7 +15,6 @@ from knotwork._run import Run
 from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import LoadError
-from knotwork.testing._embedders import HashingEmbedder
 
 MOST_WORK_S = 5.0
 PASSAGE_S = 0.25

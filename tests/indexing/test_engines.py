@@ -27,6 +27,7 @@ from knotwork._extensions.ray.preparer import (
     pickled_setup,
     read_documents,
 )
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.commits import commit_documents
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.engines.engine import open_engine
@@ -38,7 +39,6 @@ from knotwork._indexing.worker_pool import end_kept
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.records import Document
-from knotwork.testing._embedders import HashingEmbedder
 
 RECIPE = Recipe(ParagraphSplitter(), NameExtractor())
 SLOTS = 2

@@ -11,6 +11,9 @@ from tests.stores.minimal_store import MinimalStore
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.store_contract import sample_mention
 from knotwork._indexing import entity_descriptions
 from knotwork._indexing.entity_descriptions import (
     MERGED_TOKENS,
@@ -34,9 +37,6 @@ from knotwork.records import (
     ReadingStatus,
     entity_id,
 )
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._store_contract import sample_mention
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

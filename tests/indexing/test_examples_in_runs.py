@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.indexing.brained import brained, documents_of
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import ConfigError, UnknownName
-from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
     "firms.txt": "Ada Smith founded Acme London in 1900.",

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.brains.prompts import read_assignment
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.records import Document
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._brains.prompts import read_assignment
-from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import ModelTestServer
 
 pytestmark = pytest.mark.slow

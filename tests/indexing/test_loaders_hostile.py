@@ -20,12 +20,12 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
+from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders import loader
 from knotwork._indexing.loaders.loader_registry import load_document
 from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
 from knotwork.records import Document
-from knotwork.testing._loader_contract import check_blocks
 
 pytestmark = pytest.mark.slow
 

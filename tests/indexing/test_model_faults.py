@@ -7,12 +7,12 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryingChat, RetryPolicy
 from knotwork._inference.model_servers import ModelServer
 from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.records import Document, ReadingStatus
-from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

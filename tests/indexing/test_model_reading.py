@@ -7,10 +7,10 @@ import pytest
 from tests.indexing.brained import brained, documents_of
 from tests.indexing.snapshots import snapshot
 
-from knotwork._diagnosis.index import check_readings
+from knotwork._extensions.diagnosis.index import check_readings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName
 from knotwork.records import ReadingStatus
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

@@ -17,6 +17,7 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader_registry import describe, load_file, load_undescribed
 from knotwork._indexing.picture_describer import read_description
@@ -28,7 +29,6 @@ from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.records import BlockKind
 from knotwork.testing import ModelTestServer, ScriptedChatModel
-from knotwork.testing._brains.rule_brain import RuleBrain
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,12 +6,12 @@ import pytest
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.report import Failure, IndexingInterrupted
 from knotwork._run import OUTCOMES, Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, SchemaMismatch
-from knotwork.testing._embedders import HashingEmbedder
 
 
 def everything(entry):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._stores.urls import open_store
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

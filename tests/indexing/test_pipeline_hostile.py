@@ -9,12 +9,12 @@ from tests.indexing.pipeline_fakes import make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._run import Stage
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreBusy
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from tests.indexing.interrupted_run import index
 from tests.indexing.pipeline_fakes import make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._stores.urls import open_store
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,8 @@ from tests.indexing.pipeline_fakes import (
 )
 from tests.indexing.snapshots import snapshot
 
-from knotwork._diagnosis.index import _find_mismatches
+from knotwork._extensions.diagnosis.index import _find_mismatches
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers, with_fingerprint
 from knotwork._indexing.chunk_questions import QuestionWriter, put_questions
 from knotwork._indexing.commits import remove_sources
@@ -31,7 +32,6 @@ from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name
 from knotwork.errors import IndexingError, ModelError, SchemaMismatch, StoreBusy, StoreReadOnly
 from knotwork.records import content_id
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

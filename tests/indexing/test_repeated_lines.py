@@ -11,6 +11,7 @@ from tests.indexing.pipeline_fakes import make_stages
 from tests.indexing.snapshots import snapshot
 
 from knotwork._config import IndexSettings
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.commits import remove_sources
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import Content
@@ -19,7 +20,6 @@ from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.sources import select_entries, select_files, store_roots
 from knotwork._stores.urls import open_store
 from knotwork.records import Block, BlockKind, Span
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

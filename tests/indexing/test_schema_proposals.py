@@ -4,6 +4,8 @@ import pytest
 
 import knotwork
 from knotwork._config import Settings
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.schema_proposals import (
     count_schema,
     propose_for_index,
@@ -13,8 +15,6 @@ from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import RelationPattern
 from knotwork.errors import ConfigError
 from knotwork.records import Document, Mention, Relation
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 LONG = "\n\n".join(f"Paragraph {n} tells of Ada Smith and of Bob Jones in Oslo." for n in range(30))
 TEXTS = {"long.txt": LONG, "short.txt": "Carol White lives in Riga.", "tiny.txt": "Rome."}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.splitter_contract import check_split, sample_document
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
 from knotwork._indexing.splitters import SPLITTERS, make_splitter
@@ -14,7 +15,6 @@ from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Block, BlockKind, Document, Span
 from knotwork.testing import SplitterContract
-from knotwork.testing._splitter_contract import check_split, sample_document
 
 pytestmark = pytest.mark.slow
 

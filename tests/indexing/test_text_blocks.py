@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.loading import blocks, leads, load, outline
 
+from knotwork._extensions.testing.loader_contract import check_content
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork._indexing.loaders.text_blocks import add_plain_text, is_markdown
 from knotwork.records import BlockKind
-from knotwork.testing._loader_contract import check_content
 
 PROSE = """The stone bridge was built in the year 1784 by a mason whose name is
 not known, and it has been repaired many times since then, the last

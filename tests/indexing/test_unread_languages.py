@@ -4,13 +4,13 @@ import pytest
 from tests.indexing.pipeline_fakes import LatinEmbedder, make_stages, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.pipeline import Pipeline
 from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import SchemaMismatch
 from knotwork.records import Document, Extraction, Mention
-from knotwork.testing._embedders import HashingEmbedder
 
 ENGLISH = "Ada meets Bo in the hall of the old library\nBo pays Ada"
 CHINESE = "长江是中国最长的河流。\n它发源于青藏高原，流入东海。"

@@ -13,11 +13,11 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing import watching
 from knotwork._indexing.watching import MOST_S, RETRY_S, Watch, file_events
 from knotwork._run import Stage, Verb
 from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
-from knotwork.testing._embedders import HashingEmbedder
 
 
 class Clock:

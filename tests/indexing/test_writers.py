@@ -18,12 +18,12 @@ from tests.indexing.snapshots import snapshot
 import knotwork
 from knotwork._extensions.ray import writer as ray_writer
 from knotwork._extensions.ray.writer import RayWriter, WritingActor
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing import runs
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.report import IndexingInterrupted
 from knotwork._run import Stage
 from knotwork.errors import IndexingError, StoreBusy
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

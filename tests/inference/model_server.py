@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
-from knotwork.testing._embedders import HashingEmbedder
+from knotwork._extensions.testing.embedders import HashingEmbedder
 
 ORACLE = HashingEmbedder(32)
 Reply = tuple[int, dict[str, str], bytes]

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
+from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import (
     ChatModel,
@@ -18,8 +20,6 @@ from knotwork._inference.chat import (
     require_whole,
 )
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
-from knotwork.testing._chat_contract import ChatModelContract, explain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 REUSED = TokenUsage(reused=1)
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
+from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, Ceiling, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, count_request
 from knotwork._inference.chat import ChatModel, ChatReply, TokenUsage
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, ConfigError, ModelError, ModelUnavailable
-from knotwork.testing._chat_contract import ChatModelContract, explain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 PRICES = PriceTable.read(["fake:cheap 0.1 0.7", "fake:* 1 10"])
 

@@ -16,6 +16,7 @@ from tests.inference.packed_models import write_packed
 from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.testing.embedder_contract import EmbedderContract
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.local_models import e5
 from knotwork._inference.local_models.local_embedders import LocalEmbedder, open_local
@@ -23,7 +24,6 @@ from knotwork._inference.local_models.tokenization import Tokens
 from knotwork._inference.local_models.transformer import TransformerEncoder, read_tensors
 from knotwork.errors import ModelError
 from knotwork.records import Span
-from knotwork.testing._embedder_contract import EmbedderContract
 
 pytestmark = pytest.mark.slow
 

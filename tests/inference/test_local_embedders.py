@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.testing.embedder_contract import EmbedderContract
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.local_models import local_embedders
 from knotwork._inference.local_models.local_embedders import open_local
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.records import Span
-from knotwork.testing._embedder_contract import EmbedderContract
 
 pytestmark = pytest.mark.slow
 

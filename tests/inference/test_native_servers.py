@@ -9,15 +9,15 @@ from tests.inference.model_server import Reply, reply, serve
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable
-from knotwork._diagnosis.model_trials import list_models
-from knotwork._diagnosis.models import check_chat_models
+from knotwork._extensions.diagnosis.model_trials import list_models
+from knotwork._extensions.diagnosis.models import check_chat_models
+from knotwork._extensions.testing.chat_contract import ChatModelContract, read_stream
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
 from knotwork._inference.model_registry import ChatModels, role_settings
 from knotwork._inference.role_models import ModelRun
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, ModelUnavailable
-from knotwork.testing._chat_contract import ChatModelContract, read_stream
 
 pytestmark = pytest.mark.slow
 

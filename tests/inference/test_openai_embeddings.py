@@ -17,13 +17,13 @@ from tests.inference.model_server import (
 )
 
 from knotwork._config import SecretRef
+from knotwork._extensions.testing.embedder_contract import EmbedderContract
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.model_servers import ModelServer, read_wait
 from knotwork._inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 from knotwork.records import Span
-from knotwork.testing._embedder_contract import EmbedderContract
 
 KEY = "sk-very-secret-0123456789"
 

@@ -4,10 +4,10 @@ import sys
 import pytest
 
 from knotwork._config import EmbeddingSettings, SecretRef
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._inference.openai_embeddings import OpenAIEmbedder
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
-from knotwork.testing._embedders import HashingEmbedder
 
 
 def test_none_is_no_embedder():

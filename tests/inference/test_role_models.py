@@ -9,6 +9,7 @@ from tests.inference.chat_fakes import EchoModel, ask
 
 from knotwork._companions import FileCompanions, companion_path
 from knotwork._config import LlmSettings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference import role_models
 from knotwork._inference.call_budget import CallBudget, Ceiling, parse_ceiling
 from knotwork._inference.call_cache import CallCache
@@ -24,7 +25,6 @@ from knotwork.errors import (
     UnknownName,
     Unparsable,
 )
-from knotwork.testing._chat_models import ScriptedChatModel
 
 REQUEST = ChatRequest((Message("user", "Who?"),), stage="answer")
 

@@ -10,8 +10,8 @@ from tests.inference.model_server import reply, serve
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable, load_settings
-from knotwork._diagnosis.installation import check_secrets
-from knotwork._diagnosis.models import check_chat_models
+from knotwork._extensions.diagnosis.installation import check_secrets
+from knotwork._extensions.diagnosis.models import check_chat_models
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.model_registry import ChatModels, calls_at_once, price_table, role_settings

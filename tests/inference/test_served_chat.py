@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from knotwork._config import LlmSettings
+from knotwork._extensions.testing.chat_contract import ChatModelContract, ask, read_stream
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.model_registry import ChatModels
-from knotwork.testing._chat_contract import ChatModelContract, ask, read_stream
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

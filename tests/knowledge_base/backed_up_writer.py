@@ -4,8 +4,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork.testing._store_contract import add_document
 
 store = EmbeddedStore.open(Path(sys.argv[1]), busy_timeout_s=60)
 for number in count():

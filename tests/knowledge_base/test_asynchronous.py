@@ -8,10 +8,10 @@ from contextlib import aclosing
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._knowledge_base.asynchronous import AHEAD_ITEMS
 from knotwork._run import Run, Stage
 from knotwork.errors import StoreError, StoreNotFound, UnknownName
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

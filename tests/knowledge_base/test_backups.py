@@ -14,10 +14,11 @@ from tests.knowledge_base.damaged_index import ask, build, page_kinds, settings,
 from tests.stores.raw_files import flip
 
 import knotwork
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._knowledge_base import backups
 from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX, TABLES_SUFFIX
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import (
     IndexDamaged,
     MissingCapability,
@@ -25,7 +26,6 @@ from knotwork.errors import (
     StoreError,
     StoreNotFound,
 )
-from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
 

@@ -11,11 +11,11 @@ from tests.inference.chat_fakes import ask as ask_model
 from tests.knowledge_base.damaged_index import QUESTIONS, ask, build, settings, write_documents
 
 import knotwork
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX
 from knotwork._stores.copying import store_digest
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import StoreError, UnknownName
 
 pytestmark = pytest.mark.slow

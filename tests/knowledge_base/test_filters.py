@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._synthesis.ask_request import ASK_MODES
 from knotwork.errors import FilterError, UnknownName
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

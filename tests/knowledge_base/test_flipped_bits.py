@@ -23,7 +23,7 @@ from tests.stores.raw_files import flip
 
 import knotwork
 from knotwork._config import StoreSettings
-from knotwork._diagnosis.index import check_index
+from knotwork._extensions.diagnosis.index import check_index
 from knotwork.errors import IndexDamaged
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ from tests.cypher.hostile import writes
 from tests.knowledge_base.test_filters import write_documents
 
 import knotwork
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._synthesis.ask_request import ASK_MODES
 from knotwork.errors import ConfigError, QueryRefused, QuerySyntaxError
 from knotwork.records import RETRIEVAL_QUERY
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

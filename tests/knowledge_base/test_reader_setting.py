@@ -3,8 +3,8 @@
 import pytest
 
 import knotwork
+from knotwork._extensions.agents.agent import ask_agent
 from knotwork._inference.local_models import e5
-from knotwork.agents._agent import ask_agent
 from knotwork.errors import UnknownName
 
 pytest.importorskip("onnxruntime")

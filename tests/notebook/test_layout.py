@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._notebook.views import place_nodes
+from knotwork._extensions.notebook.views import place_nodes
 
 pytestmark = pytest.mark.slow
 

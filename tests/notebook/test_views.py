@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import knotwork
+from knotwork._extensions.notebook.views import MOST_HITS, MOST_NODES, render, render_subgraph
 from knotwork._indexing.report import Failure, IndexReport
-from knotwork._notebook.views import MOST_HITS, MOST_NODES, render, render_subgraph
 from knotwork.demo import open_sample
 from knotwork.records import (
     Answer,
@@ -275,12 +275,12 @@ shell = types.SimpleNamespace(
 )
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: {shell})
 import knotwork
-from knotwork._notebook import VIEWED_TYPES
+from knotwork._extensions.notebook import VIEWED_TYPES
 before = {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
 with knotwork.open("memory:", embedding_model="none") as kb:
     evidence = kb.search("anything")
 assert before == {{kind: dict(vars(kind)) for kind in VIEWED_TYPES}}
-assert "knotwork._notebook.views" not in sys.modules
+assert "knotwork._extensions.notebook.views" not in sys.modules
 """
 
 
@@ -293,7 +293,7 @@ def test_opening_a_knowledge_base_in_ipython_registers_views_and_leaves_records_
         SHELL.format(shell="shell")
         + "assert set(formatter) == set(VIEWED_TYPES)\n"
         + "assert 'anything' in formatter[type(evidence)](evidence)\n"
-        + "assert 'knotwork._notebook.views' in sys.modules\n"
+        + "assert 'knotwork._extensions.notebook.views' in sys.modules\n"
     )
 
 
@@ -309,5 +309,5 @@ def test_opening_a_knowledge_base_outside_ipython_changes_nothing():
         "with knotwork.open('memory:'):\n"
         "    assert not hasattr(Evidence, '_repr_html_')\n"
         "assert 'IPython' not in sys.modules\n"
-        "assert 'knotwork._notebook.views' not in sys.modules\n"
+        "assert 'knotwork._extensions.notebook.views' not in sys.modules\n"
     )

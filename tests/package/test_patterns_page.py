@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import knotwork
+from knotwork._extensions.agents.agent import AGENTS
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
-from knotwork.agents._agent import AGENTS
 from knotwork.demo import open_sample
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")

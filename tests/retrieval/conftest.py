@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.small_index import build_index
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._stores.urls import open_store
-from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture(scope="session", params=["memory", "embedded"])

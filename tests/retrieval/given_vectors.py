@@ -7,8 +7,8 @@ from zlib import crc32
 
 import numpy as np
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._inference.embedder import Embedder, FloatMatrix, PassageText, PassageVectors
-from knotwork.testing._embedders import HashingEmbedder
 
 
 class GivenEmbedder:

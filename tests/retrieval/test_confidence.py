@@ -2,10 +2,10 @@
 
 import pytest
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.evidence_builder import WITH_VECTORS
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork.records import Query
-from knotwork.testing._embedders import HashingEmbedder
 
 ANSWERABLE = [
     "Who directed the 1954 film Silver Lantern?",

@@ -4,6 +4,7 @@ import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 from tests.stores.minimal_store import MinimalStore
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.communities.index_reports import bring_up_to_date
 from knotwork._retrieval.basic_retrievers import Bm25Retriever
 from knotwork._retrieval.community_search import (
@@ -26,7 +27,6 @@ from knotwork.records import (
     Relation,
     entity_id,
 )
-from knotwork.testing._embedders import HashingEmbedder
 
 QUESTION = "Where did Marta Ilves grow up?"
 

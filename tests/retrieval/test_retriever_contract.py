@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork.testing import RetrieverContract, ScriptedChatModel
-from knotwork.testing._brains.rule_brain import RuleBrain
 
 pytestmark = pytest.mark.slow
 

@@ -3,13 +3,13 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS, retriever_names
 from knotwork._stores.urls import open_store
 from knotwork._text.chinese import simplify
 from knotwork.errors import RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._registry import Entry
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import (
@@ -23,7 +24,6 @@ from knotwork._retrieval.specification_grammar import (
 )
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 

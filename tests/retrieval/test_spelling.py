@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.question import correct_spelling
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._stores.urls import open_store
 from knotwork.records import Document, Query
-from knotwork.testing._embedders import HashingEmbedder
 
 MANUAL = {
     "Locks": "A restartpoint waits for no lock. The collector checks for deadlocks every second.",

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.statement_counts import count_statements
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork.testing import HashingEmbedder
-from knotwork.testing._statement_counts import count_statements
 
 pytestmark = pytest.mark.slow
 

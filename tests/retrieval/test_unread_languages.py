@@ -4,11 +4,11 @@ import pytest
 from tests.indexing.pipeline_fakes import LatinEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.urls import open_store
 from knotwork.records import Query
-from knotwork.testing._embedders import HashingEmbedder
 
 pytestmark = pytest.mark.slow
 

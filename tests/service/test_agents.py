@@ -10,8 +10,8 @@ from tests.service.conftest import fill
 from tests.service.serving import API, QUESTION, add_key, make_settings, open_client, read_events
 
 import knotwork
+from knotwork._extensions.agents.agent import ask_agent
 from knotwork._extensions.server.server import ServerConfig
-from knotwork.agents._agent import ask_agent
 from knotwork.testing.model_server import ModelTestServer
 
 AGENT = f"{API}/workspaces/open/agent"

@@ -10,11 +10,11 @@ from tests.service.serving import API, QUESTION, add_key, make_settings, open_cl
 
 import knotwork
 from knotwork._companions import companion_path
+from knotwork._extensions.agents.fact_memory import FactMemory
 from knotwork._extensions.server.keys import KeyFile
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._sqlite_file import MEMORY_SUFFIX
 from knotwork.agents import Chat
-from knotwork.agents._fact_memory import FactMemory
 
 pytestmark = pytest.mark.slow
 

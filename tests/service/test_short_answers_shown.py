@@ -11,9 +11,9 @@ from tests.service.serving import add_key, copy_index, make_settings, run_server
 import knotwork as package
 from knotwork._cli.terminal import Terminal
 from knotwork._extensions.mcp.results import format_answer, to_answer_result
+from knotwork._extensions.notebook.views import render
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import local_models
-from knotwork._notebook.views import render
 from knotwork._shapes.answers import AnswerShape
 from knotwork._synthesis import extractive_answers
 from knotwork.records import AnswerSpan, Prediction, Span

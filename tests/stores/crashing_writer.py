@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from itertools import count
 
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork.testing._store_contract import add_document
 
 NAMES = ["Ada", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus"]
 

@@ -10,10 +10,10 @@ import sys
 
 from knotwork._config import StoreSettings
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store
 from knotwork.errors import StoreBusy, StoreUnavailable
 from knotwork.records import content_id
-from knotwork.testing._store_contract import add_document
 
 NAMES = ["Ada", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus"]
 WRITERS = 4

@@ -12,13 +12,13 @@ import pytest
 from tests.inference.chat_fakes import ask
 
 from knotwork._companions import CompanionDatabase, Companions, FileCompanions
+from knotwork._extensions.agents.fact_memory import FACTS, FactMemory, RememberedFact
 from knotwork._extensions.server.job_store import JOBS, MOST_FINISHED, JobState, JobStore
 from knotwork._inference.call_cache import CALLS, CallCache, RejectedReply
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._stores.base import companions_of
 from knotwork._stores.urls import open_store
-from knotwork.agents._fact_memory import FACTS, FactMemory, RememberedFact
 from knotwork.errors import Conflict, StoreError
 
 KEY, OTHER = b"k" * 16, b"o" * 16

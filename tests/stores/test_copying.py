@@ -12,6 +12,8 @@ import pytest
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.contents_contract import fill_store
+from knotwork._extensions.testing.store_contract import add_document, sample_mention, snapshot
 from knotwork._run import Progress
 from knotwork._stores import copying
 from knotwork._stores.base import (
@@ -36,8 +38,6 @@ from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store as open_url
 from knotwork.errors import MissingCapability, StoreError, UnknownName
 from knotwork.records import content_id, entity_id
-from knotwork.testing._contents_contract import fill_store
-from knotwork.testing._store_contract import add_document, sample_mention, snapshot
 
 pytestmark = pytest.mark.slow
 

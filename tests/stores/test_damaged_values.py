@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.stores.raw_files import change, without_checksums
 
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import IndexDamaged
 from knotwork.records import ChunkReading, ReadingStatus
-from knotwork.testing._store_contract import add_document, snapshot
 
 DAMAGE = {
     "compressed text": "UPDATE document SET text = x'0102030405'",

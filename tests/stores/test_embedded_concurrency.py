@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from tests.stores.reading_process import check_once
 
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreBusy, StoreError
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

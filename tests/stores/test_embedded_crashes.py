@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from tests.stores.crashing_writer import names_of
 
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.verification import find_faults
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreError
-from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
 

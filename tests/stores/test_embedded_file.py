@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.stores.raw_files import change, opened
 
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._sqlite_file import Migration
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
@@ -22,7 +23,6 @@ from knotwork.errors import (
     StoreReadOnly,
     UnknownName,
 )
-from knotwork.testing._store_contract import add_document, snapshot
 
 LATER = Migration("0017-later", "CREATE TABLE later (x); INSERT INTO later VALUES (7);")
 BROKEN = Migration("0018-broken", "CREATE TABLE half (x); SELECT nonsense;")

@@ -8,12 +8,16 @@ from typing import Any
 import apsw
 import pytest
 
+from knotwork._extensions.testing.enrichment_contract import (
+    reading_snapshot,
+    sample_reading,
+    sample_summary,
+)
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import was_read_by_model
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import Description, ReadingStatus, content_id
-from knotwork.testing._enrichment_contract import reading_snapshot, sample_reading, sample_summary
-from knotwork.testing._store_contract import add_document
 
 FORMS = ["ada", "bob"]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._extensions.testing.resolution_contract import resolution_snapshot, sample_decision
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import StoreReadOnly
 from knotwork.records import entity_id
-from knotwork.testing._resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing._store_contract import add_document
 
 FORMS = ["ada", "bob", "cy"]
 

@@ -14,6 +14,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 
+from knotwork._extensions.testing.enrichment_contract import (
+    sample_community,
+    sample_reading,
+    sample_report,
+)
+from knotwork._extensions.testing.field_contract import put_document, where
+from knotwork._extensions.testing.store_contract import sample_mention, sample_relation
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
@@ -34,9 +41,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.testing._enrichment_contract import sample_community, sample_reading, sample_report
-from knotwork.testing._field_contract import put_document, where
-from knotwork.testing._store_contract import sample_mention, sample_relation
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.graph_contract import add_edges
 from knotwork._graph.walk import AdjacentEdge, strongest_edges, walk_graph
 from knotwork._stores.urls import open_store
 from knotwork.records import Edge, entity_id
-from knotwork.testing._graph_contract import add_edges
 
 pytestmark = pytest.mark.slow
 

@@ -11,15 +11,15 @@ import pytest
 
 import knotwork
 from knotwork import KnowledgeBase
+from knotwork._extensions.testing.collision_contract import IdCollisionContract
+from knotwork._extensions.testing.short_ids import short_ids
+from knotwork._extensions.testing.store_contract import sample_mention
 from knotwork._stores.base import Store
 from knotwork._stores.copying import store_digest
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.graph_view import question_id
 from knotwork.errors import IdCollision
 from knotwork.records import Relation, content_id, entity_id
-from knotwork.testing._collision_contract import IdCollisionContract
-from knotwork.testing._short_ids import short_ids
-from knotwork.testing._store_contract import sample_mention
 
 pytestmark = pytest.mark.slow
 

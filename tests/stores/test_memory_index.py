@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import knotwork
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreError
-from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
 

@@ -13,6 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.plain_store import PlainGraph
 
+from knotwork._extensions.testing.enrichment_contract import (
+    reading_snapshot,
+    sample_community,
+    sample_reading,
+    sample_report,
+    sample_summary,
+)
+from knotwork._extensions.testing.resolution_contract import resolution_snapshot, sample_decision
+from knotwork._extensions.testing.store_contract import (
+    add_document,
+    sample_document,
+    sample_mention,
+    sample_relation,
+    snapshot,
+)
 from knotwork._stores.base import (
     Store,
     require_communities,
@@ -32,21 +47,6 @@ from knotwork.records import (
     Verdict,
     content_id,
     entity_id,
-)
-from knotwork.testing._enrichment_contract import (
-    reading_snapshot,
-    sample_community,
-    sample_reading,
-    sample_report,
-    sample_summary,
-)
-from knotwork.testing._resolution_contract import resolution_snapshot, sample_decision
-from knotwork.testing._store_contract import (
-    add_document,
-    sample_document,
-    sample_mention,
-    sample_relation,
-    snapshot,
 )
 
 pytestmark = pytest.mark.slow

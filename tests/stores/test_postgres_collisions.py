@@ -11,12 +11,12 @@ from itertools import count
 import pytest
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.short_ids import short_ids
+from knotwork._extensions.testing.store_contract import sample_document, sample_mention, snapshot
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.errors import IdCollision, StoreBusy
 from knotwork.records import Chunk, Document, Relation, Section, content_id, entity_id
-from knotwork.testing._short_ids import short_ids
-from knotwork.testing._store_contract import sample_document, sample_mention, snapshot
 
 pytestmark = pytest.mark.slow
 

@@ -15,6 +15,7 @@ from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._config import StoreSettings
 from knotwork._extensions.postgres.connection import read_address
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.errors import (
@@ -26,7 +27,6 @@ from knotwork.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

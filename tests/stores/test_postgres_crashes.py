@@ -13,9 +13,9 @@ from tests.stores.postgres_writer import names_of, uri_of
 from tests.stores.test_postgres_writers import comparable
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

@@ -21,10 +21,10 @@ from tests.stores.test_oracle import (
 )
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store, require_resolutions
 from knotwork._stores.urls import open_store
 from knotwork.records import content_id
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

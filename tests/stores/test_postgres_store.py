@@ -7,24 +7,27 @@ from collections.abc import Iterator
 import pytest
 
 from knotwork._extensions.postgres.store import PostgresStore
-from knotwork._stores.base import Store
-from knotwork.testing._collision_contract import IdCollisionContract
-from knotwork.testing._contents_contract import ContentsContract
-from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
-from knotwork.testing._enrichment_contract import (
+from knotwork._extensions.testing.collision_contract import IdCollisionContract
+from knotwork._extensions.testing.contents_contract import ContentsContract
+from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
+from knotwork._extensions.testing.enrichment_contract import (
     CommunityStoreContract,
     QuestionStoreContract,
     ReadingStoreContract,
 )
-from knotwork.testing._field_contract import FieldStoreContract
-from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
-from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
-from knotwork.testing._store_contract import StoreContract
-from knotwork.testing._text_index_contract import TextIndexContract
-from knotwork.testing._vector_index_contract import (
+from knotwork._extensions.testing.field_contract import FieldStoreContract
+from knotwork._extensions.testing.graph_contract import ExplorationContract, GraphStoreContract
+from knotwork._extensions.testing.resolution_contract import (
+    HomonymStoreContract,
+    ResolutionStoreContract,
+)
+from knotwork._extensions.testing.store_contract import StoreContract
+from knotwork._extensions.testing.text_index_contract import TextIndexContract
+from knotwork._extensions.testing.vector_index_contract import (
     VectorIndexContract,
     VectorReplacementContract,
 )
+from knotwork._stores.base import Store
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ import pytest
 
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.postgres.vector_index import PostgresVectors
+from knotwork._extensions.testing.vector_index_contract import unit_rows
 from knotwork._stores.base import Store
 from knotwork._stores.copying import copy_store
 from knotwork.records import content_id
@@ -16,7 +17,6 @@ from knotwork.testing import (
     ApproximateVectorIndexContract,
     ApproximateVectorReplacementContract,
 )
-from knotwork.testing._vector_index_contract import unit_rows
 
 pytestmark = pytest.mark.slow
 

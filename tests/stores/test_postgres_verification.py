@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from knotwork._extensions.postgres.store import PostgresStore
-from knotwork.testing._store_contract import add_document
+from knotwork._extensions.testing.store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ import pytest
 from tests.stores.postgres_writer import WRITERS, final_names
 
 from knotwork._extensions.postgres.store import PostgresStore
+from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork.testing._store_contract import add_document, snapshot
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 
 import knotwork
 from knotwork._config import load_settings
-from knotwork._diagnosis.permissions import check_permissions
-from knotwork.agents._fact_memory import FactMemory
+from knotwork._extensions.agents.fact_memory import FactMemory
+from knotwork._extensions.diagnosis.permissions import check_permissions
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork.records import Mention, Relation, Span, content_id, entity_id
-from knotwork.testing._store_contract import add_document
 
 pytestmark = pytest.mark.slow
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.stores.plain_store import PlainTexts
 from tests.stores.raw_files import change, opened
 
+from knotwork._extensions.testing.text_index_contract import TextIndexContract
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.bm25 import pack_terms
@@ -21,7 +22,6 @@ from knotwork._stores.embedded import EmbeddedStore, text_index
 from knotwork._stores.embedded.text_index import ItemTerms
 from knotwork.errors import IndexDamaged
 from knotwork.records import content_id
-from knotwork.testing._text_index_contract import TextIndexContract
 
 pytestmark = pytest.mark.slow
 

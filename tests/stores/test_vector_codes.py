@@ -12,13 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.raw_files import change, opened
 
+from knotwork._extensions.testing.vector_index_contract import (
+    VectorIndexContract,
+    VectorReplacementContract,
+)
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore, vector_index
 from knotwork._stores.embedded.vector_index import CodeBook, Coded, VectorCodes, rotation_of
 from knotwork._stores.vectors import exact_scores, staged_name
 from knotwork.records import content_id
-from knotwork.testing._vector_index_contract import VectorIndexContract, VectorReplacementContract
 
 pytestmark = pytest.mark.slow
 

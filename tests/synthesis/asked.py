@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import knotwork
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.chat import ChatRequest
 from knotwork._run import Stage
 from knotwork.records import Document
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 THEMES = "What are the main themes of these documents?"
 THEMES_ZH = "这些文档主要讲了什么？"

@@ -4,6 +4,8 @@ import pytest
 from tests.synthesis.written import QUESTION, TEXTS, make_evidence, shown_text, write
 
 from knotwork._config import AnswerSettings
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import BrokenStream, ScriptedChatModel
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply
@@ -19,8 +21,6 @@ from knotwork.errors import (
     StoreError,
     Unparsable,
 )
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel
 
 GOOD = "The Travel Office approves trips abroad [1]. Its head was born in London [2]."
 

@@ -8,6 +8,7 @@ from tests.retrieval.small_index import PASSAGES, build_index
 from tests.synthesis.written import chunk_of
 
 from knotwork._config import AnswerSettings
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
@@ -26,7 +27,6 @@ from knotwork.records import (
     TimedSpan,
     TimeSpan,
 )
-from knotwork.testing._embedders import HashingEmbedder
 
 ALWAYS = AnswerSettings(abstain_below=0.0)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.asked import SampleIndex, by_rules
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._synthesis.follow_ups import (
     SpokenName,
     capital_names,
@@ -16,7 +17,6 @@ from knotwork._synthesis.follow_ups import (
     rewrite_follow_up,
 )
 from knotwork.errors import ModelUnavailable, Unparsable
-from knotwork.testing._chat_models import ScriptedChatModel
 
 FILM = [
     ("Who directed Silver Lantern?", "Silver Lantern is a 1954 film directed by Marta Ilves [1].")

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.synthesis.written import make_evidence, shown_text, write
 
+from knotwork._extensions.agents.fact_memory import RememberedFact
+from knotwork._extensions.agents.fact_rules import SPEAKER
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._run import Stage
 from knotwork._synthesis.answer_writer import ReplyReader
@@ -18,8 +20,6 @@ from knotwork._synthesis.memory_evidence import (
     lead_with_memory,
 )
 from knotwork._synthesis.messages import no_answer
-from knotwork.agents._fact_memory import RememberedFact
-from knotwork.agents._fact_rules import SPEAKER
 from knotwork.records import Answer, Citation, Span
 
 SINCE, TOLD = "2020", "2024-01-01T10:00"

@@ -15,6 +15,7 @@ from tests.synthesis.asked import (
     with_replies,
 )
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import NOT_ASKED, SOURCES_SILENT
@@ -35,7 +36,6 @@ from knotwork._synthesis.mode_answers import NO_REPORTS_NOTE
 from knotwork._text.names import normal_form
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
 from knotwork.records import EXTRACTIVE_SOURCE, ChunkReading, Description, ReadingStatus, entity_id
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

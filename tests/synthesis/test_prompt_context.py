@@ -6,13 +6,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.synthesis.written import TEXTS, chunk_of, make_evidence
 
+from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._inference.prompt_material import disarm, escape_passage
-from knotwork._retrieval.queries.query_rows import ROWS_SCORE
+from knotwork._retrieval.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
 from knotwork._synthesis.prompt_context import fill_prompt, pack_evidence
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
-from knotwork.testing._brains.prompts import read_assignment
 
 
 def test_passages_are_numbered_by_hit_and_read_in_order():

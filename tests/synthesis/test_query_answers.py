@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.synthesis.written import make_evidence, write
 
-from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_value
+from knotwork._retrieval.query_rows import ROWS_SCORE, show_value
 from knotwork._synthesis.answer_writer import ROWS_UNCITED
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.prompt_context import pack_evidence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from knotwork._config import AnswerSettings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.answer_writer import AnswerWriter
 from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span, content_id
-from knotwork.testing._chat_models import ScriptedChatModel
 
 TEXTS = {
     "Travel": "Trips abroad are approved by the Travel Office. Ask 14 days ahead. "

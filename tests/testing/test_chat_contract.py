@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from knotwork._extensions.testing.chat_contract import ChatModelContract, explain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork.errors import ModelError, ModelUnavailable
-from knotwork.testing._chat_contract import ChatModelContract, explain
-from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 

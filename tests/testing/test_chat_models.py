@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.chat_contract import ChatModelContract, ask, explain, read_stream
+from knotwork._extensions.testing.chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
 from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, KnotworkError, ModelError, ModelUnavailable
-from knotwork.testing._chat_contract import ChatModelContract, ask, explain, read_stream
-from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
 
 
 class TestScripted(ChatModelContract):

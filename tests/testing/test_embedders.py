@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._extensions.testing.embedder_contract import EmbedderContract
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._inference.embedder import PassageText
 from knotwork.records import Span
-from knotwork.testing._embedder_contract import EmbedderContract
-from knotwork.testing._embedders import HashingEmbedder
 
 EXPECTED = [0.0, 0.0, -0.23215, 0.0, 0.77382, -0.23215, 0.0, -0.54168]
 

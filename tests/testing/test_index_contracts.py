@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.testing.approximate_indexes import FtsStore, FtsTexts, IvfStore, IvfVectors
 
+from knotwork._extensions.testing.text_index_contract import rank_correlation
 from knotwork._stores.base import Scored
 from knotwork._stores.urls import open_store
 from knotwork.testing import (
@@ -14,7 +15,6 @@ from knotwork.testing import (
     TextIndexContract,
     VectorIndexContract,
 )
-from knotwork.testing._text_index_contract import rank_correlation
 
 pytestmark = pytest.mark.slow
 

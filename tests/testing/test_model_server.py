@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from knotwork._extensions.testing.model_server.program import build_server
 from knotwork._inference.embedder import HashingEmbedder
 from knotwork._text.token_counts import count_tokens
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer, Traffic
-from knotwork.testing.model_server.__main__ import build_server
 
 pytestmark = pytest.mark.slow
 

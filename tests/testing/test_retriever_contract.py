@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from tests.testing.broken_parts import broken, caught
 
+from knotwork._extensions.testing.retriever_contract import sample_store
 from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork.records import (
     GraphPath,
@@ -19,7 +20,6 @@ from knotwork.records import (
 from knotwork.testing import (
     RetrieverContract,
 )
-from knotwork.testing._retriever_contract import sample_store
 
 pytestmark = pytest.mark.slow
 

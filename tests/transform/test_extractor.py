@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.work import count_calls
 
+from knotwork._extensions.testing.extractor_contract import check_extractions
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.rules import Dictionary, RuleExtractor
 from knotwork._transform.rules.dictionary import DictionaryEntry
 from knotwork.testing import ExtractorContract
-from knotwork.testing._extractor_contract import check_extractions
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from knotwork._cli.terminal import (
     shorten_excerpt,
     wrap_text,
 )
-from knotwork._retrieval.queries.query_rows import (
+from knotwork._retrieval.query_rows import (
     is_node,
     is_relationship,
     node_name,

@@ -148,12 +148,8 @@ embed = knotwork._cli.commands.index:embed_command
     Recompute all vectors with another embedding model.
 ask = knotwork._cli.commands.ask:ask_command
     Answer a question, with sources.
-chat = knotwork._cli.commands.chat:chat_command
-    Ask questions in a conversation that remembers facts.
 search = knotwork._cli.commands.search:search_command
     Find passages.
-agent = knotwork._cli.commands.ask:agent_command
-    Answer a question in several search steps.
 retrievers = knotwork._cli.commands.search:retrievers_command
     List the retrievers.
 explore = knotwork._cli.commands.explore:explore_command
@@ -168,8 +164,6 @@ prompts = knotwork._cli.commands.prompts:prompts_command
     List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.tables:tables_command
     Store tables beside the index, and query them with SQL.
-memory = knotwork._cli.commands.chat:memory_command
-    List, add and delete facts stated in conversations.
 documents = knotwork._cli.commands.documents:documents_command
     List indexed documents and skipped files.
 delete = knotwork._cli.commands.documents:delete_command
@@ -182,10 +176,6 @@ repair = knotwork._cli.commands.upkeep:repair_command
     Repair a damaged index.
 copy = knotwork._cli.commands.upkeep:copy_command
     Copy an index to another store, file or server.
-doctor = knotwork._cli.commands.setup:doctor_command
-    Check the installation, settings, index and models.
-models = knotwork._cli.commands.models:models_command
-    List, check and measure the language models.
 config = knotwork._cli.commands.setup:config_command
     Show the settings in force.
 completion = knotwork._cli.commands.setup:completion_command

@@ -35,10 +35,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _ROOMS = (
     "knotwork._indexing",
     "knotwork._indexing.resolution",
-    "knotwork._retrieval.queries",
+    "knotwork._extensions.queries",
     "knotwork._retrieval.steps",
     "knotwork._synthesis",
-    "knotwork.agents",
+    "knotwork._extensions.agents",
     "knotwork._extensions.evaluation",
 )
 """The packages with a folder of prompts."""

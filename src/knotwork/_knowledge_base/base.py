@@ -6,6 +6,7 @@ communities and the tables of an index are parts with a module of their own.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -29,7 +30,6 @@ from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
 from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
-from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
 from knotwork._registry import PARTS
 from knotwork._run import Progress, Stage, Steps, Verb
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
     from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
     from knotwork._extensions.graphs.wiki import WikiReport
+    from knotwork._extensions.queries.query_plans import Translator
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._knowledge_base.backups import BackupReport
     from knotwork._retrieval.filters import FilterSpec
-    from knotwork._retrieval.queries.query_plans import Translator
     from knotwork._stores.copying import CopyReport
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
@@ -564,7 +564,8 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
     except StoreError:
         store.close()
         raise
-    register_views()
+    if "IPython" in sys.modules:  # whoever runs inside it has imported it
+        PARTS.load("register_views")()
     return KnowledgeBase(
         store,
         loaded,

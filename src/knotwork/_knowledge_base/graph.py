@@ -163,7 +163,7 @@ class KnowledgeGraph:
         The list is empty if both names mean one entity, or if they are more than five hops apart.
         """
         from knotwork._retrieval.entity_lookup import resolve_names
-        from knotwork._retrieval.paths.shortest_paths import find_shortest_paths
+        from knotwork._retrieval.graph_paths import find_shortest_paths
 
         ends = (resolve_names(self._store, [name]) for name in (one, other))
         return find_shortest_paths(self._store, *ends, limit=limit)

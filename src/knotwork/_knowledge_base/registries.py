@@ -14,7 +14,7 @@ _HOMES = {
     "loaders": "_indexing.loaders.loader_registry:LOADERS",
     "splitters": "_indexing.splitters:SPLITTERS",
     "extractors": "_transform.extractor_registry:EXTRACTORS",
-    "translators": "_retrieval.queries.translator_registry:TRANSLATORS",
+    "translators": "_extensions.queries.translator_registry:TRANSLATORS",
     "embedders": "_inference.model_registry:EMBEDDERS",
     "chat_models": "_inference.model_registry:CHAT_MODELS",
     "rerankers": "_inference.model_registry:RERANKERS",

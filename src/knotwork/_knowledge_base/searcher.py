@@ -17,6 +17,7 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._inference.chat import ChatModel
 from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._registry import PARTS
 from knotwork._retrieval.base import Retriever
 from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
@@ -26,9 +27,9 @@ from knotwork.errors import BudgetExceeded, KnotworkError, ModelError, Retrieval
 from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
+    from knotwork._extensions.queries.hit_queries import HitQuery
+    from knotwork._extensions.queries.query_plans import Translator
     from knotwork._inference.role_models import RoleModels
-    from knotwork._retrieval.queries.hit_queries import HitQuery
-    from knotwork._retrieval.queries.query_plans import Translator
 
 MAX_RETRIEVERS = 64
 """Retrievers kept for the next question; the limit is for callers that compose ever new ones."""
@@ -125,8 +126,7 @@ class Retrievers:
         hit_query = None
         if request.retrieval_query or request.query_params:
             # Cypher is imported with the first statement.
-            from knotwork._retrieval.queries.hit_queries import read_hit_query
-
+            read_hit_query = PARTS.load("hit_query")
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
         searcher = self._find_part(request)
         searcher.hit_query = hit_query
@@ -362,19 +362,16 @@ class ScopedSearcher:
         shown = max(query.k, len(hits) - self.further)
         found = replace(found, hits=hits[:shown], further=hits[shown:], notes=notes)
         if self.hit_query is not None:
-            from knotwork._retrieval.queries.hit_queries import run_over_hits
-
             embedder = self.models.query_embedder if found.embedder else None
-            found = run_over_hits(found, self.hit_query, store=self.store, embedder=embedder)
+            found = self.hit_query.add_rows(found, store=self.store, embedder=embedder)
         is_question = query.text == self.question
         if not self.with_tables or (self.filter and not is_question):
             return found
         from knotwork._retrieval.optional_parts import attempt
-        from knotwork._retrieval.queries.table_rows import TableRows
 
         # Words that became a filter are missing in the text, but rows have to match them as well.
         asked, failed = request.question if is_question else query.text, list[str]()
-        rows = TableRows(self.retrievers.store)
+        rows = PARTS.load("table_rows")(self.retrievers.store)
         found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
         return replace(found, notes=(*found.notes, *failed))
 

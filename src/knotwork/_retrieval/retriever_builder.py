@@ -42,7 +42,7 @@ from knotwork.errors import ConfigError, RetrievalError, UnknownName
 from knotwork.records import Evidence, Query
 
 if TYPE_CHECKING:
-    from knotwork._retrieval.queries.query_plans import Translator
+    from knotwork._extensions.queries.query_plans import Translator
 
 MOST_SEARCHES = 64
 """Searches per question, at most: a specification from outside must not keep a service busy."""

@@ -25,11 +25,10 @@ FUSE = "fuse"
 """The name under which a sum takes options: ``fuse(bm25 + dense, by=rank, tokens=2000)``."""
 
 
-def _entries(table: str, *, is_special: bool = False) -> tuple[Entry, ...]:
+def _entries(table: str) -> tuple[Entry, ...]:
     """Return the entries of a table whose modules are below `_retrieval`."""
     return tuple(
-        replace(entry, target=f"knotwork._retrieval.{entry.target}", is_special=is_special)
-        for entry in Entry.read(table)
+        replace(entry, target=f"knotwork._retrieval.{entry.target}") for entry in Entry.read(table)
     )
 
 
@@ -41,9 +40,6 @@ dense = basic_retrievers:DenseRetriever embedder
     passages with vectors near the question's
 hybrid = basic_retrievers:HybridRetriever
     words and vectors in one weighted score
-"""
-) + _entries(
-    """
 graph = graph_retriever:GraphRetriever
     hybrid, plus named entities and bridges between passages
 pagerank = pagerank_retriever:PageRankRetriever
@@ -62,32 +58,10 @@ questions = basic_retrievers:QuestionsRetriever
     passages by the questions they answer (index.questions)
 summaries = context_expansion:SummariesRetriever
     passages by a summary of their section or community
-paths = paths.path_retriever:PathsRetriever
-    cited paths of relations from named entities to the answer
-explore = entity.walk_retrievers:ExploreRetriever
-    passages along a bounded walk from the question's entities
-entity_vectors = entity.walk_retrievers:EntityVectorRetriever
-    passages around the entities with the nearest vectors
-graph_vector = entity.walk_retrievers:GraphVectorRetriever
-    hybrid, plus passages near the entities of the best ones
-ontology = entity.ontology:OntologyRetriever
-    passages along the relations that an ontology selects
-drill_down = entity.community_retrievers:DrillDownRetriever
-    from the nearest communities down to their passages
-communities = entity.community_retrievers:CommunityReportRetriever
-    passages cited by the nearest community reports
-cypher_templates = queries.cypher_templates:CypherTemplatesRetriever
-    rows of a graph by one of your query templates, chosen and filled
-dynamic_cypher = queries.query_retrievers:DynamicCypherRetriever
-    rows of a graph by a query assembled from the question
-text_to_cypher = queries.query_retrievers:TextToCypherRetriever
-    rows of a graph by a query that a language model writes
-text_to_sql = queries.query_retrievers:TextToSqlRetriever
-    rows of the tables beside the index, by an SQL query
-""",
-    is_special=True,
+"""
 )
-"""The usual retrievers, and the patterns of docs/patterns.md, which are for special cases."""
+USUAL_RETRIEVERS = ("bm25", "dense", "hybrid")
+"""Shown first. The others are the patterns of docs/patterns.md, which are for special cases."""
 _STEPS = _entries(
     """
 decompose = steps.decompose:Decompose

@@ -27,8 +27,9 @@ from knotwork._questions.parts import DividedQuestion, SubQuestion
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.fusion import raise_scores
+from knotwork._retrieval.graph_paths import LIKELY_PROBABILITY, find_imported_chunks
 from knotwork._retrieval.optional_parts import attempt
-from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
+from knotwork._retrieval.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._synthesis.ask_request import Searcher
@@ -251,8 +252,6 @@ def find_leading_path(evidence: Evidence, *, least: float) -> GraphPath | None:
     path = next(iter(evidence.paths), None)
     if path is None or not path.answers:
         return None
-    from knotwork._retrieval.paths.path_retriever import LIKELY_PROBABILITY
-
     probability = path.scores.get("probability", 0.0)
     return path if probability >= max(least, LIKELY_PROBABILITY) else None
 
@@ -309,8 +308,6 @@ def _format_names(named: Mapping[str, str], answers: Iterable[str], language: st
 
 def _find_stating(hops: Iterable[Hop], store: Store) -> dict[Hop, SelectedSentence]:
     """Return the sentence in which the span of each hop begins, if an imported graph states it."""
-    from knotwork._retrieval.paths.path_retriever import find_imported_chunks
-
     hops = list(hops)
     chunks = store.documents.chunks({hop.chunk_id for hop in hops})
     imported = find_imported_chunks(chunks.values(), store)

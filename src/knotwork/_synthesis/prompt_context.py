@@ -22,7 +22,7 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.local_context import GraphFact
-from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
+from knotwork._retrieval.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import find_leading_result

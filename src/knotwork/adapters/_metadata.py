@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.queries.query_rows import show_row
+from knotwork._retrieval.query_rows import show_row
 from knotwork._shapes.evidence import EvidenceShape, HitShape
 from knotwork.records import (
     RETRIEVAL_QUERY,

@@ -10,31 +10,38 @@ from typing import TYPE_CHECKING
 from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
-    from knotwork.testing._chat_contract import ChatModelContract
-    from knotwork.testing._chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
-    from knotwork.testing._collision_contract import IdCollisionContract
-    from knotwork.testing._contents_contract import ContentsContract
-    from knotwork.testing._cypher_contract import CypherContract, PropertyGraphContract
-    from knotwork.testing._embedder_contract import EmbedderContract
-    from knotwork.testing._embedders import HashingEmbedder
-    from knotwork.testing._enrichment_contract import (
+    from knotwork._extensions.testing.chat_contract import ChatModelContract
+    from knotwork._extensions.testing.chat_models import (
+        BrokenStream,
+        ScriptedChatModel,
+        ScriptMismatch,
+    )
+    from knotwork._extensions.testing.collision_contract import IdCollisionContract
+    from knotwork._extensions.testing.contents_contract import ContentsContract
+    from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
+    from knotwork._extensions.testing.embedder_contract import EmbedderContract
+    from knotwork._extensions.testing.embedders import HashingEmbedder
+    from knotwork._extensions.testing.enrichment_contract import (
         CommunityStoreContract,
         QuestionStoreContract,
         ReadingStoreContract,
     )
-    from knotwork.testing._extractor_contract import ExtractorContract
-    from knotwork.testing._field_contract import FieldStoreContract
-    from knotwork.testing._graph_contract import ExplorationContract, GraphStoreContract
-    from knotwork.testing._loader_contract import LoaderContract
-    from knotwork.testing._resolution_contract import HomonymStoreContract, ResolutionStoreContract
-    from knotwork.testing._retriever_contract import RetrieverContract
-    from knotwork.testing._splitter_contract import SplitterContract
-    from knotwork.testing._store_contract import StoreContract
-    from knotwork.testing._text_index_contract import (
+    from knotwork._extensions.testing.extractor_contract import ExtractorContract
+    from knotwork._extensions.testing.field_contract import FieldStoreContract
+    from knotwork._extensions.testing.graph_contract import ExplorationContract, GraphStoreContract
+    from knotwork._extensions.testing.loader_contract import LoaderContract
+    from knotwork._extensions.testing.resolution_contract import (
+        HomonymStoreContract,
+        ResolutionStoreContract,
+    )
+    from knotwork._extensions.testing.retriever_contract import RetrieverContract
+    from knotwork._extensions.testing.splitter_contract import SplitterContract
+    from knotwork._extensions.testing.store_contract import StoreContract
+    from knotwork._extensions.testing.text_index_contract import (
         ApproximateTextIndexContract,
         TextIndexContract,
     )
-    from knotwork.testing._vector_index_contract import (
+    from knotwork._extensions.testing.vector_index_contract import (
         ApproximateVectorIndexContract,
         ApproximateVectorReplacementContract,
         VectorIndexContract,
@@ -43,27 +50,27 @@ if TYPE_CHECKING:
     from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 _HOMES = {
-    "testing._chat_contract": "ChatModelContract",
-    "testing._chat_models": "BrokenStream ScriptMismatch ScriptedChatModel",
-    "testing._collision_contract": "IdCollisionContract",
-    "testing._contents_contract": "ContentsContract",
-    "testing._cypher_contract": "CypherContract PropertyGraphContract",
-    "testing._embedder_contract": "EmbedderContract",
-    "testing._embedders": "HashingEmbedder",
-    "testing._enrichment_contract": "CommunityStoreContract "
+    "_extensions.testing.chat_contract": "ChatModelContract",
+    "_extensions.testing.chat_models": "BrokenStream ScriptMismatch ScriptedChatModel",
+    "_extensions.testing.collision_contract": "IdCollisionContract",
+    "_extensions.testing.contents_contract": "ContentsContract",
+    "_extensions.testing.cypher_contract": "CypherContract PropertyGraphContract",
+    "_extensions.testing.embedder_contract": "EmbedderContract",
+    "_extensions.testing.embedders": "HashingEmbedder",
+    "_extensions.testing.enrichment_contract": "CommunityStoreContract "
     "QuestionStoreContract ReadingStoreContract",
-    "testing._extractor_contract": "ExtractorContract",
-    "testing._field_contract": "FieldStoreContract",
-    "testing._graph_contract": "ExplorationContract GraphStoreContract",
-    "testing._loader_contract": "LoaderContract",
-    "testing._resolution_contract": "HomonymStoreContract ResolutionStoreContract",
-    "testing._retriever_contract": "RetrieverContract",
-    "testing._splitter_contract": "SplitterContract",
-    "testing._store_contract": "StoreContract",
-    "testing._text_index_contract": "ApproximateTextIndexContract TextIndexContract",
-    "testing._vector_index_contract": "ApproximateVectorIndexContract "
+    "_extensions.testing.extractor_contract": "ExtractorContract",
+    "_extensions.testing.field_contract": "FieldStoreContract",
+    "_extensions.testing.graph_contract": "ExplorationContract GraphStoreContract",
+    "_extensions.testing.loader_contract": "LoaderContract",
+    "_extensions.testing.resolution_contract": "HomonymStoreContract ResolutionStoreContract",
+    "_extensions.testing.retriever_contract": "RetrieverContract",
+    "_extensions.testing.splitter_contract": "SplitterContract",
+    "_extensions.testing.store_contract": "StoreContract",
+    "_extensions.testing.text_index_contract": "ApproximateTextIndexContract TextIndexContract",
+    "_extensions.testing.vector_index_contract": "ApproximateVectorIndexContract "
     "ApproximateVectorReplacementContract VectorIndexContract VectorReplacementContract",
-    "testing.model_server": "Fault FaultPlan ModelTestServer",
+    "_extensions.testing.model_server": "Fault FaultPlan ModelTestServer",
 }
 
 __all__ = [

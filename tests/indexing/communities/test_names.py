@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index
 
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._graph.hierarchy import DivisionOptions
 from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
@@ -17,8 +19,6 @@ from knotwork._indexing.communities.index_reports import bring_up_to_date, is_cu
 from knotwork._indexing.communities.written_reports import ReportWriter
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

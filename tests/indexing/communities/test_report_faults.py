@@ -12,6 +12,7 @@ from tests.indexing.communities.written import (
     writer,
 )
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
@@ -22,7 +23,6 @@ from knotwork._indexing.communities.index_reports import (
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import EXTRACTIVE_SOURCE
-from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.usefixtures("small_briefs")

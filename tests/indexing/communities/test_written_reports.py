@@ -15,6 +15,7 @@ from tests.indexing.communities.written import (
     writer,
 )
 
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import refresh_communities, stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
@@ -26,7 +27,6 @@ from knotwork._inference.embedder import HashingEmbedder
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import StoreReadOnly
 from knotwork.records import EXTRACTIVE_SOURCE, Document
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.usefixtures("small_briefs")
 

@@ -2,14 +2,14 @@
 
 from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
 
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import (
     CommunityOptions,
     refresh_communities,
     stored_communities,
 )
 from knotwork._indexing.communities.written_reports import ReportWriter
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 OPTIONS = CommunityOptions(max_size=4)
 REPORTS_A_CALL = 2

@@ -19,6 +19,7 @@ from tests.indexing.foreign_indexes.foreign_files import (
 from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edges_of, shape
 
 from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.commits import remove_sources
 from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork._indexing.embedding import Embedding
@@ -28,7 +29,6 @@ from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import ReadingStatus, entity_id
-from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

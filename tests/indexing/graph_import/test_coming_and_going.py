@@ -8,10 +8,10 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.graphs.graph_import import fact_documents, graph_importer
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import Embedding
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._stores.urls import open_store
-from knotwork.testing._embedders import HashingEmbedder
 
 PEOPLE = ("Ada Stone", "ada stone", "Bo Finch", "Cy (elder)", "Cy (younger)", "李明", "Room 7")
 FACTS = st.lists(

@@ -13,9 +13,9 @@ from knotwork._extensions.formats.spreadsheets import DelimitedLoader
 from knotwork._extensions.graphs.export import export_graph
 from knotwork._extensions.graphs.graph_import.delimited_text import find_dialect, read_rows
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._indexing.loaders.loader import Source
 from knotwork._stores.urls import open_store
-from knotwork.testing._store_contract import add_document
 
 HOSTILE = [
     'the "quoted" one', "a,b", "semi;colon", "pipe|d", "#hash", "O'Neill", "<b>&amp;</b>",

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.indexing.resolution.worlds import make_index
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.resolution.judge import (
     DESCRIPTION_TOKENS,
     Judge,
@@ -31,8 +33,6 @@ from knotwork.records import (
     Verdict,
     entity_id,
 )
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 SAME, DIFFERENT = Verdict.SAME, Verdict.DIFFERENT
 VERDICTS = {n: SAME if n % 3 else DIFFERENT for n in range(1, 9)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.small_index import build_index
 
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.communities.detection import refresh_communities
 from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._indexing.embedding import Embedding
@@ -19,7 +20,6 @@ from knotwork.records import (
     content_id,
     entity_id,
 )
-from knotwork.testing._embedders import HashingEmbedder
 
 FACTS = [
     ("Silver Lantern", "WORK", "directed by", "Marta Ilves", "PERSON"),

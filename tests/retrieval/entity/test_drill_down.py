@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.patterns.community_retrievers import descend_communities
 from knotwork._retrieval.community_search import CommunityTree, ranked_scores
-from knotwork._retrieval.entity.community_retrievers import descend_communities
 
 
 class FixedScores:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieval.entity.conftest import FACTS, fill_with_facts
 
-from knotwork._retrieval.entity.walk_retrievers import WalkLimits, walk_from
+from knotwork._extensions.patterns.walk_retrievers import WalkLimits, walk_from
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError
 from knotwork.records import entity_id

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.retrieval.entity.conftest import fill_with_facts
 
-from knotwork._retrieval.entity import walk_retrievers
-from knotwork._retrieval.entity.community_retrievers import NO_COMMUNITIES_NOTE
-from knotwork._retrieval.entity.walk_retrievers import (
+from knotwork._extensions.patterns import walk_retrievers
+from knotwork._extensions.patterns.community_retrievers import NO_COMMUNITIES_NOTE
+from knotwork._extensions.patterns.walk_retrievers import (
     NO_VECTORS_NOTE,
     EntityVectorRetriever,
 )

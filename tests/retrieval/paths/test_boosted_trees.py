@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from knotwork._retrieval.paths.boosted_trees import parse_trees
-from knotwork._retrieval.paths.path_features import FEATURES
-from knotwork._retrieval.paths.path_ranking import shipped_trees
+from knotwork._extensions.paths.path_features import FEATURES
+from knotwork._extensions.paths.path_ranking import shipped_trees
+from knotwork._inference.boosted_trees import parse_trees
 from knotwork.errors import ConfigError
 
 
@@ -32,7 +32,7 @@ def test_the_shipped_model_predicts_as_lightgbm_does():
     lightgbm = pytest.importorskip("lightgbm")
     from importlib.resources import files
 
-    text = files("knotwork._retrieval.paths").joinpath("data/relation_paths.model").read_text()
+    text = files("knotwork._extensions.paths").joinpath("data/relation_paths.model").read_text()
     x = rows(300, len(FEATURES), 3)
     expected = lightgbm.Booster(model_str=f"{text}\nparameters:\nend of parameters\n")
     assert shipped_trees().predict(x) == pytest.approx(expected.predict(x, raw_score=True))

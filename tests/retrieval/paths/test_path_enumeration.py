@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieval.paths.films import FILMS, put_triples
 
-from knotwork._retrieval.paths.path_enumeration import (
+from knotwork._extensions.paths.path_enumeration import (
     LinkReader,
     PathBounds,
     complete_pattern,
     enumerate_patterns,
 )
-from knotwork._retrieval.paths.path_question import RelationWording, find_seeds
+from knotwork._extensions.paths.path_question import RelationWording, find_seeds
 from knotwork._stores.urls import open_store
 from knotwork._text.names import normal_form
 from knotwork.records import entity_id

@@ -2,7 +2,7 @@
 
 from tests.retrieval.paths.films import FILMS, put_triples
 
-from knotwork._retrieval.paths.path_retriever import REGULAR_RELATION, RelationRegularity
+from knotwork._extensions.paths.path_retriever import REGULAR_RELATION, RelationRegularity
 from knotwork._stores.urls import open_store
 
 SAID = [(f"Town {n}", f"was {n} miles north of", f"Village {n}") for n in range(12)]

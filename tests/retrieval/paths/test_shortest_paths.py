@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._retrieval.paths.shortest_paths import MOST_HOPS, find_shortest_paths
+from knotwork._retrieval.graph_paths import MOST_HOPS, find_shortest_paths
 from knotwork._stores.urls import open_store
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,

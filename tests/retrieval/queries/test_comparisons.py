@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.queries.films import FILMS, film_store, values
 
-from knotwork._questions.reading import reading_of
-from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, Template
-from knotwork._retrieval.queries.query_plans import require_numbers
-from knotwork._retrieval.queries.query_retrievers import (
+from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, Template
+from knotwork._extensions.queries.query_plans import require_numbers
+from knotwork._extensions.queries.query_retrievers import (
     DynamicCypherRetriever,
     TextToCypherRetriever,
 )
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._questions.reading import reading_of
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork.errors import QueryRefused
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

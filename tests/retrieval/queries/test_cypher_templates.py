@@ -3,10 +3,10 @@
 import pytest
 from tests.retrieval.queries.films import film_store, values
 
-from knotwork._retrieval.queries.cypher_templates import CypherTemplatesRetriever, read_templates
+from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, read_templates
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import ConfigError
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
 
 FILE = """
 [[template]]

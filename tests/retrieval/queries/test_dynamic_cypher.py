@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 from tests.retrieval.queries.films import film_store, values
 from tests.stores.minimal_store import MinimalStore
 
-from knotwork._retrieval.queries.plan_assembly import assemble_plans
-from knotwork._retrieval.queries.query_plans import (
+from knotwork._extensions.queries.plan_assembly import assemble_plans
+from knotwork._extensions.queries.query_plans import (
     LinkedQuestion,
     PlanHop,
     PlanNode,
     QueryPlan,
     Returned,
 )
-from knotwork._retrieval.queries.query_retrievers import DynamicCypherRetriever
-from knotwork._retrieval.queries.query_targets import CypherGraph, quote_name
-from knotwork._retrieval.queries.target_schema import SchemaLinker, find_mentions, split_name
+from knotwork._extensions.queries.query_retrievers import DynamicCypherRetriever
+from knotwork._extensions.queries.query_targets import CypherGraph, quote_name
+from knotwork._extensions.queries.target_schema import SchemaLinker, find_mentions, split_name
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork.errors import MissingCapability, QueryRefused
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import knotwork
-from knotwork._retrieval.queries.table_rows import TableRows
+from knotwork._extensions.queries.table_rows import TableRows
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._stores.index_tables import tables_path
 from knotwork._stores.table_file import DocumentTables, TableFile
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

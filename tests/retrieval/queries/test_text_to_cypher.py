@@ -3,15 +3,15 @@
 import pytest
 from tests.retrieval.queries.films import film_store, values
 
+from knotwork._extensions.queries.model_translators import Example, ExampleBook, parse_statement
+from knotwork._extensions.queries.query_retrievers import TextToCypherRetriever
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.enrichment_contract import sample_community, sample_report
+from knotwork._extensions.testing.store_contract import add_document
 from knotwork._inference.chat import ChatReply
-from knotwork._retrieval.queries.model_translators import Example, ExampleBook, parse_statement
-from knotwork._retrieval.queries.query_retrievers import TextToCypherRetriever
 from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._enrichment_contract import sample_community, sample_report
-from knotwork.testing._store_contract import add_document
 
 GOOD = "MATCH (f:Film)-[:DIRECTED_BY]->(p:Person) WHERE p.name = 'Olev Raud' RETURN f.title"
 QUESTION = "Which films did Olev Raud make?"

@@ -2,13 +2,13 @@
 
 import pytest
 
+from knotwork._extensions.queries.query_retrievers import TextToSqlRetriever
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.commits import add_tables
-from knotwork._retrieval.queries.query_retrievers import TextToSqlRetriever
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
 from knotwork.errors import KnotworkError, QueryRefused, QueryTimeout, UnknownName
 from knotwork.records import Query
-from knotwork.testing._chat_models import ScriptedChatModel
 
 SALES = "Region,Amount,Day\nNorth,120,2024-01-02\nSouth,80,2024-01-03\nNorth,60,2024-02-01\n"
 

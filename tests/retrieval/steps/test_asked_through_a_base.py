@@ -5,10 +5,10 @@ from tests.retrieval.small_index import build_index
 
 from knotwork import KnowledgeBase
 from knotwork._config import Settings
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
+from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, RetrievalError
-from knotwork.testing._chat_models import ScriptedChatModel
-from knotwork.testing._embedders import HashingEmbedder
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from tests.transform.documents import cut
 
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatRequest
 from knotwork._transform.model.model_extractor import ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelError
 from knotwork.records import ReadingStatus
-from knotwork.testing._brains.rule_brain import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 

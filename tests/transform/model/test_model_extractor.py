@@ -5,6 +5,8 @@ import pytest
 from tests.transform.documents import cut, mentions
 
 from knotwork._config import LlmSettings
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.model_registry import ChatModels
 from knotwork._text.token_counts import count_tokens
@@ -17,8 +19,6 @@ from knotwork._transform.rules import Dictionary, RuleExtractor
 from knotwork._transform.rules.dictionary import DictionaryEntry
 from knotwork.records import Chunk, Document, ReadingStatus
 from knotwork.testing import ExtractorContract
-from knotwork.testing._brains.rule_brain import RuleBrain
-from knotwork.testing._chat_models import ScriptedChatModel
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

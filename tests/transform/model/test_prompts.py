@@ -2,6 +2,7 @@
 
 import pytest
 
+from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
 from knotwork._transform.model.extraction_method import (
@@ -14,7 +15,6 @@ from knotwork._transform.model.extraction_schema import ExtractionSchema, Relati
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
 from knotwork.errors import Unparsable
-from knotwork.testing._brains.prompts import read_assignment
 
 SCHEMA = ExtractionSchema(
     ("PERSON", "ORGANIZATION"),

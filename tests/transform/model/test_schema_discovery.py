@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.transform.model.mutations import HARMFUL
 
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.brains.prompts import read_assignment
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_schema import (
@@ -29,9 +32,6 @@ from knotwork._transform.model.schema_discovery import (
     schema_of_examples,
 )
 from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
-from knotwork.testing._brains import RuleBrain
-from knotwork.testing._brains.prompts import read_assignment
-from knotwork.testing._chat_models import ScriptedChatModel
 
 NAMES = st.text(min_size=1).filter(str.strip)
 COUNTS = st.integers(0, 10**9)

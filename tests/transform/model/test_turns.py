@@ -1,6 +1,8 @@
 import pytest
 from tests.transform.documents import cut, mentions, relations
 
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
+from knotwork._extensions.testing.chat_models import Script, ScriptedChatModel
 from knotwork._inference.chat import ChatReply, Message
 from knotwork._transform.model.extraction_method import (
     SHOWN_REPLY_CHARACTERS,
@@ -11,8 +13,6 @@ from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, Mo
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import ReadingStatus
-from knotwork.testing._brains.rule_brain import RuleBrain
-from knotwork.testing._chat_models import Script, ScriptedChatModel
 
 TEXT = "Ada Lovelace wrote notes on the engine. Charles Babbage designed it in London."
 HAN = "蔡元培是浙江绍兴人，曾任北京大学校长。北京大学位于北京，创办于1898年。"

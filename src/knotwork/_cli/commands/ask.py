@@ -1,4 +1,4 @@
-"""`knotwork ask` and `knotwork agent`: answer a question from one search, or from several."""
+"""`knotwork ask`: answer a question."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from knotwork._cli.session import (
     RETRIEVER_OPTION,
     WHERE_OPTION,
     Session,
-    choice_option,
     command,
-    number_option,
     text_option,
     without_option,
 )
@@ -26,7 +24,6 @@ from knotwork.errors import ConfigError
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
     from knotwork._synthesis.ask_request import AskOptions
-    from knotwork.agents._agent import AgentOptions
     from knotwork.records import Answer, Evidence
 
 
@@ -78,12 +75,12 @@ def ask_command(
             evidence = step.value if step.stage == Stage.FOUND else evidence
     answer = run.result()
     passages = evidence if explain else None
-    _show(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
+    show_answer(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
     if not session.common.json:
         print_answer_usage(session.terminal, answer)
 
 
-def _show(
+def show_answer(
     session: Session,
     knowledge_base: KnowledgeBase,
     answer: Answer,
@@ -115,55 +112,3 @@ def _show(
         documents = find_documents(knowledge_base, evidence)
         print_evidence(session.terminal, evidence, documents, explain=True)
     note_empty_index(session.terminal, knowledge_base)
-
-
-AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
-
-
-@command(
-    'knotwork agent "Where did the director of Silver Lantern grow up?"',
-    'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
-    'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
-)
-@click.argument("question")
-@choice_option(
-    "--kind",
-    metavar="NAME",
-    default="iterative",
-    show_default=True,
-    valid=AGENT_KINDS,
-    help="iterative, corrective, reasoning or revising.",
-)
-@click.option(
-    "--tools",
-    "names",
-    metavar="NAMES",
-    default="graph,hybrid,bm25",
-    show_default=True,
-    help="Retrievers that the agent may use, the main one first.",
-)
-@number_option("--steps", default=6, help="Maximum number of searches.")
-@number_option(
-    "--tokens", default=8_000, least=0, help="Maximum number of tokens of the language model."
-)
-@number_option("-k", help="Number of passages.")
-@WHERE_OPTION
-@click.option("--explain", is_flag=True, help="Show the passages, and every step.")
-@without_option("--no-llm", "use_llm", help="Plan by rules; do not use the language model.")
-def agent_command(
-    session: Session, *, question: str, names: str, explain: bool, **options: Unpack[AgentOptions]
-) -> None:
-    """Answer a question step by step: plan, search, judge, and search again.
-
-    A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
-    answer consists of sentences from the documents.
-    """
-    from knotwork.agents._agent import ask_agent
-
-    if not question.strip():
-        raise ConfigError("The question is empty.", fix='For example: knotwork agent "Who …?"')
-    knowledge_base = session.open()
-    options["tools"] = [name.strip() for name in names.split(",") if name.strip()]
-    answer, evidence = ask_agent(knowledge_base, question, **options)
-    passages = evidence if explain else None
-    _show(session, knowledge_base, answer, passages, steps=list(evidence.trace))

@@ -79,6 +79,7 @@ def retrievers_command(session: Session) -> None:
         AUTO_OVER_GRAPHS,
         RETRIEVERS,
         STEPS,
+        USUAL_RETRIEVERS,
     )
 
     retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
@@ -103,10 +104,14 @@ def retrievers_command(session: Session) -> None:
     terminal = session.terminal
     terminal.say("Retrievers", style="bold")
     rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
-    described = [((e.name, e.summary, _describe_needs(e)), e.is_special) for e in retrievers]
-    terminal.table([*rows, *(row for row, is_special in described if not is_special)], indent=2)
+    patterns: list[tuple[str, str, str]] = []
+    for entry in retrievers:
+        is_usual = entry.name in USUAL_RETRIEVERS or entry.is_plugin
+        described = (entry.name, entry.summary, _describe_needs(entry))
+        (rows if is_usual else patterns).append(described)
+    terminal.table(rows, indent=2)
     terminal.say("\nPatterns, for special cases", style="bold")
-    terminal.table([row for row, is_special in described if is_special], indent=2)
+    terminal.table(patterns, indent=2)
     terminal.say("\nSteps before or after a retriever", style="bold")
     terminal.table([(e.name, e.summary, _describe_needs(e)) for e in steps], indent=2)
     terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")

@@ -1,20 +1,15 @@
-"""`knotwork init`, `config`, `doctor` and `completion`: set up an installation and check it."""
+"""`knotwork init`, `config` and `completion`: set up an installation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class
 
 from knotwork._cli.main import PROGRAM, app
 from knotwork._cli.session import Session, check_choice, command, command_group, complete_from
-
-if TYPE_CHECKING:
-    from knotwork._diagnosis import Check
 
 
 @command(
@@ -60,51 +55,6 @@ def show(session: Session, *, origin: bool) -> None:
         for name, value, source in loaded.rows()
     ]
     session.terminal.table(shown)
-
-
-@command(
-    "knotwork doctor",
-    "knotwork doctor --full --store handbook.knot",
-    "knotwork doctor --json > report.json     for a bug report; holds no secrets",
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="Read every page and value of the index and the files beside it, and compute again what "
-    "follows from the documents.",
-)
-def doctor_command(session: Session, *, full: bool) -> None:
-    """Check the installation, settings, index and models, and suggest fixes.
-
-    The exit code is 1 if a check fails. Nothing is changed.
-    """
-    from knotwork._diagnosis import diagnose
-
-    show_checks(
-        session,
-        diagnose(session.loaded, full=full),
-        settings=session.loaded.described(),
-    )
-
-
-def show_checks(session: Session, checks: Iterable[Check], **beside: object) -> None:
-    """Print each check when it is done, or all of them as JSON with what stands ``beside`` them.
-
-    Exits with 1 if one failed.
-    """
-    terminal = session.terminal
-    done = []
-    for check in checks:
-        done.append(check)
-        if not session.common.json:
-            mark, style = ("ok", "green") if check.ok else ("FAILED", "bold red")
-            terminal.say(f"{mark:<7}{check.name}: {check.detail}", style=style)
-            if check.fix:
-                terminal.say(check.fix, indent=7)
-    ok = all(check.ok for check in done)
-    session.emit({"ok": ok, "checks": done, **beside})
-    if not ok:
-        raise click.exceptions.Exit(1)
 
 
 _COMPLETION_FILES = {

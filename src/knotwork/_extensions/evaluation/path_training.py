@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._extensions.evaluation.datasets import place_of, read_objects
-from knotwork._retrieval.paths.boosted_trees import FeatureRows, Trees, parse_trees
-from knotwork._retrieval.paths.path_enumeration import LinkReader, PathStep
-from knotwork._retrieval.paths.path_features import FEATURES
-from knotwork._retrieval.paths.path_question import base_form, read_lexicon, relation_words
-from knotwork._retrieval.paths.path_ranking import find_candidates
+from knotwork._extensions.paths.path_enumeration import LinkReader, PathStep
+from knotwork._extensions.paths.path_features import FEATURES
+from knotwork._extensions.paths.path_ranking import find_candidates
+from knotwork._inference.boosted_trees import FeatureRows, Trees, parse_trees
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
+from knotwork._text.relation_words import base_form, read_lexicon, relation_words
 from knotwork.errors import ConfigError, RetrievalError, required
 from knotwork.records import Label, Node, entity_id
 

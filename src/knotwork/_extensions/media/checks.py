@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from knotwork._config import IndexSettings
-from knotwork._diagnosis.installation import Check, failed_check
+from knotwork._extensions.diagnosis.installation import Check, failed_check
 from knotwork._extensions.media import speech
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader import Source

@@ -14,13 +14,13 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from knotwork._companions import open_to_read
+from knotwork._extensions.agents.chat import Conversation, OpenOffers, local_now
+from knotwork._extensions.agents.fact_memory import FACTS, FactMemory
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._stores.base import companions_of
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork._synthesis.follow_ups import index_names
-from knotwork.agents._chat import Conversation, OpenOffers, local_now
-from knotwork.agents._fact_memory import FACTS, FactMemory
 from knotwork.errors import Conflict
 
 MOST_FACTS = 10_000

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._retrieval.paths.boosted_trees import Trees, parse_trees
-from knotwork._retrieval.paths.path_question import base_form, read_lexicon
+from knotwork._inference.boosted_trees import Trees, parse_trees
 from knotwork._synthesis.grounding.texts import NAME, Mention, ReadText, Word, align, states_number
 from knotwork._text.chinese import HAN_CHARACTER, simplify
+from knotwork._text.relation_words import base_form, read_lexicon
 from knotwork.errors import ConfigError
 from knotwork.records import Span
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from knotwork._extensions.agents.agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
+from knotwork._extensions.agents.agent import ask_agent as ask_by_agent
 from knotwork._extensions.server.access import Caller, ReadWorkspace, Routes, Server
 from knotwork._extensions.server.answer_events import (
     NamedEvent,
@@ -41,8 +43,6 @@ from knotwork._shapes.answers import AnswerShape
 from knotwork._shapes.evidence import EvidenceShape
 from knotwork._synthesis import ask_request
 from knotwork._synthesis.ask_request import ASK_MODES
-from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
-from knotwork.agents._agent import ask_agent as ask_by_agent
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000

@@ -9,6 +9,21 @@ from fastapi import Path, Query
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from knotwork._extensions.agents.chat import (
+    Chat,
+    ChatResponse,
+    Conversation,
+    MemoryUpdate,
+    local_now,
+)
+from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
+from knotwork._extensions.agents.fact_rules import split_message
+from knotwork._extensions.agents.shapes import (
+    ChatReplyShape,
+    FactShape,
+    MemoryUpdateShape,
+    OfferShape,
+)
 from knotwork._extensions.server.access import (
     Caller,
     ReadWorkspace,
@@ -44,10 +59,6 @@ from knotwork._extensions.server.workspaces import Workspace
 from knotwork._run import Run, Steps
 from knotwork._synthesis import ask_request
 from knotwork._text.dates import is_before, read_moment
-from knotwork.agents._chat import Chat, ChatResponse, Conversation, MemoryUpdate, local_now
-from knotwork.agents._fact_memory import FactMemory, RememberedFact
-from knotwork.agents._fact_rules import split_message
-from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
 from knotwork.errors import NotFound
 
 MOST_NAME_CHARACTERS = 500

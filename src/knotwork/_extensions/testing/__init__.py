@@ -1,0 +1,1 @@
+"""Contract suites for stores, models and other parts, and a server that replies by rules."""
