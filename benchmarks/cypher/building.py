@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.clause_compiler import QueryCompiler
 from knotwork._extensions.cypher.language.limits import Budget, Limits
 from knotwork._extensions.cypher.language.parser import StatementParser
 from knotwork._extensions.cypher.language.property_graph import (

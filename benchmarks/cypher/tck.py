@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.features import Scenario, TableValue, loosened, read_features, shown
 
-from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.clause_compiler import QueryCompiler
 from knotwork._extensions.cypher.language.limits import Budget, Limits
 from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.property_graph import PropertyGraph

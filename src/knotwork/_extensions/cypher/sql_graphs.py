@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from knotwork._extensions.cypher.language import PropertyGraph
 from knotwork._extensions.cypher.store_graphs import (
     GraphCache,
-    GraphSource,
     edge_id,
     edge_properties,
     node_properties,
@@ -82,20 +81,21 @@ class SqlCypher:
     ) -> QueryResult:
         """Run a statement; see `CypherRunner`."""
         with self._database.reading():
-            found = self._cache.get(graph, self._source(graph))
+            found = self._cache.get(graph, *self._source(graph))
             return run_cypher(
                 found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
             )
 
-    def _source(self, name: str) -> GraphSource:
+    def _source(self, name: str) -> tuple[int | None, Callable[[], PropertyGraph]]:
+        """Return the version of a graph, if it may be cached, and what builds it."""
         database = self._database
         if name == OWN_GRAPH:
             version = None if database.writing else database.generation()
-            return GraphSource(version, partial(project_index, database, self._links))
+            return version, partial(project_index, database, self._links)
         key = self._graphs.key(name)
         if key is None:
             raise unknown_graph(name, self._graphs.names())
-        return GraphSource(None if database.writing else key, partial(self._read_imported, key))
+        return None if database.writing else key, partial(self._read_imported, key)
 
     def _read_imported(self, key: int) -> PropertyGraph:
         """Read an imported graph; equal labels and types share one object."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
 from knotwork._stores.base import Store
@@ -135,30 +134,24 @@ def project_imported(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSource:
-    """The current version of a graph, and the function that builds it.
-
-    The version is None if the graph must not be cached, as inside a transaction.
-    """
-
-    version: int | None
-    build: Callable[[], PropertyGraph]
-
-
 class GraphCache:
     """The most recently used graphs, by name; a graph is rebuilt when its version changes."""
 
     def __init__(self) -> None:
         self._cached: dict[str, tuple[int, PropertyGraph]] = {}
 
-    def get(self, name: str, source: GraphSource) -> PropertyGraph:
-        """Return the graph of this name in its current version."""
-        if source.version is None:
-            return source.build()
+    def get(
+        self, name: str, version: int | None, build: Callable[[], PropertyGraph]
+    ) -> PropertyGraph:
+        """Return the graph of this name in its current version.
+
+        It is not cached without a version, as inside a transaction.
+        """
+        if version is None:
+            return build()
         cached = self._cached.pop(name, None)
-        if cached is None or cached[0] != source.version:
-            cached = source.version, source.build()
+        if cached is None or cached[0] != version:
+            cached = version, build()
         self._cached[name] = cached
         for oldest in list(self._cached)[:-_MAX_CACHED_GRAPHS]:
             self._cached.pop(oldest, None)
@@ -181,20 +174,6 @@ def run_cypher(
 def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
     """Return the error for a graph name that does not exist."""
     return UnknownName("graph", name, names, place="; the index's own graph has no name")
-
-
-__all__ = [
-    "GraphCache",
-    "GraphSource",
-    "edge_id",
-    "edge_properties",
-    "node_properties",
-    "project_imported",
-    "project_store",
-    "read_records",
-    "run_cypher",
-    "unknown_graph",
-]
 
 
 class FilteredCypher:

@@ -32,9 +32,10 @@ from knotwork._extensions.cypher.language.runtime import (
     Evaluate,
     Row,
     Runtime,
+    argument_type,
     type_error,
 )
-from knotwork._extensions.cypher.language.static_analysis import Scope, StaticTypes
+from knotwork._extensions.cypher.language.static_analysis import TYPE_WORDS, Scope
 from knotwork._extensions.cypher.language.values import (
     contains,
     equal,
@@ -63,11 +64,14 @@ _PLAIN_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 }
 
 
-class ExpressionCompiler(StaticTypes, ABC):
-    """Compiles expressions of all kinds; subclasses add patterns and subqueries."""
+class ExpressionCompiler(ABC):
+    """Compiles expressions of all kinds; a subclass adds patterns and subqueries.
+
+    Types that are evident from the statement are checked before a run, other types during it.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
-        super().__init__(runtime)
+        self.runtime = runtime
         self._makers: dict[type, Callable[[Any, Scope], Evaluate]] = {
             tree.Binary: self._binary,
             tree.Call: self._call,
@@ -117,6 +121,58 @@ class ExpressionCompiler(StaticTypes, ABC):
     @abstractmethod
     def query(self, query: tree.UnionQuery, scope: Scope) -> MatchRows:
         """Return a function that runs a subquery for a row and yields the rows it returns."""
+
+    def type_of(  # noqa: PLR0911 - one return a kind
+        self, expression: tree.Expression, scope: Scope
+    ) -> str | None:
+        """Return the type of an expression, None if it depends on the row."""
+        if isinstance(expression, tree.Constant):
+            return _constant_type(expression.value)
+        if isinstance(expression, tree.Variable):
+            kind = scope.find(expression.name).kind
+            return None if kind in ("value", "plain") else kind
+        if isinstance(expression, tree.ListOf | tree.Comprehension | tree.PatternComprehension):
+            return "list"
+        if isinstance(expression, tree.MapOf):
+            return "map"
+        if isinstance(expression, tree.PatternPredicate) and expression.pattern.shortest:
+            return "path" if expression.pattern.shortest == "one" else "list"
+        if isinstance(
+            expression,
+            tree.Junction
+            | tree.Comparison
+            | tree.HasLabel
+            | tree.Quantifier
+            | tree.PatternPredicate,
+        ) or (isinstance(expression, tree.Subquery) and expression.kind == "EXISTS"):
+            return "boolean"
+        if isinstance(expression, tree.Unary) and expression.operator not in "+-":
+            return "boolean"
+        if isinstance(expression, tree.Binary) and expression.operator not in "+-*/%^":
+            return "boolean"
+        return None
+
+    def require_truth(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
+        self.require_type("Expected", argument_type("boolean"), expression, scope)
+
+    def require_list(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a list."""
+        self.require_type("Expected", argument_type("list"), expression, scope)
+
+    def require_properties(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression evidently has no properties."""
+        wanted = argument_type("node|relationship|map")
+        self.require_type("A property needs", wanted, expression, scope)
+
+    def require_type(
+        self, demand: str, wanted: ArgumentType, expression: tree.Expression, scope: Scope
+    ) -> None:
+        """Raise QuerySyntaxError if an expression is evidently of another type."""
+        found = self.type_of(expression, scope)
+        if found is not None and found not in wanted.static:
+            actual = TYPE_WORDS.get(found, f"a {found}")
+            raise QuerySyntaxError(f"{demand} {wanted.phrase}, not {actual}.")
 
     def _constant(self, expression: tree.Constant, _: Scope) -> Evaluate:
         value = expression.value
@@ -671,6 +727,14 @@ def _call_many(
         return call(*values)
 
     return evaluate
+
+
+def _constant_type(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "boolean"
+    return "string" if isinstance(value, str) else "number"
 
 
 _LabelTest = Callable[[Collection[str]], bool]

@@ -272,8 +272,8 @@ class _StatementWriter:
             case tree.Quantifier(kind, name, source, condition):
                 return f"{kind}({quote(name)} IN {write(source)} WHERE {write(condition)})"
             case tree.Reduction(total, start, name, source, step):
-                items = f"{quote(name)} IN {write(source)}"
-                return f"reduce({quote(total)} = {write(start)}, {items} | {write(step)})"
+                over = f"{quote(name)} IN {write(source)}"
+                return f"reduce({quote(total)} = {write(start)}, {over} | {write(step)})"
             case tree.Slice(of, start, end):
                 return f"{subject(of)}[{self._after('', start)}..{self._after('', end)}]"
             case tree.Subquery(kind, query):

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.aggregates import AGGREGATES
-from knotwork._extensions.cypher.language.runtime import ArgumentType, Runtime, argument_type
 from knotwork.errors import QuerySyntaxError
 
 NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
@@ -18,7 +17,7 @@ NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
 and "value" may be anything.
 """
 
-_WORDS = {
+TYPE_WORDS = {
     "node": "a node",
     "relationship": "a relationship",
     "walk": "the relationships of a variable length",
@@ -92,81 +91,14 @@ class Scope:
         """Return the slot of a name. Raises QuerySyntaxError if it cannot be of these kinds."""
         found = self.find(name)
         if found.kind not in (*kinds, "value"):
-            wanted = _WORDS[kinds[0]]
-            raise QuerySyntaxError(f"`{name}` is {_WORDS[found.kind]}, not {wanted}.")
+            wanted = TYPE_WORDS[kinds[0]]
+            raise QuerySyntaxError(f"`{name}` is {TYPE_WORDS[found.kind]}, not {wanted}.")
         return found.slot
 
     def visible(self) -> Iterable[str]:
         """Return the names that the statement uses, in the order of their slots."""
         named = [(found.slot, name) for name, found in self.names.items() if name[:1] != " "]
         return [name for _, name in sorted(named)]
-
-
-class StaticTypes:
-    """Checks types that are evident from the statement; other types are checked at run time."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-
-    def type_of(  # noqa: PLR0911 - one return a kind
-        self, expression: tree.Expression, scope: Scope
-    ) -> str | None:
-        """Return the type of an expression, None if it depends on the row."""
-        if isinstance(expression, tree.Constant):
-            return _constant_type(expression.value)
-        if isinstance(expression, tree.Variable):
-            kind = scope.find(expression.name).kind
-            return None if kind in ("value", "plain") else kind
-        if isinstance(expression, tree.ListOf | tree.Comprehension | tree.PatternComprehension):
-            return "list"
-        if isinstance(expression, tree.MapOf):
-            return "map"
-        if isinstance(expression, tree.PatternPredicate) and expression.pattern.shortest:
-            return "path" if expression.pattern.shortest == "one" else "list"
-        if isinstance(
-            expression,
-            tree.Junction
-            | tree.Comparison
-            | tree.HasLabel
-            | tree.Quantifier
-            | tree.PatternPredicate,
-        ) or (isinstance(expression, tree.Subquery) and expression.kind == "EXISTS"):
-            return "boolean"
-        if isinstance(expression, tree.Unary) and expression.operator not in "+-":
-            return "boolean"
-        if isinstance(expression, tree.Binary) and expression.operator not in "+-*/%^":
-            return "boolean"
-        return None
-
-    def require_truth(self, expression: tree.Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
-        self.require_type("Expected", argument_type("boolean"), expression, scope)
-
-    def require_list(self, expression: tree.Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression is evidently not a list."""
-        self.require_type("Expected", argument_type("list"), expression, scope)
-
-    def require_properties(self, expression: tree.Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression evidently has no properties."""
-        wanted = argument_type("node|relationship|map")
-        self.require_type("A property needs", wanted, expression, scope)
-
-    def require_type(
-        self, demand: str, wanted: ArgumentType, expression: tree.Expression, scope: Scope
-    ) -> None:
-        """Raise QuerySyntaxError if an expression is evidently of another type."""
-        found = self.type_of(expression, scope)
-        if found is not None and found not in wanted.static:
-            actual = _WORDS.get(found, f"a {found}")
-            raise QuerySyntaxError(f"{demand} {wanted.phrase}, not {actual}.")
-
-
-def _constant_type(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "boolean"
-    return "string" if isinstance(value, str) else "number"
 
 
 def names_in(node: object) -> set[str]:
