@@ -24,11 +24,9 @@ from knotwork.records import (
     EdgeType,
     Label,
     Node,
-    PropertyNode,
     PropertyValue,
     QueriedEdgeType,
     QueryResult,
-    Relationship,
 )
 
 _MAX_CACHED_GRAPHS = 3
@@ -115,23 +113,6 @@ def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
     kind = QueriedEdgeType.LINKS_TO
     edges += [Edge(source, kind, target) for source, target in linked_documents(store).pairs]
     return nodes, edges
-
-
-def project_imported(
-    nodes: Sequence[PropertyNode], relationships: Sequence[Relationship]
-) -> PropertyGraph:
-    """Build the graph of imported nodes and relationships."""
-    positions = {node.id: position for position, node in enumerate(nodes)}
-    return PropertyGraph(
-        ids=[node.id for node in nodes],
-        labels=[node.labels for node in nodes],
-        types=[edge.type for edge in relationships],
-        sources=[positions[edge.source] for edge in relationships],
-        targets=[positions[edge.target] for edge in relationships],
-        node_properties=lambda index: nodes[index].properties,
-        relationship_properties=lambda index: relationships[index].properties,
-        relationship_id=lambda index: relationships[index].id,
-    )
 
 
 class GraphCache:

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
@@ -180,19 +180,8 @@ def undo(store: Store, first: str, second: str) -> SameAs:
     resolutions = require_resolutions(store)
     one, other = sorted((first, second))
     known = {d.pair: d for d in resolutions.of_entities([one]).get(one, [])}
-    decision = known.get((one, other)) or SameAs(
-        one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand"
-    )
-    decision = SameAs(
-        one,
-        other,
-        decision.verdict,
-        decision.source,
-        decision.reason,
-        decision.score,
-        decision.content_key,
-        undone=True,
-    )
+    new = SameAs(one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand")
+    decision = replace(known.get((one, other), new), undone=True)
     resolutions.put([decision])
     return decision
 
