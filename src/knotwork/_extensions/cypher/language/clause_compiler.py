@@ -172,49 +172,41 @@ def _fill(row: Row, slots: list[int], values: list[Value]) -> None:
         row[slot] = value
 
 
-class _Groups:
-    """Groups rows by key values, in the order of the first row of each group."""
-
-    def __init__(
-        self,
-        compiler: QueryCompiler,
-        keys: list[Evaluate],
-        counted: list[_CompiledAggregate],
-        *,
-        total: bool,
-    ) -> None:
-        self._budget = compiler.runtime.budget
-        self._keys = keys
-        self._counted = counted
-        self._total = total
-
-    def form(self, rows: Rows, kept: KeptValues) -> list[tuple[list[Value], list[Aggregate]]]:
-        """Return the key values and the aggregates of each group, whose memory ``kept`` counts."""
-        groups: dict[Hashable, tuple[list[Value], list[Aggregate]]] = {}
-        if self._total:
-            groups[()] = [], [counted.make(kept) for counted in self._counted]
-        step, single = self._budget.charge_part, len(self._keys) == 1
-        size = ENTRY_BYTES + _AGGREGATE_BYTES * (1 + len(self._counted))
-        takers = [(counted.value, counted.every) for counted in self._counted]
-        for row in rows:
-            values = [key(row) for key in self._keys]
-            if single:
-                group: Hashable = group_key(values[0], step)
-            else:
-                group = tuple([group_key(value, step) for value in values])
-            found = groups.get(group)
-            if found is None:
-                found = groups[group] = values, [counted.make(kept) for counted in self._counted]
-                kept.add_all(values, size)
-                if isinstance(group, tuple):  # the keys of lists and maps; others are the values
-                    for part in group:
-                        if type(part) is tuple:
-                            kept.add(part)
-            for (value, every), aggregate in zip(takers, found[1], strict=True):
-                taken = True if every or value is None else value(row)
-                if taken is not None:
-                    aggregate.add(taken)
-        return list(groups.values())
+def _form_groups(
+    rows: Rows,
+    keys: list[Evaluate],
+    counted: list[_CompiledAggregate],
+    kept: KeptValues,
+    budget: Budget,
+    *,
+    total: bool,
+) -> list[tuple[list[Value], list[Aggregate]]]:
+    """Return the key values and the aggregates of each group, whose memory ``kept`` counts."""
+    groups: dict[Hashable, tuple[list[Value], list[Aggregate]]] = {}
+    if total:
+        groups[()] = [], [item.make(kept) for item in counted]
+    step, single = budget.charge_part, len(keys) == 1
+    size = ENTRY_BYTES + _AGGREGATE_BYTES * (1 + len(counted))
+    takers = [(item.value, item.every) for item in counted]
+    for row in rows:
+        values = [key(row) for key in keys]
+        if single:
+            group: Hashable = group_key(values[0], step)
+        else:
+            group = tuple([group_key(value, step) for value in values])
+        found = groups.get(group)
+        if found is None:
+            found = groups[group] = values, [item.make(kept) for item in counted]
+            kept.add_all(values, size)
+            if isinstance(group, tuple):  # the keys of lists and maps; others are the values
+                for part in group:
+                    if type(part) is tuple:
+                        kept.add(part)
+        for (value, every), aggregate in zip(takers, found[1], strict=True):
+            taken = True if every or value is None else value(row)
+            if taken is not None:
+                aggregate.add(taken)
+    return list(groups.values())
 
 
 def _require_grouped(expression: tree.Expression, keys: list[tree.Expression]) -> None:
@@ -267,15 +259,6 @@ _AGGREGATE_BYTES = 120
 
 _Sorted = tuple[tuple[Any, ...], bool, list[Value]]
 """The sort keys of a row, whether it passes WHERE, and the values of its columns."""
-
-
-@dataclass(slots=True)
-class CompiledProjection:
-    """A compiled WITH or RETURN: its pipe, the scope after it, and its columns."""
-
-    pipe: Pipe
-    scope: Scope
-    columns: tuple[str, ...]
 
 
 def _items(clause: tree.Projection, scope: Scope) -> list[tree.ProjectedItem]:
@@ -527,8 +510,7 @@ class QueryCompiler(ExpressionCompiler):
 
     def _clause(self, clause: tree.Clause, scope: Scope) -> tuple[Pipe, Scope, tuple[str, ...]]:
         if isinstance(clause, tree.Projection):
-            projected = self.project(clause, scope)
-            return projected.pipe, projected.scope, projected.columns
+            return self.project(clause, scope)
         if isinstance(clause, tree.Match):
             return self.match(clause, scope), scope, ()
         if isinstance(clause, tree.Unwind):
@@ -693,14 +675,14 @@ class QueryCompiler(ExpressionCompiler):
             inner.replaced.setdefault(item.expression, slot)
         for item in items:
             inner.replaced.pop(tree.Variable(item.alias), None)
-        groups = _Groups(self, work, counted, total=bool(calls) and not keys)
-
-        budget = self.runtime.budget
+        budget, total = self.runtime.budget, bool(calls) and not keys
 
         def run(rows: Rows) -> Rows:
             kept, before = KeptValues(budget), budget.transient
             try:
-                for values, aggregates in groups.form(rows, kept):
+                for values, aggregates in _form_groups(
+                    rows, work, counted, kept, budget, total=total
+                ):
                     budget.transient = before
                     row: Row = [None] * inner.layout.size
                     _fill(row, key_slots, values)
@@ -750,8 +732,8 @@ class QueryCompiler(ExpressionCompiler):
 
         return _CompiledAggregate(made, value, every=False)
 
-    def project(self, clause: tree.Projection, scope: Scope) -> CompiledProjection:
-        """Compile a projection.
+    def project(self, clause: tree.Projection, scope: Scope) -> tuple[Pipe, Scope, tuple[str, ...]]:
+        """Return the pipe of a projection, the scope after it, and its columns.
 
         Raises QuerySyntaxError for duplicate or missing column names and misplaced aggregates.
         """
@@ -768,7 +750,7 @@ class QueryCompiler(ExpressionCompiler):
         else:
             sources, inner = self._plain(items, scope)
         pipe = self._arranged(clause, items, sources, inner, after)
-        return CompiledProjection(pipe, after, tuple(item.alias for item in items))
+        return pipe, after, tuple(item.alias for item in items)
 
     def _kind_after(self, expression: tree.Expression, scope: Scope) -> NameKind:
         if isinstance(expression, tree.Variable) and expression.name in scope.names:

@@ -6,10 +6,11 @@ Operators and functions take and return Cypher values; null yields null.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from sys import getsizeof
 from typing import NamedTuple, TypeAlias
 
@@ -73,8 +74,8 @@ class Operators:
             "-": self.subtract,
             "*": self.multiply,
             "/": self.divide,
-            "%": self.modulo,
-            "^": self.power,
+            "%": partial(_of_numbers, "%", _modulo),
+            "^": partial(_of_numbers, "^", _power),
             "STARTS WITH": self._of_strings(str.startswith),
             "ENDS WITH": self._of_strings(str.endswith),
             "CONTAINS": self._of_strings(str.__contains__),
@@ -118,43 +119,25 @@ class Operators:
 
     def subtract(self, left: Value, right: Value) -> Value:
         """Subtract numbers or durations."""
-        if left is None or right is None:
-            return None
         if isinstance(left, Temporal) and isinstance(right, Temporal):
             self._budget.charge(OTHER_BYTES)
             return left.plus(right, -1)
-        return _number(_numeric("-", left, right)(lambda a, b: a - b))
+        return _of_numbers("-", operator.sub, left, right)
 
     def multiply(self, left: Value, right: Value) -> Value:
         """Multiply numbers, or a duration by a number."""
-        if left is None or right is None:
-            return None
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Temporal) and is_number(other):
                 self._budget.charge(OTHER_BYTES)
                 return one.scaled(other)
-        return _number(_numeric("*", left, right)(lambda a, b: a * b))
+        return _of_numbers("*", operator.mul, left, right)
 
     def divide(self, left: Value, right: Value) -> Value:
         """Divide; the quotient of integers is an integer, rounded toward zero."""
-        if left is None or right is None:
-            return None
         if isinstance(left, Temporal) and is_number(right) and right != 0:
             self._budget.charge(OTHER_BYTES)
             return left.scaled(1 / right)
-        return _number(_numeric("/", left, right)(_divide))
-
-    def modulo(self, left: Value, right: Value) -> Value:
-        """Return the remainder of a division, with the sign of the dividend."""
-        if left is None or right is None:
-            return None
-        return _number(_numeric("%", left, right)(_modulo))
-
-    def power(self, left: Value, right: Value) -> Value:
-        """Raise to a power; the result is a float."""
-        if left is None or right is None:
-            return None
-        return _numeric("^", left, right)(_power)
+        return _of_numbers("/", _divide, left, right)
 
     def matches(self, text: Value, pattern: Value) -> Value:
         """Return True if a regular expression matches a whole text; see `Patterns.matches`."""
@@ -201,17 +184,16 @@ def _number(value: Value) -> Value:
     return check_integer(value) if isinstance(value, int) else value
 
 
-def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value]:
+def _of_numbers(sign: str, work: Operator, left: Value, right: Value) -> Value:
+    """Return the result of an operator on two numbers, null if one is null."""
+    if left is None or right is None:
+        return None
     if not (is_number(left) and is_number(right)):
         raise operand_error(sign, left, right)
-
-    def work(operator: Operator) -> Value:
-        try:
-            return operator(left, right)
-        except OverflowError:
-            return math.inf
-
-    return work
+    try:
+        return _number(work(left, right))
+    except OverflowError:
+        return math.inf
 
 
 def _divide(left: Value, right: Value) -> Value:
