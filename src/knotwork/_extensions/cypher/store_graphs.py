@@ -139,19 +139,6 @@ class GraphCache:
         return cached[1]
 
 
-def run_cypher(
-    graph: PropertyGraph,
-    statement: str,
-    parameters: Mapping[str, PropertyValue] | None,
-    *,
-    row_limit: int,
-    timeout_s: float,
-) -> QueryResult:
-    """Run a statement on a graph; see `CypherRunner`."""
-    limits = Limits(rows=row_limit, timeout_s=timeout_s)
-    return run_statement(graph, statement, parameters, limits=limits)
-
-
 def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
     """Return the error for a graph name that does not exist."""
     return UnknownName("graph", name, names, place="; the index's own graph has no name")
@@ -178,9 +165,8 @@ class FilteredCypher:
         if graph == OWN_GRAPH:
             if self._own is None:
                 self._own = project_store(self._store)
-            return run_cypher(
-                self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
-            )
+            limits = Limits(rows=row_limit, timeout_s=timeout_s)
+            return run_statement(self._own, statement, parameters, limits=limits)
         graphs = self._store.capabilities.property_graphs
         names = graphs.names() if graphs is not None else []
         if graph not in names:
