@@ -18,24 +18,26 @@ from knotwork._extensions.cypher.language.lexer import (
 from knotwork._extensions.cypher.language.limits import Limits
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
-_WRITING = frozenset(
-    {
-        "CREATE", "MERGE", "SET", "DELETE", "DETACH", "NODETACH", "REMOVE", "FOREACH", "INSERT",
-        "DROP", "ALTER", "RENAME", "COPY",
-    }
-)  # fmt: skip
-_REACHING_OUT = frozenset(
-    {
-        "LOAD", "IMPORT", "EXPORT", "INSTALL", "ATTACH", "DETACH", "USE", "START", "STOP",
-    }
-)  # fmt: skip
-_ADMINISTRATIVE = frozenset(
-    {
-        "GRANT", "DENY", "REVOKE", "SHOW", "TERMINATE", "ENABLE", "DEALLOCATE", "REALLOCATE",
-        "DRYRUN", "BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT", "EXPLAIN", "PROFILE", "PERIODIC",
-        "CYPHER", "ANALYZE", "COMMENT", "EXECUTE",
-    }
-)  # fmt: skip
+_CHANGES = "`{}` changes the graph; only statements that read are allowed."
+_REFUSED_CLAUSES = {
+    word: problem
+    for problem, words in {
+        "`{}` is an administrative command, not a query.": """
+            GRANT DENY REVOKE SHOW TERMINATE ENABLE DEALLOCATE REALLOCATE DRYRUN BEGIN COMMIT
+            ROLLBACK CHECKPOINT EXPLAIN PROFILE PERIODIC CYPHER ANALYZE COMMENT EXECUTE
+        """,
+        "`{}` would access files or other databases.": """
+            LOAD IMPORT EXPORT INSTALL ATTACH USE START STOP
+        """,
+        _CHANGES: """
+            CREATE MERGE SET DELETE DETACH NODETACH REMOVE FOREACH INSERT DROP ALTER RENAME COPY
+        """,
+        "`{}` as a clause of its own is not supported.": """
+            FINISH LET FILTER FOR NEXT ORDER LIMIT SKIP OFFSET
+        """,
+    }.items()
+    for word in words.split()
+}
 _MAX_HEIGHT = 150
 
 
@@ -160,18 +162,12 @@ class StatementParser(TokenCursor):
 
     def _refuse_clause(self) -> None:
         """Raise QueryRefused if the current word begins a clause that is not allowed."""
-        word = self.token.upper
-        if word in _WRITING:
+        problem = _REFUSED_CLAUSES.get(self.token.upper)
+        if problem is not None:
+            fix = "Use MATCH, WHERE, WITH, UNWIND, UNION, CALL { } and RETURN."
             raise QueryRefused(
-                f"`{word}` changes the graph; only statements that read are allowed.",
-                fix="Use MATCH, WHERE, WITH, UNWIND, UNION, CALL { } and RETURN.",
+                problem.format(self.token.upper), fix=fix if problem == _CHANGES else ""
             )
-        if word in _REACHING_OUT:
-            raise QueryRefused(f"`{word}` would access files or other databases.")
-        if word in _ADMINISTRATIVE:
-            raise QueryRefused(f"`{word}` is an administrative command, not a query.")
-        if word in ("FINISH", "LET", "FILTER", "FOR", "NEXT", "ORDER", "LIMIT", "SKIP", "OFFSET"):
-            raise QueryRefused(f"`{word}` as a clause of its own is not supported.")
 
     def _match(self) -> tree.Match:
         optional = self.accept("OPTIONAL")
