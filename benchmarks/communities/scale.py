@@ -13,7 +13,7 @@ import argparse
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -24,7 +24,12 @@ import numpy as np
 
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS, find_communities, modularity
 from knotwork._graph.hierarchy import DivisionOptions
-from knotwork._indexing.communities.detection import Network, detect_communities, make_network
+from knotwork._indexing.communities.detection import (
+    Meaning,
+    Network,
+    detect_communities,
+    make_network,
+)
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import content_id
 
@@ -93,7 +98,7 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=500_000)
     arguments = parser.parse_args()
     world = make_world(arguments.entities, arguments.edges)
-    network = make_network(*world)
+    network = network_of(*world)
     unit = min(native_seconds(network) for _ in range(3))
     graph = network.adjacency
     own_bytes = graph.data.nbytes + graph.indices.nbytes + graph.indptr.nbytes
@@ -106,11 +111,11 @@ def main() -> None:
         return result
 
     options = DivisionOptions()
-    report("network from mentions and relations", lambda: make_network(*world))
+    report("network from mentions and relations", lambda: network_of(*world))
     found = report("all levels, from scratch", lambda: detect_communities(network, options))
     report("the same graph again", lambda: detect_communities(network, options, earlier=found))
     gone = {chunk for _, chunk in world.mentions[:50]}
-    fewer = make_network([m for m in world.mentions if m[1] not in gone], world.relations)
+    fewer = network_of([m for m in world.mentions if m[1] not in gone], world.relations)
     touched = {entity for entity, chunk in world.mentions if chunk in gone}
     stale = [c.id for c in found if touched & set(c.entity_ids)]
     update = report(
@@ -130,9 +135,20 @@ def main() -> None:
     compare_algorithms(arguments.entities // 10, arguments.edges // 10)
 
 
+def network_of(
+    mentions: Iterable[tuple[str, str]], relations: Iterable[tuple[str, str, float]]
+) -> Network:
+    """Return the network of entities with one meaning each."""
+    return make_network(
+        ((Meaning(entity), chunk) for entity, chunk in mentions),
+        ((Meaning(one), Meaning(other), weight) for one, other, weight in relations),
+        {},
+    )
+
+
 def compare_algorithms(entities: int, edges: int) -> None:
     """Print modularity and time of each algorithm as a share of Louvain of networkx."""
-    graph = make_network(*make_world(entities, edges)).adjacency
+    graph = network_of(*make_world(entities, edges)).adjacency
     other = nx.from_scipy_sparse_array(graph)
     begun = time.perf_counter()
     communities = nx.community.louvain_communities(other, seed=0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.clause_compiler import QueryCompiler
 from knotwork._extensions.cypher.language.limits import Budget, Limits
+from knotwork._extensions.cypher.language.parser import StatementParser
 from knotwork._extensions.cypher.language.property_graph import (
     GraphNode,
     GraphRelationship,
@@ -13,7 +14,6 @@ from knotwork._extensions.cypher.language.property_graph import (
     Value,
 )
 from knotwork._extensions.cypher.language.runtime import Runtime
-from knotwork._extensions.cypher.language.statement_parser import StatementParser
 from knotwork._extensions.cypher.language.static_analysis import Scope
 from knotwork._extensions.cypher.language.syntax_tree import (
     Clause,

@@ -9,11 +9,11 @@ from pathlib import Path
 from benchmarks.cypher.building import GraphBuilder
 from benchmarks.cypher.features import Scenario, TableValue, loosened, read_features, shown
 
-from knotwork._extensions.cypher.language.engine import QueryCompiler
+from knotwork._extensions.cypher.language.clause_compiler import QueryCompiler
 from knotwork._extensions.cypher.language.limits import Budget, Limits
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.property_graph import PropertyGraph
 from knotwork._extensions.cypher.language.runtime import Runtime
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
 from knotwork._extensions.cypher.language.static_analysis import Scope
 from knotwork.errors import QueryRefused, RetrievalError
 

@@ -37,7 +37,11 @@ from knotwork._extensions.queries.model_translators import (
     describe_stored_names,
 )
 from knotwork._extensions.queries.query_plans import LinkedQuestion, Statement, Translator
-from knotwork._extensions.queries.query_retrievers import RuleTranslator, run_until_right
+from knotwork._extensions.queries.query_retrievers import (
+    RuleTranslator,
+    best_attempt,
+    run_until_right,
+)
 from knotwork._extensions.queries.query_targets import CypherGraph
 from knotwork._extensions.queries.target_schema import find_mentions
 from knotwork._inference.embedder import Embedder
@@ -152,11 +156,12 @@ def ask_all(
         gold, any_will_do = gold_of.rows(row["mr"])
         started = time.perf_counter()
         question = LinkedQuestion(row["nl"], schema, find_mentions(row["nl"], values))
-        outcome = run_until_right(translator, target, question)
+        attempts = run_until_right(translator, target, question)
         seconds = time.perf_counter() - started
-        found = show(outcome.result.rows) if outcome.result else frozenset()
+        best = best_attempt(attempts)
+        found = show(best.result.rows) if best and best.result else frozenset()
         right = bool(found) and (found <= gold if any_will_do else found == gold)
-        said = outcome.statement.text if outcome.statement else ""
+        said = best.statement.text if best else ""
         outcomes.append(
             {
                 "question": row["nl"],
@@ -164,7 +169,7 @@ def ask_all(
                 "nodes": int(row["num_nodes"]),
                 "right": right or (not found and not gold and bool(said)),
                 "said": bool(said),
-                "tries": len(outcome.attempts),
+                "tries": len(attempts),
                 "ms": 1000 * seconds,
                 "statement": said,
                 "gold": row["mr"],
@@ -257,22 +262,20 @@ def measure_films(
                 started = time.perf_counter()
                 text = record["question"]
                 asked = LinkedQuestion(text, schema, find_mentions(text, values))
-                outcome = run_until_right(translator, target, asked)
+                best = best_attempt(run_until_right(translator, target, asked))
                 seconds = time.perf_counter() - started
-                found = names_of(outcome.result.rows) if outcome.result else set()
+                found = names_of(best.result.rows) if best and best.result else set()
                 gold = set(record["answers"])
                 outcomes.append(
                     {
                         "question": text,
                         "right": found - {record["seed"]} == gold,
                         "held": gold <= found,
-                        "said": outcome.statement is not None,
+                        "said": best is not None,
                         "ms": 1000 * seconds,
                         "type": record["path"],
-                        "statement": outcome.statement.text if outcome.statement else "",
-                        "parameters": dict(outcome.statement.parameters)
-                        if outcome.statement
-                        else {},
+                        "statement": best.statement.text if best else "",
+                        "parameters": dict(best.statement.parameters) if best else {},
                     }
                 )
             results[f"films {hops} {name}"] = outcomes

@@ -9,7 +9,7 @@ from tests.graph_servers.gold_statements import GOLD
 from knotwork import demo
 from knotwork._extensions.cypher.language import run_statement
 from knotwork._extensions.cypher.language.limits import Limits
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.statement_writer import (
     WritingRules,
     quote,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cypher.graphs import NOTHING, rows, value
 
-from knotwork._extensions.cypher.language.temporal import (
+from knotwork._extensions.cypher.language.times import (
     Duration,
     Moment,
     calendar_date,

@@ -15,7 +15,7 @@ from tests.hostile.targets import Target
 
 import knotwork
 from knotwork._extensions.cypher.language import Limits, run_statement
-from knotwork._extensions.cypher.language.functions import _FUNCTIONS as CYPHER_FUNCTIONS
+from knotwork._extensions.cypher.language.functions import FUNCTIONS as CYPHER_FUNCTIONS
 from knotwork._extensions.testing.store_contract import add_document
 from knotwork._indexing.commits import add_tables
 from knotwork._questions.stated_filters import find_stated_filter

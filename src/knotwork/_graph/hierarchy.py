@@ -10,7 +10,7 @@ affect may move, unless modularity would fall below that of a new search by more
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -261,12 +261,6 @@ def _inside(
     stayed = own == values[counts.argmax()]
     labels = tuple(np.where(stayed, row[members], -1) for row in before.labels)
     return PreviousDivision(labels, before.touched[members] | ~stayed)
-
-
-def leaves(groups: list[DividedCommunity]) -> Iterator[int]:
-    """Yield the positions of the communities that have no children."""
-    parents = {group.parent for group in groups}
-    return (position for position in range(len(groups)) if position not in parents)
 
 
 Key = TypeVar("Key")

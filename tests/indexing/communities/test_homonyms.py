@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.indexing.communities.worlds import all_documents, make_index
+from tests.indexing.communities.worlds import all_documents, make_index, network_of
 
 from knotwork._indexing.communities.detection import (
-    make_network,
     read_network,
     refresh_communities,
     stored_communities,
@@ -95,6 +94,6 @@ def test_senses_share_what_one_node_had(base):
 
 def test_without_homonyms_the_network_is_as_it_was():
     mentions = [("a", "c0"), ("b", "c0"), ("b", "c1")]
-    network = make_network(mentions, [("a", "b", 2.0)])
+    network = network_of(mentions, [("a", "b", 2.0)])
     assert network.homonyms == frozenset()
     assert network.node_ids == ("a", "b", "c0", "c1")

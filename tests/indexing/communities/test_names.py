@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.indexing.communities.worlds import TOPICS, all_documents, make_index
+from tests.indexing.communities.worlds import TOPICS, all_documents, make_index, network_of
 
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
@@ -10,7 +10,6 @@ from knotwork._graph.hierarchy import DivisionOptions
 from knotwork._indexing.communities.detection import (
     NAME_WEIGHT,
     detect_communities,
-    make_network,
     read_network,
     refresh_communities,
     stored_communities,
@@ -52,8 +51,8 @@ def base(request, tmp_path):
 
 def test_names_are_linked_in_what_divides_and_not_in_what_ranks():
     mentions = [("a", "c0"), ("b", "c0"), ("b", "c1"), ("d", "c1")]
-    alone = make_network(mentions, [])
-    network = make_network(mentions, [], {"a": "d", "d": "d", "gone": "d"})
+    alone = network_of(mentions, [])
+    network = network_of(mentions, [], {"a": "d", "d": "d", "gone": "d"})
     assert np.array_equal(network.plain.toarray(), alone.plain.toarray())
     more = (network.adjacency - alone.adjacency).toarray()
     assert more[0, 2] == more[2, 0] == NAME_WEIGHT

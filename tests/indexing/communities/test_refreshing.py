@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.indexing.communities.worlds import TOPICS, all_documents, make_index, topic_documents
+from tests.indexing.communities.worlds import (
+    TOPICS,
+    all_documents,
+    make_index,
+    network_of,
+    topic_documents,
+)
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._graph.hierarchy import DivisionOptions
 from knotwork._indexing.communities.detection import (
     CommunityOptions,
     detect_communities,
-    make_network,
     read_network,
     refresh_communities,
     stored_communities,
@@ -119,10 +124,10 @@ def test_a_new_topic_gets_a_new_id_and_the_others_keep_theirs():
 def test_communities_depend_on_the_graph_alone(world, shuffle, max_size):
     mentions, relations = world
     options = DivisionOptions(max_size=max_size)
-    found = detect_communities(make_network(mentions, relations), options)
+    found = detect_communities(network_of(mentions, relations), options)
     shuffle.shuffle(mentions)
     shuffle.shuffle(relations)
-    assert detect_communities(make_network(mentions, relations), options) == found
+    assert detect_communities(network_of(mentions, relations), options) == found
     parents = {community.parent_id for community in found}
     lowest = [community for community in found if community.id not in parents]
     held = sorted(entity for community in lowest for entity in community.entity_ids)
@@ -141,8 +146,8 @@ def test_communities_depend_on_the_graph_alone(world, shuffle, max_size):
 @given(worlds(), worlds(), st.integers(3, 12))
 def test_an_update_is_a_partition_too_and_settles(world, other, max_size):
     options = DivisionOptions(max_size=max_size)
-    before = detect_communities(make_network(*world), options)
-    changed = make_network(sorted({*world[0], *other[0]}), world[1] + other[1])
+    before = detect_communities(network_of(*world), options)
+    changed = network_of(sorted({*world[0], *other[0]}), world[1] + other[1])
     stale = [community.id for community in before]
     after = detect_communities(changed, options, earlier=before, stale=stale)
     parents = {community.parent_id for community in after}
@@ -156,7 +161,7 @@ def test_an_update_is_a_partition_too_and_settles(world, other, max_size):
 @settings(max_examples=20, deadline=None)
 @given(worlds(), st.integers(3, 12))
 def test_importance_is_the_pagerank_of_the_community_alone(world, max_size):
-    network = make_network(*world)
+    network = network_of(*world)
     place = {node: position for position, node in enumerate(network.node_ids)}
     for community in detect_communities(network, DivisionOptions(max_size=max_size)):
         nodes = [place[node] for node in (*community.entity_ids, *community.chunk_ids)]
@@ -170,7 +175,7 @@ def test_importance_is_the_pagerank_of_the_community_alone(world, max_size):
 
 def test_edges_of_hubs_weigh_less():
     mentions = [("hub", f"c{n}") for n in range(16)] + [("rare", "c0")]
-    network = make_network(mentions, [("hub", "rare", 3.0)])
+    network = network_of(mentions, [("hub", "rare", 3.0)])
     dense = network.adjacency.toarray()
     assert dense[0, 1] == pytest.approx(3.0 / 2)
     assert np.allclose(network.plain.toarray()[0, 1], 3.0)
@@ -178,7 +183,7 @@ def test_edges_of_hubs_weigh_less():
 
 
 def test_relations_of_names_that_nothing_mentions_are_left_out():
-    network = make_network([("a", "c0")], [("a", "lost", 1.0), ("lost", "gone", 1.0)])
+    network = network_of([("a", "c0")], [("a", "lost", 1.0), ("lost", "gone", 1.0)])
     assert network.entity_ids == ("a",)
     assert network.plain.nnz == 2
 

@@ -122,20 +122,6 @@ def test_a_deletion_leaves_no_report_that_cites_it_nor_finds_it():
     assert not cited & found
 
 
-def test_reports_can_be_written_for_a_few():
-    base = make_index(all_documents())
-    refresh_communities(base.store, OPTIONS)
-    communities = stored_communities(base.store.communities)
-    top = next(c for c in communities if any(d.parent_id == c.id for d in communities))
-    children = {c.id for c in communities if c.parent_id == top.id}
-    refresh_reports(base.store, community_ids=[top.id])
-    assert reports_of(base).keys() >= {top.id, *children}
-    assert len(reports_of(base)) < len(communities)
-    lazily = reports_of(base)
-    refresh_reports(base.store)
-    assert {key: reports_of(base)[key] for key in lazily} == lazily
-
-
 def test_a_report_of_a_model_is_kept_while_its_material_is_the_same():
     base = reported(all_documents())
     key, report = next(iter(reports_of(base).items()))

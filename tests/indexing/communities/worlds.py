@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import knotwork
+from knotwork._indexing.communities.detection import Meaning, make_network
 from knotwork.records import Document
 
 TOPICS = {
@@ -39,3 +40,12 @@ def make_index(documents, path="memory:"):
     base = knotwork.open(path, embedding_model="none")
     base.index_documents(documents)
     return base
+
+
+def network_of(mentions, relations, groups=None):
+    """Return the network of entities with one meaning each."""
+    return make_network(
+        ((Meaning(entity), chunk) for entity, chunk in mentions),
+        ((Meaning(one), Meaning(other), weight) for one, other, weight in relations),
+        groups or {},
+    )

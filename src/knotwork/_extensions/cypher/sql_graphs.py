@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.cypher.language import PropertyGraph
+from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
 from knotwork._extensions.cypher.store_graphs import (
     GraphCache,
-    GraphSource,
     edge_id,
     edge_properties,
     node_properties,
-    run_cypher,
     unknown_graph,
 )
 from knotwork._stores.capabilities import OWN_GRAPH
@@ -82,20 +80,20 @@ class SqlCypher:
     ) -> QueryResult:
         """Run a statement; see `CypherRunner`."""
         with self._database.reading():
-            found = self._cache.get(graph, self._source(graph))
-            return run_cypher(
-                found, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
-            )
+            found = self._cache.get(graph, *self._source(graph))
+            limits = Limits(rows=row_limit, timeout_s=timeout_s)
+            return run_statement(found, statement, parameters, limits=limits)
 
-    def _source(self, name: str) -> GraphSource:
+    def _source(self, name: str) -> tuple[int | None, Callable[[], PropertyGraph]]:
+        """Return the version of a graph, if it may be cached, and what builds it."""
         database = self._database
         if name == OWN_GRAPH:
             version = None if database.writing else database.generation()
-            return GraphSource(version, partial(project_index, database, self._links))
+            return version, partial(project_index, database, self._links)
         key = self._graphs.key(name)
         if key is None:
             raise unknown_graph(name, self._graphs.names())
-        return GraphSource(None if database.writing else key, partial(self._read_imported, key))
+        return None if database.writing else key, partial(self._read_imported, key)
 
     def _read_imported(self, key: int) -> PropertyGraph:
         """Read an imported graph; equal labels and types share one object."""
@@ -210,7 +208,14 @@ def project_index(
     counts = [len(of_type.sources) for of_type in edges]
     starts = [0, *accumulate(counts)][:-1]
     names: dict[int, str] = dict(database.fetch(CypherStatements.relation_names))
-    properties = _Properties(database, keys, labels)
+    rows_of: dict[str, dict[int, Row]] = {}
+
+    def node_properties_of(index: int) -> Mapping[str, PropertyValue]:
+        label, key = _LABELS[labels[index]], int(keys[index])
+        if label not in rows_of:
+            found = database.fetch(CypherStatements.properties[label])
+            rows_of[label] = {row[0]: row[1:] for row in found}
+        return _PROPERTIES_OF[label](database, key, rows_of[label][key])
 
     def locate(index: int) -> tuple[str, _Edges, int]:
         """Return the type of an edge, all edges of that type, and its place among them."""
@@ -243,7 +248,7 @@ def project_index(
         types=chain.from_iterable(map(repeat, types, counts)),
         sources=np.concatenate([of_type.sources for of_type in edges]),
         targets=np.concatenate([of_type.targets for of_type in edges]),
-        node_properties=properties.of,
+        node_properties=node_properties_of,
         relationship_properties=relationship_properties,
         relationship_id=relationship_id,
     )
@@ -283,27 +288,6 @@ def _read_edges(rows: Iterator[Row], keys: NDArray[np.int64]) -> _Edges:
 
 
 _PropertiesOf = Callable[[SqlDatabase, int, Row], Mapping[str, PropertyValue]]
-
-
-class _Properties:
-    """The properties of nodes; the first use of a label reads those of all its nodes."""
-
-    def __init__(
-        self, database: SqlDatabase, keys: NDArray[np.int64], labels: NDArray[np.int8]
-    ) -> None:
-        self._database = database
-        self._keys = keys
-        self._labels = labels
-        self._read: dict[int, dict[int, Row]] = {}
-
-    def of(self, index: int) -> Mapping[str, PropertyValue]:
-        """Return the properties of the node at a position."""
-        code, key = int(self._labels[index]), int(self._keys[index])
-        rows = self._read.get(code)
-        if rows is None:
-            found = self._database.fetch(CypherStatements.properties[_LABELS[code]])
-            rows = self._read[code] = {row[0]: row[1:] for row in found}
-        return _PROPERTIES_OF[_LABELS[code]](self._database, key, rows[key])
 
 
 def _from_node(make: Callable[..., Node]) -> _PropertiesOf:

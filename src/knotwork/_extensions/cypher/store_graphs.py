@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
 from knotwork._stores.base import Store
@@ -25,11 +24,9 @@ from knotwork.records import (
     EdgeType,
     Label,
     Node,
-    PropertyNode,
     PropertyValue,
     QueriedEdgeType,
     QueryResult,
-    Relationship,
 )
 
 _MAX_CACHED_GRAPHS = 3
@@ -118,83 +115,33 @@ def read_records(store: Store) -> tuple[list[Node], list[Edge]]:
     return nodes, edges
 
 
-def project_imported(
-    nodes: Sequence[PropertyNode], relationships: Sequence[Relationship]
-) -> PropertyGraph:
-    """Build the graph of imported nodes and relationships."""
-    positions = {node.id: position for position, node in enumerate(nodes)}
-    return PropertyGraph(
-        ids=[node.id for node in nodes],
-        labels=[node.labels for node in nodes],
-        types=[edge.type for edge in relationships],
-        sources=[positions[edge.source] for edge in relationships],
-        targets=[positions[edge.target] for edge in relationships],
-        node_properties=lambda index: nodes[index].properties,
-        relationship_properties=lambda index: relationships[index].properties,
-        relationship_id=lambda index: relationships[index].id,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSource:
-    """The current version of a graph, and the function that builds it.
-
-    The version is None if the graph must not be cached, as inside a transaction.
-    """
-
-    version: int | None
-    build: Callable[[], PropertyGraph]
-
-
 class GraphCache:
     """The most recently used graphs, by name; a graph is rebuilt when its version changes."""
 
     def __init__(self) -> None:
         self._cached: dict[str, tuple[int, PropertyGraph]] = {}
 
-    def get(self, name: str, source: GraphSource) -> PropertyGraph:
-        """Return the graph of this name in its current version."""
-        if source.version is None:
-            return source.build()
+    def get(
+        self, name: str, version: int | None, build: Callable[[], PropertyGraph]
+    ) -> PropertyGraph:
+        """Return the graph of this name in its current version.
+
+        It is not cached without a version, as inside a transaction.
+        """
+        if version is None:
+            return build()
         cached = self._cached.pop(name, None)
-        if cached is None or cached[0] != source.version:
-            cached = source.version, source.build()
+        if cached is None or cached[0] != version:
+            cached = version, build()
         self._cached[name] = cached
         for oldest in list(self._cached)[:-_MAX_CACHED_GRAPHS]:
             self._cached.pop(oldest, None)
         return cached[1]
 
 
-def run_cypher(
-    graph: PropertyGraph,
-    statement: str,
-    parameters: Mapping[str, PropertyValue] | None,
-    *,
-    row_limit: int,
-    timeout_s: float,
-) -> QueryResult:
-    """Run a statement on a graph; see `CypherRunner`."""
-    limits = Limits(rows=row_limit, timeout_s=timeout_s)
-    return run_statement(graph, statement, parameters, limits=limits)
-
-
 def unknown_graph(name: str, names: Iterable[str]) -> UnknownName:
     """Return the error for a graph name that does not exist."""
     return UnknownName("graph", name, names, place="; the index's own graph has no name")
-
-
-__all__ = [
-    "GraphCache",
-    "GraphSource",
-    "edge_id",
-    "edge_properties",
-    "node_properties",
-    "project_imported",
-    "project_store",
-    "read_records",
-    "run_cypher",
-    "unknown_graph",
-]
 
 
 class FilteredCypher:
@@ -218,9 +165,8 @@ class FilteredCypher:
         if graph == OWN_GRAPH:
             if self._own is None:
                 self._own = project_store(self._store)
-            return run_cypher(
-                self._own, statement, parameters, row_limit=row_limit, timeout_s=timeout_s
-            )
+            limits = Limits(rows=row_limit, timeout_s=timeout_s)
+            return run_statement(self._own, statement, parameters, limits=limits)
         graphs = self._store.capabilities.property_graphs
         names = graphs.names() if graphs is not None else []
         if graph not in names:

@@ -24,46 +24,15 @@ from knotwork._text.relation_words import relation_words
 from knotwork._text.terms import content_terms
 from knotwork.records import Span
 
-FEATURES = (
-    "hops",
-    "relations",
-    "entities",
-    "between",
-    "both",
-    "seed_trust",
-    "seed_rarity",
-    "seed_share",
-    "seeds_used",
-    "probability",
-    "answers",
-    "most_entities",
-    "covered_places",
-    "covered_words",
-    "uncovered_words",
-    "first_named",
-    "last_named",
-    "mean_named",
-    "least_named",
-    "whole_names",
-    "named_too_often",
-    "named_too_seldom",
-    "named_unlike_mutual",
-    "mutual",
-    "returns",
-    "mutual_returns",
-    "first_near_seed",
-    "last_near_asking",
-    "order",
-    "asked_kind",
-    "numbers_asked",
-    "numbers_found",
-    "answers_in_question",
-    "shared_characters",
-    "character_jaccard",
-    "word_jaccard",
-    "edit_likeness",
-    "shared_numbers",
-)
+_FEATURES = """
+    hops relations entities between both seed_trust seed_rarity seed_share seeds_used
+    probability answers most_entities covered_places covered_words uncovered_words
+    first_named last_named mean_named least_named whole_names named_too_often
+    named_too_seldom named_unlike_mutual mutual returns mutual_returns first_near_seed
+    last_near_asking order asked_kind numbers_asked numbers_found answers_in_question
+    shared_characters character_jaccard word_jaccard edit_likeness shared_numbers
+"""
+FEATURES = tuple(_FEATURES.split())
 """The names of the columns."""
 
 SHOWN_ANSWERS = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from knotwork._questions.reading import QuestionReading
@@ -57,30 +57,22 @@ class RelationMatch(NamedTuple):
     strength: float
 
 
-@dataclass(slots=True)
 class RelationWording:
     """A question's words outside names, matched with the names of relations.
 
-    ``names`` are the spans of the entities that the question names.
+    ``names`` are the spans of the entities that the question names. ``named`` are the spans that
+    name any learned relation, with the strength of the best.
     """
 
-    text: str
-    names: Sequence[Span] = ()
-    words: list[tuple[str, Span]] = field(init=False)
-    kinds: frozenset[str] = field(init=False)
-    asking: Span | None = field(init=False)
-    is_mutual: bool = field(init=False)
-    named: Mapping[Span, float] = field(init=False, default_factory=dict)
-    """The spans that name any learned relation, with the strength of the best."""
-    _plain: str = field(init=False)
-    _places: dict[str, list[RelationMatch]] = field(init=False, default_factory=dict)
-    _sure: dict[str, list[RelationMatch]] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        plain = list(simplify(self.text).lower())
-        if len(plain) != len(self.text):  # the lower case of a letter is longer
-            plain = list(self.text)
-        for start, end in self.names:
+    def __init__(self, text: str, names: Sequence[Span] = ()) -> None:
+        self.text = text
+        self.named: Mapping[Span, float] = {}
+        self._places: dict[str, list[RelationMatch]] = {}
+        self._sure: dict[str, list[RelationMatch]] = {}
+        plain = list(simplify(text).lower())
+        if len(plain) != len(text):  # the lower case of a letter is longer
+            plain = list(text)
+        for start, end in names:
             plain[start:end] = "\x00" * (end - start)
         self._plain = "".join(plain)
         found = [(match[0], Span(*match.span())) for match in WORD.finditer(self._plain)]

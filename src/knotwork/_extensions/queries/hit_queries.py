@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.queries.query_targets import ROW_LIMIT, RUN_TIMEOUT_S
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.evidence_builder import rank_evidence

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,15 +77,6 @@ _SQL_DIALECT: tuple[tuple[str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QueryOutcome:
-    """The best statement that ran, if any, with its result and all attempts."""
-
-    result: QueryResult | None
-    statement: Statement | None
-    attempts: tuple[Attempt, ...]
-
-
 def run_until_right(
     translator: Translator,
     target: QueryTarget,
@@ -93,11 +84,11 @@ def run_until_right(
     *,
     rounds: int = ROUNDS,
     source: str = "",
-) -> QueryOutcome:
+) -> list[Attempt]:
     """Try the statements of a translator until one has rows, at most ``rounds``.
 
-    A statement that runs without finding rows counts if no other does better. A reply that cannot
-    be parsed counts as a failed statement. Raises other errors of a translator's model.
+    A reply that cannot be parsed counts as a failed statement. Raises other errors of a
+    translator's model.
     """
     attempts: list[Attempt] = []
     for _ in range(max(rounds, 1)):
@@ -118,9 +109,13 @@ def run_until_right(
         attempts.append(_attempt(statement, target, asked, source))
         if (result := attempts[-1].result) is not None and not result.is_empty:
             break
-    ran = [(a, a.result) for a in attempts if a.result is not None]
-    best, result = next((pair for pair in ran if not pair[1].is_empty), [*ran, (None, None)][0])
-    return QueryOutcome(result, best.statement if best else None, tuple(attempts))
+    return attempts
+
+
+def best_attempt(attempts: Iterable[Attempt]) -> Attempt | None:
+    """Return the first attempt with rows, or else the first that ran, if any did."""
+    ran = [attempt for attempt in attempts if attempt.result is not None]
+    return next((a for a in ran if a.result and not a.result.is_empty), next(iter(ran), None))
 
 
 def _attempt(
@@ -237,26 +232,28 @@ class StatementRetriever(ConfiguredRetriever, ABC):
         except StoreNotFound as error:
             notes.append(str(error))
             return None
-        best: tuple[LinkedQuestion, Statement, QueryResult] | None = None
+        best: Attempt | None = None
         for translator in self.translators(target):
             try:
-                outcome = run_until_right(
+                attempts = run_until_right(
                     translator, target, asked, rounds=self.options.rounds, source=self.name
                 )
             except ModelError as error:
                 notes.append(f"The language model failed: {error}")
                 continue
-            for attempt in outcome.attempts:
+            for attempt in attempts:
                 trace += _trace_lines(attempt)
-            if outcome.result is None or outcome.statement is None:
-                notes += [attempt.problem for attempt in outcome.attempts[-1:] if attempt.problem]
-            elif best is None or not best[2].rows:
-                best = asked, outcome.statement, outcome.result
-                if outcome.result.rows:
+            found = best_attempt(attempts)
+            if found is None:
+                notes += [attempt.problem for attempt in attempts[-1:] if attempt.problem]
+            elif best is None or not _has_rows(best):
+                best = found
+                if _has_rows(best):
                     break
-        if best is None:
+        if best is None or best.result is None:
             notes.append(_NO_STATEMENT)
-        return best
+            return None
+        return asked, best.statement, best.result
 
 
 def _trace_lines(attempt: Attempt) -> list[str]:
@@ -265,6 +262,10 @@ def _trace_lines(attempt: Attempt) -> list[str]:
     if attempt.result is not None:
         return [line, f"rows: {len(attempt.result.rows)}"]
     return [line, f"problem: {attempt.problem}"] if attempt.problem else [line]
+
+
+def _has_rows(attempt: Attempt) -> bool:
+    return attempt.result is not None and bool(attempt.result.rows)
 
 
 SUREST = 0.9

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from knotwork._stores.base import Store
 from knotwork._text.chinese import simplify
 from knotwork._text.dates import find_days, read_date
 from knotwork._text.names import STOP_NAMES, name_candidates, normal_form
+from knotwork._text.relation_words import read_lexicon
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import PropertyValue, Span
@@ -234,12 +235,6 @@ _COMMON_WORDS: dict[str, tuple[str, ...]] = {
 }
 """Common synonyms of kinds with these names."""
 
-_IRREGULAR_WORDS = """
-    wrote written writer=write sang sung=sing knew known=know led=lead won=win taught=teach
-    built=build bought=buy sold=sell held=hold gave given=give took taken=take spoke spoken=speak
-    drew drawn=draw drove driven=drive grew grown=grow flew flown=fly chose chosen=choose
-    made=make met=meet paid=pay said=say sent=send told=tell went gone=go born=birth died=death
-"""
 _LEAST_SHARE = 0.4
 _WIDEST = 2
 _KIN_LETTERS = 3
@@ -318,18 +313,11 @@ class SchemaLinker:
                 yield SchemaMention(phrase.element, phrase.name, span, 0.9 * float(row[number]))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _irregular() -> dict[str, str]:
     """Return a mapping from the stems of irregular forms to the stem of their base form."""
-    found: dict[str, str] = {}
-    waiting: list[str] = []
-    for word in _IRREGULAR_WORDS.split():
-        form, _, base = word.partition("=")
-        waiting.append(form)
-        if base:
-            found.update({terms(w)[0]: terms(base)[0] for w in waiting})
-            waiting = []
-    return found
+    forms = read_lexicon().forms.items()
+    return {terms(form)[0]: terms(base)[0] for form, base in forms if terms(form) and terms(base)}
 
 
 def split_name(name: str) -> str:

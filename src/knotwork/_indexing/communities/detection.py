@@ -30,7 +30,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import NamedTuple, TypeVar
 
@@ -53,7 +53,7 @@ from knotwork._stores.base import Store, require_communities
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.resolutions import read_groups, read_senses
-from knotwork.records import ENTITY_EDGES, Community, EdgeType, Member, content_id
+from knotwork.records import ENTITY_EDGES, Community, Edge, EdgeType, Member, content_id
 
 OPTIONS_META = "communities"
 """Index setting: the fingerprint of the options that its communities were found with."""
@@ -385,48 +385,30 @@ class Network:
 def read_network(store: Store) -> Network:
     """Return the network of an index: its mentions, weighted relations and merged names."""
     senses = read_senses(store)
-    edges = _NetworkEdges()
-    for edge in checked(store.graph.edges(types=[EdgeType.MENTIONS])):
-        sense = senses[edge.target].get(edge.source, 0) if edge.target in senses else 0
-        edges.add_mention(Meaning(edge.target, sense), edge.source)
-    for edge in checked(store.graph.edges(types=ENTITY_EDGES)):
-        ends = edge.source, edge.target
-        for one, other, weight in _relations_of_meanings(*ends, edge.weight, edge.chunks, senses):
-            edges.add_relation(one, other, weight)
-    return edges.network(read_groups(store))
+    mentions = (
+        (Meaning(edge.target, senses.get(edge.target, {}).get(edge.source, 0)), edge.source)
+        for edge in checked(store.graph.edges(types=[EdgeType.MENTIONS]))
+    )
+    relations = (
+        relation
+        for edge in checked(store.graph.edges(types=ENTITY_EDGES))
+        for relation in _relations_of_meanings(edge, senses)
+    )
+    return make_network(mentions, relations, read_groups(store))
 
 
-def make_network(
-    mentions: Sequence[tuple[str, str]],
-    relations: Sequence[tuple[str, str, float]],
-    groups: Mapping[str, str] | None = None,
-) -> Network:
-    """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
-
-    ``groups`` map merged entities to their canonical entity. Relations of an entity without a
-    mention, which a store should not hold, are left out.
-    """
-    edges = _NetworkEdges()
-    for entity, chunk in mentions:
-        edges.add_mention(Meaning(entity), chunk)
-    for one, other, weight in relations:
-        edges.add_relation(Meaning(one), Meaning(other), weight)
-    return edges.network(groups or {})
-
-
-def _relations_of_meanings(
-    source: str, target: str, weight: float, chunks: Sequence[str], senses: Senses
-) -> Iterator[tuple[Meaning, Meaning, float]]:
+def _relations_of_meanings(edge: Edge, senses: Senses) -> Iterator[tuple[Meaning, Meaning, float]]:
     """Yield a relation once for each pair of meanings, with weights by the number of chunks."""
-    if source not in senses and target not in senses:
-        yield Meaning(source), Meaning(target), weight
+    ends = edge.source, edge.target
+    if not any(end in senses for end in ends):
+        yield Meaning(edge.source), Meaning(edge.target), edge.weight
         return
     stated = Counter(
-        tuple(Meaning(end, senses.get(end, {}).get(chunk, 0)) for end in (source, target))
-        for chunk in chunks
+        tuple(Meaning(end, senses.get(end, {}).get(chunk, 0)) for end in ends)
+        for chunk in edge.chunks
     )
     for (one, other), times in sorted(stated.items()):
-        yield one, other, weight * times / len(chunks)
+        yield one, other, edge.weight * times / len(edge.chunks)
 
 
 Name = TypeVar("Name")
@@ -447,64 +429,55 @@ class _Numbers(dict[Name, int]):
         return places
 
 
-class _NetworkEdges:
-    """The edges of a network while they are read, in a few bytes each: there may be millions."""
+def make_network(
+    mentions: Iterable[tuple[Meaning, str]],
+    relations: Iterable[tuple[Meaning, Meaning, float]],
+    groups: Mapping[str, str],
+) -> Network:
+    """Return the network of (entity, chunk) mentions and weighted (entity, entity) relations.
 
-    def __init__(self) -> None:
-        self._entities: _Numbers[Meaning] = _Numbers()
-        self._chunks: _Numbers[str] = _Numbers()
-        self._mentions = array("i"), array("i")
-        self._relations = array("i"), array("i"), array("d")
-
-    def add_mention(self, entity: Meaning, chunk: str) -> None:
-        named, holding = self._mentions
-        named.append(self._entities[entity])
-        holding.append(self._chunks[chunk])
-
-    def add_relation(self, source: Meaning, target: Meaning, weight: float) -> None:
-        """Add a relation, after all mentions; those of an entity without one are left out."""
-        if source not in self._entities or target not in self._entities:
-            return
-        sources, targets, weights = self._relations
-        sources.append(self._entities[source])
-        targets.append(self._entities[target])
-        weights.append(weight)
-
-    def network(self, groups: Mapping[str, str]) -> Network:
-        """Return the network of these edges and merged names."""
-        entities, chunks = sorted(self._entities), sorted(self._chunks)
-        check_cancelled()
-        place, chunk_place = self._entities.places(entities), self._chunks.places(chunks)
-        nodes = len(entities) + len(chunks)
-        named, holding, sources, targets, stated = map(
-            np.asarray, (*self._mentions, *self._relations)
-        )
-        ends = (
-            np.concatenate([place[named], place[sources]]),
-            np.concatenate([chunk_place[holding] + np.int32(len(entities)), place[targets]]),
-        )
-        weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), stated])
-        plain = undirected_adjacency(*ends, weights, nodes=nodes)
-        check_cancelled()
-        counts = np.bincount(ends[0][: len(named)], minlength=nodes).astype(np.float64)
-        damping = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
-        weights *= damping[ends[0]]
-        weights *= damping[ends[1]]
-        merged = self._merged(groups, place)
-        adjacency = undirected_adjacency(
-            np.concatenate([ends[0], merged[:, 0]]),
-            np.concatenate([ends[1], merged[:, 1]]),
-            np.concatenate([weights, np.full(len(merged), NAME_WEIGHT)]),
-            nodes=nodes,
-        )
-        names = tuple(meaning.entity_id for meaning in entities)
-        return Network(names, tuple(chunks), plain, adjacency)
-
-    def _merged(self, groups: Mapping[str, str], place: Nodes) -> Nodes:
-        known = self._entities
-        pairs = [
-            (place[known[Meaning(entity)]], place[known[Meaning(canonical)]])
-            for entity, canonical in sorted(groups.items())
-            if entity != canonical and Meaning(entity) in known and Meaning(canonical) in known
-        ]
-        return np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    ``groups`` map merged entities to their canonical entity. Relations of an entity without a
+    mention, which a store should not hold, are left out. Edges take a few bytes each while they are
+    read: there may be millions.
+    """
+    entity_numbers: _Numbers[Meaning] = _Numbers()
+    chunk_numbers: _Numbers[str] = _Numbers()
+    lists = array("i"), array("i"), array("i"), array("i"), array("d")
+    for entity, chunk in mentions:
+        lists[0].append(entity_numbers[entity])
+        lists[1].append(chunk_numbers[chunk])
+    for source, target, weight in relations:
+        if source in entity_numbers and target in entity_numbers:
+            lists[2].append(entity_numbers[source])
+            lists[3].append(entity_numbers[target])
+            lists[4].append(weight)
+    named, holding, sources, targets, stated = map(np.asarray, lists)
+    entities, chunks = sorted(entity_numbers), sorted(chunk_numbers)
+    check_cancelled()
+    place, chunk_place = entity_numbers.places(entities), chunk_numbers.places(chunks)
+    nodes = len(entities) + len(chunks)
+    ends = (
+        np.concatenate([place[named], place[sources]]),
+        np.concatenate([chunk_place[holding] + np.int32(len(entities)), place[targets]]),
+    )
+    weights = np.concatenate([np.full(len(named), MENTION_WEIGHT), stated])
+    plain = undirected_adjacency(*ends, weights, nodes=nodes)
+    check_cancelled()
+    counts = np.bincount(ends[0][: len(named)], minlength=nodes).astype(np.float64)
+    damping = np.power(np.maximum(counts, 1.0), -DAMPING_OF_HUBS)
+    weights *= damping[ends[0]]
+    weights *= damping[ends[1]]
+    pairs = [
+        (place[entity_numbers[one]], place[entity_numbers[other]])
+        for one, other in ((Meaning(e), Meaning(c)) for e, c in sorted(groups.items()))
+        if one != other and one in entity_numbers and other in entity_numbers
+    ]
+    merged: Nodes = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    adjacency = undirected_adjacency(
+        np.concatenate([ends[0], merged[:, 0]]),
+        np.concatenate([ends[1], merged[:, 1]]),
+        np.concatenate([weights, np.full(len(merged), NAME_WEIGHT)]),
+        nodes=nodes,
+    )
+    names = tuple(meaning.entity_id for meaning in entities)
+    return Network(names, tuple(chunks), plain, adjacency)

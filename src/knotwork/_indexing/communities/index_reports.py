@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -135,13 +135,13 @@ def bring_up_to_date(
     StoreReadOnly for a read-only store, ModelError and BudgetExceeded if no more calls are
     possible.
     """
-    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
+    begun = time.monotonic()
     with store.transaction():
         index = _fingerprints(store)
         refresh_communities(store, options, rebuild=rebuild)
-        refresh.put_extractive()
+        work = _put_extractive(store, writer)
         store.set_meta({CONTENT_META: index.ledger, FORM_META: EXTRACTIVE_VERSION})
-    changes = yield from refresh.write()
+    changes = yield from _write_pending(store, work, writer, embedding, begun)
     if writer is not None and not changes.unanswered:
         store.set_meta({WRITTEN_META: index.written})
     return changes
@@ -264,130 +264,29 @@ class ReportChanges:
         """The number of reports that were still up to date."""
         return self.many - len(self.changed)
 
-    def merged_with(self, later: ReportChanges) -> ReportChanges:
-        """Return the result of this refresh and a later one of the same communities."""
-        return ReportChanges(
-            self.changed | later.changed,
-            later.many,
-            self.seconds + later.seconds,
-            self.by_model + later.by_model,
-            self.stand_ins + later.stand_ins,
-            (*self.complaints, *later.complaints),
-            later.unanswered,
-        )
-
 
 @Verb
 def refresh_reports(
     store: Store,
     *,
-    community_ids: Collection[str] | None = None,
     writer: ReportWriter | None = None,
     embedding: Embedding | None = None,
 ) -> Steps[ReportChanges]:
     """Write missing and outdated reports, and return the changes.
 
-    With ``community_ids`` only their reports and those of their descendants are checked. Extractive
-    reports are written first, in one transaction. With ``writer`` a model then writes the reports
-    that benefit from it, level by level from the lowest; each call's reports are stored as soon as
-    it returns. A report stays valid while its input is unchanged: the material of an extractive
-    report, the brief of a model's. ``texts("report")`` indexes reports under the ids of their
-    communities; with ``embedding``, so does ``vectors("report")``. If no server answers, a report
-    is left unchanged. Raises StoreError if the store cannot hold communities, ModelError and
+    Extractive reports are written first, in one transaction. With ``writer`` a model then writes
+    the reports that benefit from it, level by level from the lowest; each call's reports are stored
+    as soon as it returns. A report stays valid while its input is unchanged: the material of an
+    extractive report, the brief of a model's. ``texts("report")`` indexes reports under the ids of
+    their communities; with ``embedding``, so does ``vectors("report")``. If no server answers, a
+    report is left unchanged. Raises StoreError if the store cannot hold communities, ModelError and
     BudgetExceeded if no more calls are possible, ModelUnavailable if many calls in a row got no
     reply. Finished reports are stored in any case.
     """
-    refresh = ReportRefresh(store, writer=writer, embedding=embedding)
-    refresh.put_extractive(community_ids)
-    return (yield from refresh.write())
-
-
-class ReportRefresh:
-    """Writes reports in two parts: extractive ones in a transaction, then those of a model.
-
-    The second part reuses the material that the first one read.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        *,
-        writer: ReportWriter | None = None,
-        embedding: Embedding | None = None,
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._embedding = embedding
-        self._begun = time.monotonic()
-        self._communities: dict[str, Community] = {}
-        self._written: list[CommunityReport] = []
-        self._pending: list[_Pending] = []
-        self._builder: BriefBuilder | None = None
-
-    def put_extractive(self, community_ids: Collection[str] | None = None) -> None:
-        """Store the extractive reports that are missing or outdated, in one transaction."""
-        store, writer = self._store, self._writer
-        with store.transaction():
-            communities = stored_communities(require_communities(store))
-            least = writer.least_tokens if writer is not None else 0
-            builder = self._builder = BriefBuilder(store, children_among(communities), least)
-            if community_ids is not None:
-                communities = _with_descendants(communities, set(community_ids))
-            self._communities = {community.id: community for community in communities}
-            reports = require_communities(store).reports(list(self._communities))
-            rated: list[CommunityReport] = []
-            for community in checked(sorted(communities, key=_lowest_first)):
-                material = builder.extractive.material(community)
-                known = reports.get(community.id)
-                if (
-                    known is None
-                    or (writer is not None and writer.rewrites)
-                    or not _is_up_to_date(known, community, material, builder)
-                ):
-                    known = write_extractive_report(material)
-                    self._written.append(known)
-                elif known.content_key != material.content_key and known.rating != rate(material):
-                    # A model's report whose brief is unchanged stays, with the current rating.
-                    rated.append(replace(known, rating=rate(material)))
-                if known.source == EXTRACTIVE_SOURCE:
-                    builder.extractive.add(known)
-                    asked_before = known.content_key != material.content_key
-                    again = writer is not None and (writer.retry or not asked_before)
-                    if again and builder.is_worth_a_model(community, material):
-                        self._pending.append(_Pending(community, material))
-                elif community.parent_id is not None:
-                    builder.extractive.add(outline_report(material))
-            require_communities(store).put_reports(rated)
-            publish_reports(store, self._written)
-
-    def write(self) -> Steps[ReportChanges]:
-        """Have the model write the pending reports; yield how many are written, of how many."""
-        model = WrittenReports()
-        if self._writer is not None and self._builder is not None:
-            total = len(self._pending)
-            patience = Patience(self._writer.patience)
-            yield Progress("reports", 0, total)
-            for level in _by_level(self._pending, lambda item: item.community):
-                briefs = [self._builder.brief(item.community, item.material) for item in level]
-                calls = _write(
-                    self._store, briefs, self._communities, self._writer, self._embedding
-                )
-                with closing(calls):
-                    for call in calls:
-                        model = model.merged_with(call)
-                        yield Progress("reports", len(model.reports), total)
-                        patience.note("" if call.reports else call.absence)
-        if self._embedding is not None:
-            put_missing_vectors(self._store, self._communities.keys(), self._embedding)
-        return ReportChanges(
-            frozenset(report.community_id for report in (*self._written, *model.reports)),
-            len(self._communities),
-            time.monotonic() - self._begun,
-            len(model.reports) - len(model.stood_in),
-            len(model.stood_in),
-            model.complaints,
-            len(model.unanswered),
-        )
+    begun = time.monotonic()
+    with store.transaction():
+        work = _put_extractive(store, writer)
+    return (yield from _write_pending(store, work, writer, embedding, begun))
 
 
 class _Pending(NamedTuple):
@@ -395,6 +294,85 @@ class _Pending(NamedTuple):
 
     community: Community
     material: Material
+
+
+class _ReportWork(NamedTuple):
+    """What `_put_extractive` did, and what it leaves to a model, with the material that it read."""
+
+    communities: Mapping[str, Community]
+    written: Sequence[CommunityReport]
+    pending: Sequence[_Pending]
+    builder: BriefBuilder
+
+
+def _put_extractive(store: Store, writer: ReportWriter | None) -> _ReportWork:
+    """Store the extractive reports that are missing or outdated; use it inside a transaction."""
+    held = require_communities(store)
+    communities = stored_communities(held)
+    least = writer.least_tokens if writer is not None else 0
+    builder = BriefBuilder(store, children_among(communities), least)
+    reports = held.reports([community.id for community in communities])
+    written, rated, pending = list[CommunityReport](), list[CommunityReport](), list[_Pending]()
+    for community in checked(sorted(communities, key=_lowest_first)):
+        material = builder.extractive.material(community)
+        known = reports.get(community.id)
+        if (
+            known is None
+            or (writer is not None and writer.rewrites)
+            or not _is_up_to_date(known, community, material, builder)
+        ):
+            known = write_extractive_report(material)
+            written.append(known)
+        elif known.content_key != material.content_key and known.rating != rate(material):
+            # A model's report whose brief is unchanged stays, with the current rating.
+            rated.append(replace(known, rating=rate(material)))
+        if known.source == EXTRACTIVE_SOURCE:
+            builder.extractive.add(known)
+            asked_before = known.content_key != material.content_key
+            again = writer is not None and (writer.retry or not asked_before)
+            if again and builder.is_worth_a_model(community, material):
+                pending.append(_Pending(community, material))
+        elif community.parent_id is not None:
+            builder.extractive.add(outline_report(material))
+    held.put_reports(rated)
+    publish_reports(store, written)
+    return _ReportWork({c.id: c for c in communities}, written, pending, builder)
+
+
+def _write_pending(
+    store: Store,
+    work: _ReportWork,
+    writer: ReportWriter | None,
+    embedding: Embedding | None,
+    begun: float,
+) -> Steps[ReportChanges]:
+    """Have the model write the pending reports; yield how many are written, of how many."""
+    calls: list[WrittenReports] = []
+    done = 0
+    if writer is not None:
+        patience = Patience(writer.patience)
+        yield Progress("reports", 0, len(work.pending))
+        for level in _by_level(work.pending, lambda item: item.community):
+            briefs = [work.builder.brief(item.community, item.material) for item in level]
+            with closing(_write(store, briefs, work.communities, writer, embedding)) as replies:
+                for call in replies:
+                    calls.append(call)
+                    done += len(call.reports)
+                    yield Progress("reports", done, len(work.pending))
+                    patience.note("" if call.reports else call.absence)
+    if embedding is not None:
+        put_missing_vectors(store, work.communities.keys(), embedding)
+    reports = chain(work.written, *(call.reports for call in calls))
+    stand_ins = sum(len(call.stood_in) for call in calls)
+    return ReportChanges(
+        frozenset(report.community_id for report in reports),
+        len(work.communities),
+        time.monotonic() - begun,
+        done - stand_ins,
+        stand_ins,
+        tuple(chain.from_iterable(call.complaints for call in calls)),
+        sum(len(call.unanswered) for call in calls),
+    )
 
 
 def write_reports(
@@ -485,15 +463,6 @@ def _by_level(
 
 def _lowest_first(community: Community) -> tuple[int, str]:
     return -community.level, community.id
-
-
-def _with_descendants(communities: list[Community], wanted: set[str]) -> list[Community]:
-    found: list[Community] = []
-    for community in communities:
-        if community.id in wanted or community.parent_id in wanted:
-            wanted.add(community.id)
-            found.append(community)
-    return found
 
 
 REPORTS = "report"

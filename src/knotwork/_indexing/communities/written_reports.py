@@ -314,7 +314,7 @@ _OUTPUT_TOKENS = 360
 
 @dataclass(frozen=True, slots=True)
 class WrittenReports:
-    """The reports of one or more calls, including extractive stand-ins for unusable replies.
+    """The reports of one call, including extractive stand-ins for unusable replies.
 
     ``stood_in`` are the communities of stand-ins; ``complaints`` list the unused parts of replies.
     ``unanswered`` communities got no reply, for the reason ``absence``: they keep their reports,
@@ -326,16 +326,6 @@ class WrittenReports:
     complaints: tuple[Complaint, ...] = ()
     unanswered: frozenset[str] = frozenset()
     absence: str = ""
-
-    def merged_with(self, other: WrittenReports) -> WrittenReports:
-        """Return the reports of both results."""
-        return WrittenReports(
-            (*self.reports, *other.reports),
-            self.stood_in | other.stood_in,
-            (*self.complaints, *other.complaints),
-            self.unanswered | other.unanswered,
-            other.absence or self.absence,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
@@ -24,7 +24,7 @@ from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
-from knotwork._stores.capabilities import HomonymStore, ResolutionStore
+from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.resolutions import form_groups
 from knotwork.records import (
     PERSON_SOURCE,
@@ -90,7 +90,9 @@ def resolve_entities(
     margin = read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
-        record_homonyms(stored_homonyms, survey, touched)
+        # Those among the entities that the survey read or that changed are replaced.
+        among = None if survey.looked_at is None else survey.read.union(touched)
+        stored_homonyms.replace(survey.homonyms.values(), among=among)
     calls, verdicts = yield from _ask(resolutions, margin, judge)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)
@@ -180,19 +182,8 @@ def undo(store: Store, first: str, second: str) -> SameAs:
     resolutions = require_resolutions(store)
     one, other = sorted((first, second))
     known = {d.pair: d for d in resolutions.of_entities([one]).get(one, [])}
-    decision = known.get((one, other)) or SameAs(
-        one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand"
-    )
-    decision = SameAs(
-        one,
-        other,
-        decision.verdict,
-        decision.source,
-        decision.reason,
-        decision.score,
-        decision.content_key,
-        undone=True,
-    )
+    new = SameAs(one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand")
+    decision = replace(known.get((one, other), new), undone=True)
     resolutions.put([decision])
     return decision
 
@@ -239,12 +230,6 @@ def record_rulings(
     ]
     resolutions.remove(old)
     resolutions.put(decision for pair, decision in fresh.items() if held.get(pair) != decision)
-
-
-def record_homonyms(stored: HomonymStore, survey: PairSurvey, touched: Collection[str]) -> None:
-    """Replace the stored homonyms among the entities that the survey read or that changed."""
-    among = None if survey.looked_at is None else survey.read.union(touched)
-    stored.replace(survey.homonyms.values(), among=among)
 
 
 def record_conflicts(resolutions: ResolutionStore, profiles: Mapping[str, EntityProfile]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from knotwork._extensions.cypher.language.kept_values import KeptValues, deep_bytes
 from knotwork._extensions.cypher.language.limits import list_bytes
@@ -127,40 +128,28 @@ class Collect(Aggregate):
         return self.values
 
 
-class SampleDeviation(Collect):
-    """The standard deviation of a sample; 0.0 for fewer than two values."""
+class Figure(Collect):
+    """A figure of all numbers.
 
-    min_count, degrees_lost = 2, 1
-
-    def add(self, value: Value) -> None:
-        super().add(float(require_number("stDev", value)))
-
-    def result(self) -> Value:
-        count = len(self.values)
-        if count < self.min_count:
-            return 0.0
-        mean = math.fsum(self.values) / count
-        squares = math.fsum((value - mean) ** 2 for value in self.values)
-        return math.sqrt(squares / (count - self.degrees_lost))
-
-
-class PopulationDeviation(SampleDeviation):
-    """The standard deviation of a whole population; 0.0 without values."""
-
-    min_count, degrees_lost = 1, 0
-
-
-class Percentile(Collect):
-    """A percentile of numbers; ``add`` takes a tuple (value, fraction from 0 to 1)."""
+    For a percentile, ``add`` takes a tuple (number, fraction from 0 to 1).
+    """
 
     fraction = 0.0
 
+    def __init__(
+        self, runtime: Runtime, kept: KeptValues, name: str, figure: Callable[[Figure], Value]
+    ) -> None:
+        super().__init__(runtime, kept)
+        self._name, self._figure = name, figure
+
     def add(self, value: Value) -> None:
-        chosen, fraction = value
-        if not 0 <= require_number("percentile", fraction) <= 1:
-            raise QuerySyntaxError(f"A percentile must be between 0 and 1, not {fraction}.")
-        self.fraction = fraction
-        super().add(require_number("percentile", chosen))
+        if type(value) is tuple:
+            value, self.fraction = value
+            if not 0 <= require_number(self._name, self.fraction) <= 1:
+                raise QuerySyntaxError(
+                    f"A percentile must be between 0 and 1, not {self.fraction}."
+                )
+        super().add(require_number(self._name, value))
 
     def ordered(self) -> list[float]:
         """Return the values in ascending order."""
@@ -169,28 +158,35 @@ class Percentile(Collect):
         budget.charge(list_bytes(len(self.values)))
         return sorted(self.values)
 
-
-class DiscretePercentile(Percentile):
-    """A percentile that is one of the values (nearest rank); null without values."""
-
     def result(self) -> Value:
-        values = self.ordered()
-        if not values:
-            return None
-        return values[max(math.ceil(self.fraction * len(values)) - 1, 0)]
+        return self._figure(self)
 
 
-class ContinuousPercentile(Percentile):
-    """A percentile interpolated between the two nearest values; null without values."""
+def _deviation(found: Figure, *, lost: int) -> float:
+    """Return the standard deviation, 0.0 for too few values; a sample has lost a degree."""
+    count = len(found.values)
+    if count <= lost:
+        return 0.0
+    mean = math.fsum(found.values) / count
+    squares = math.fsum((value - mean) ** 2 for value in found.values)
+    return math.sqrt(squares / (count - lost))
 
-    def result(self) -> Value:
-        values = self.ordered()
-        if not values:
-            return None
-        position = self.fraction * (len(values) - 1)
-        below = math.floor(position)
-        above = min(below + 1, len(values) - 1)
-        return values[below] + (values[above] - values[below]) * (position - below)
+
+def _nearest(found: Figure) -> float | None:
+    """Return the percentile that is one of the values (nearest rank)."""
+    values = found.ordered()
+    return values[max(math.ceil(found.fraction * len(values)) - 1, 0)] if values else None
+
+
+def _interpolated(found: Figure) -> float | None:
+    """Return the percentile between the two nearest values."""
+    values = found.ordered()
+    if not values:
+        return None
+    position = found.fraction * (len(values) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(values) - 1)
+    return values[below] + (values[above] - values[below]) * (position - below)
 
 
 ENTRY_BYTES = 80
@@ -224,9 +220,9 @@ AGGREGATES: dict[str, Callable[[Runtime, KeptValues], Aggregate]] = {
     "count": Count,
     "max": Maximum,
     "min": Minimum,
-    "percentilecont": ContinuousPercentile,
-    "percentiledisc": DiscretePercentile,
-    "stdev": SampleDeviation,
-    "stdevp": PopulationDeviation,
+    "percentilecont": partial(Figure, name="percentile", figure=_interpolated),
+    "percentiledisc": partial(Figure, name="percentile", figure=_nearest),
+    "stdev": partial(Figure, name="stDev", figure=partial(_deviation, lost=1)),
+    "stdevp": partial(Figure, name="stDev", figure=partial(_deviation, lost=0)),
     "sum": Sum,
 }

@@ -7,11 +7,10 @@ and returns plain values. Counts of labels and types are answered without readin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from sys import getsizeof
 
-from knotwork._extensions.cypher.language.clause_compiler import ProjectionCompiler, distinct_rows
+from knotwork._extensions.cypher.language.clause_compiler import CompiledQuery, QueryCompiler
 from knotwork._extensions.cypher.language.limits import (
     SCALAR_BYTES,
     Budget,
@@ -19,7 +18,7 @@ from knotwork._extensions.cypher.language.limits import (
     list_bytes,
     map_bytes,
 )
-from knotwork._extensions.cypher.language.match_steps import Pipe, Rows
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.property_graph import (
     GraphNode,
     GraphPath,
@@ -27,23 +26,8 @@ from knotwork._extensions.cypher.language.property_graph import (
     PropertyGraph,
     Value,
 )
-from knotwork._extensions.cypher.language.runtime import Row, Runtime
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.runtime import Runtime
 from knotwork._extensions.cypher.language.static_analysis import Scope
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Call,
-    CallSubquery,
-    Clause,
-    LabelIs,
-    Match,
-    NodePattern,
-    PathPattern,
-    Projection,
-    SingleQuery,
-    UnionQuery,
-    Unwind,
-    Variable,
-)
 from knotwork._extensions.cypher.language.values import Temporal
 from knotwork._query_memory import result_too_large
 from knotwork.errors import QueryRefused, QuerySyntaxError
@@ -137,220 +121,6 @@ def _parameter(value: Value, name: str, depth: int = 0) -> Value:
         fix=f"Pass null, booleans, numbers, strings, and lists or maps of them, at most "
         f"{_MAX_PARAMETER_DEPTH} levels deep.",
     )
-
-
-@dataclass(slots=True)
-class CompiledQuery:
-    """A query as a function from the values it imports to its rows, with its columns."""
-
-    run: Callable[[list[Value]], Rows]
-    columns: tuple[str, ...]
-
-
-class QueryCompiler(ProjectionCompiler):
-    """Compiles whole queries: UNION, clauses in sequence, UNWIND and subqueries."""
-
-    def compile_query(self, query: UnionQuery, imports: list[str], outer: Scope) -> CompiledQuery:
-        """Compile a query that imports the names ``imports`` from an outer scope."""
-        parts = [self._single(part, imports, outer) for part in query.parts]
-        columns = parts[0].columns
-        if any(part.columns != columns for part in parts):
-            raise QuerySyntaxError(
-                "All parts of a UNION must return the same columns in the same order.",
-                fix=f"Return the columns {', '.join(columns)} in every part.",
-            )
-
-        def run(values: list[Value]) -> Rows:
-            for part in parts:
-                yield from part.run(values)
-
-        if len(parts) == 1 or not query.distinct:
-            return CompiledQuery(run, columns)
-        return CompiledQuery(self._distinct(run, len(columns)), columns)
-
-    def _distinct(
-        self, run: Callable[[list[Value]], Rows], width: int
-    ) -> Callable[[list[Value]], Rows]:
-        def distinct(values: list[Value]) -> Rows:
-            return distinct_rows(run(values), range(width), self.runtime.budget)
-
-        return distinct
-
-    def _single(self, query: SingleQuery, imports: list[str], outer: Scope) -> CompiledQuery:
-        known = None if imports else known_count(query, self.runtime.graph)
-        if known is not None:
-            column, count = known
-            return CompiledQuery(lambda _: iter(([count],)), (column,))
-        scope = Scope()
-        for name in imports:
-            scope.declare(name, outer.find(name).kind)
-        first, pipes, columns = scope.layout, list[Pipe](), tuple[str, ...]()
-        for clause in query.clauses:
-            pipe, scope, columns = self._clause(clause, scope)
-            pipes.append(pipe)
-
-        def run(values: list[Value]) -> Rows:
-            rows: Rows = iter(([*values, *[None] * (first.size - len(values))],))
-            for pipe in pipes:
-                rows = pipe(rows)
-            return rows
-
-        return CompiledQuery(run, columns)
-
-    def _clause(self, clause: Clause, scope: Scope) -> tuple[Pipe, Scope, tuple[str, ...]]:
-        if isinstance(clause, Projection):
-            projected = self.project(clause, scope)
-            return projected.pipe, projected.scope, projected.columns
-        if isinstance(clause, Match):
-            return self.match(clause, scope), scope, ()
-        if isinstance(clause, Unwind):
-            return self._unwind(clause, scope), scope, ()
-        return self._call_subquery(clause, scope), scope, ()
-
-    def _unwind(self, clause: Unwind, scope: Scope) -> Pipe:
-        source = self.compile(clause.source, scope)
-        if clause.variable in scope.names:
-            raise QuerySyntaxError(
-                f"The variable `{clause.variable}` is already defined.", fix="Use another name."
-            )
-        slot, budget = scope.declare(clause.variable), self.runtime.budget
-        step = budget.step
-
-        def run(rows: Rows) -> Rows:
-            for row in rows:
-                value = source(row)
-                if value is None:
-                    continue
-                before = budget.transient
-                for item in value if isinstance(value, list) else (value,):
-                    step()
-                    budget.transient = before
-                    row[slot] = item
-                    yield row
-
-        return run
-
-    def query(self, query: UnionQuery, scope: Scope) -> Callable[[Row], Iterator[Row]]:
-        """Return a function that runs a subquery of an expression, which sees all names."""
-        names = list(scope.visible())
-        slots = [scope.names[name].slot for name in names]
-        compiled = self.compile_query(query, names, scope)
-        width, returns = len(compiled.columns), bool(compiled.columns)
-
-        def run(row: Row) -> Iterator[Row]:
-            for found in compiled.run([row[slot] for slot in slots]):
-                yield found[:width] if returns else found
-
-        return run
-
-    def _call_subquery(self, clause: CallSubquery, scope: Scope) -> Pipe:
-        names = _imported(clause, scope)
-        slots = [scope.find(name).slot for name in names]
-        compiled = self.compile_query(clause.query, names, scope)
-        for column in compiled.columns:
-            if column in scope.names:
-                raise QuerySyntaxError(
-                    f"The variable `{column}` is already defined.",
-                    fix="Return the column under another name.",
-                )
-        targets = [scope.declare(column) for column in compiled.columns]
-        budget = self.runtime.budget
-
-        def run(rows: Rows) -> Rows:
-            for row in rows:
-                found = False
-                before = budget.transient
-                for returned in compiled.run([row[slot] for slot in slots]):
-                    budget.step()
-                    found = True
-                    for place, target in enumerate(targets):
-                        row[target] = returned[place]
-                    yield row
-                budget.transient = before
-                if clause.optional and not found:
-                    for target in targets:
-                        row[target] = None
-                    yield row
-
-        return run
-
-
-def _imported(clause: CallSubquery, scope: Scope) -> list[str]:
-    """Return the names that a subquery imports: those in brackets, or of a WITH at its start."""
-    if clause.imports is not None:
-        return list(scope.visible()) if clause.imports == ("*",) else list(clause.imports)
-    names: dict[str, None] = {}
-    for part in clause.query.parts:
-        first = part.clauses[0]
-        if not isinstance(first, Projection) or first.final:
-            continue
-        if first.star:
-            names.update(dict.fromkeys(scope.visible()))
-        for item in first.items:
-            if not isinstance(item.expression, Variable) or item.alias != item.expression.name:
-                break
-            names[item.alias] = None
-    return [name for name in names if name in scope.names]
-
-
-def known_count(query: SingleQuery, graph: PropertyGraph) -> tuple[str, int] | None:
-    """Return the column and value of a query that only counts nodes or relationships.
-
-    Returns None unless the query is one MATCH and one count() that the graph can answer without
-    reading rows.
-    """
-    if len(query.clauses) != 2:
-        return None
-    match, projection = query.clauses
-    if not isinstance(match, Match) or not isinstance(projection, Projection):
-        return None
-    if match.optional or match.condition is not None or len(match.patterns) != 1:
-        return None
-    pattern = match.patterns[0]
-    if pattern.variable is not None or not _counts(projection, pattern):
-        return None
-    count = _count_edges(pattern, graph) if pattern.relationships else _count_nodes(pattern, graph)
-    return None if count is None else (projection.items[0].alias, count)
-
-
-def _counts(projection: Projection, pattern: PathPattern) -> bool:
-    """Return True if a projection is exactly the count of the matches of a pattern."""
-    plain = len(projection.items) == 1 and not projection.star and not projection.order
-    if not plain or projection.skip or projection.limit or projection.condition:
-        return False
-    call = projection.items[0].expression
-    if not isinstance(call, Call) or call.name != "count" or call.distinct:
-        return False
-    named = {node.variable for node in pattern.nodes if node.variable}
-    named |= {edge.variable for edge in pattern.relationships if edge.variable}
-    argument = call.arguments[0] if len(call.arguments) == 1 else None
-    return call.star or (isinstance(argument, Variable) and argument.name in named)
-
-
-def _count_nodes(pattern: PathPattern, graph: PropertyGraph) -> int | None:
-    (node,) = pattern.nodes
-    if node.properties is not None or node.condition is not None:
-        return None
-    if node.labels is None:
-        return len(graph.nodes)
-    if isinstance(node.labels, LabelIs) and node.labels.name != "%":
-        return len(graph.labelled(node.labels.name))
-    return None
-
-
-def _count_edges(pattern: PathPattern, graph: PropertyGraph) -> int | None:
-    if len(pattern.relationships) != 1 or pattern.shortest:
-        return None
-    (edge,), ends = pattern.relationships, pattern.nodes
-    names = [end.variable for end in ends if end.variable]
-    bare = all(NodePattern(end.variable) == end for end in ends) and len(set(names)) == len(names)
-    if not bare or edge.direction == "both" or edge.lengths is not None:
-        return None
-    if edge.properties is not None or edge.condition is not None or edge.variable in names:
-        return None
-    if not edge.types:
-        return graph.relationship_count
-    return sum(graph.type_counts.get(name, 0) for name in edge.types)
 
 
 class ResultConverter:

@@ -6,9 +6,11 @@ import operator as operator_functions
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from sys import getsizeof
 from typing import Any, TypeAlias
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.aggregates import AGGREGATES
 from knotwork._extensions.cypher.language.functions import find_function
 from knotwork._extensions.cypher.language.kept_values import KeptValues, deep_bytes
@@ -25,38 +27,15 @@ from knotwork._extensions.cypher.language.property_graph import (
     GraphRelationship,
     Value,
 )
-from knotwork._extensions.cypher.language.runtime import Evaluate, Row, Runtime
-from knotwork._extensions.cypher.language.static_analysis import Scope, StaticTypes
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Binary,
-    Call,
-    Case,
-    Comparison,
-    Comprehension,
-    Constant,
-    Expression,
-    HasLabel,
-    IndexAccess,
-    Junction,
-    LabelExpression,
-    LabelIs,
-    LabelNot,
-    ListOf,
-    MapOf,
-    MapProjection,
-    Parameter,
-    PathPattern,
-    PatternComprehension,
-    PatternPredicate,
-    PropertyAccess,
-    Quantifier,
-    Reduction,
-    Slice,
-    Subquery,
-    Unary,
-    UnionQuery,
-    Variable,
+from knotwork._extensions.cypher.language.runtime import (
+    ArgumentType,
+    Evaluate,
+    Row,
+    Runtime,
+    argument_type,
+    type_error,
 )
+from knotwork._extensions.cypher.language.static_analysis import TYPE_WORDS, Scope
 from knotwork._extensions.cypher.language.values import (
     contains,
     equal,
@@ -85,37 +64,40 @@ _PLAIN_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 }
 
 
-class ExpressionCompiler(StaticTypes, ABC):
-    """Compiles expressions of all kinds; subclasses add patterns and subqueries."""
+class ExpressionCompiler(ABC):
+    """Compiles expressions of all kinds; a subclass adds patterns and subqueries.
+
+    Types that are evident from the statement are checked before a run, other types during it.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
-        super().__init__(runtime)
+        self.runtime = runtime
         self._makers: dict[type, Callable[[Any, Scope], Evaluate]] = {
-            Binary: self._binary,
-            Call: self._call,
-            Case: self._case,
-            Comparison: self._comparison,
-            Comprehension: self._comprehension,
-            Constant: self._constant,
-            HasLabel: self._has_label,
-            IndexAccess: self._item,
-            Junction: self._junction,
-            ListOf: self._list_of,
-            MapOf: self._map_of,
-            MapProjection: self._map_projection,
-            Parameter: self._parameter,
-            PatternComprehension: self._pattern_comprehension,
-            PatternPredicate: self._pattern_predicate,
-            PropertyAccess: self._property,
-            Quantifier: self._quantifier,
-            Reduction: self._reduction,
-            Slice: self._slice,
-            Subquery: self._subquery,
-            Unary: self._unary,
-            Variable: self._variable,
+            tree.Binary: self._binary,
+            tree.Call: self._call,
+            tree.Case: self._case,
+            tree.Comparison: self._comparison,
+            tree.Comprehension: self._comprehension,
+            tree.Constant: self._constant,
+            tree.HasLabel: self._has_label,
+            tree.IndexAccess: self._item,
+            tree.Junction: self._junction,
+            tree.ListOf: self._list_of,
+            tree.MapOf: self._map_of,
+            tree.MapProjection: self._map_projection,
+            tree.Parameter: self._parameter,
+            tree.PatternComprehension: self._pattern_comprehension,
+            tree.PatternPredicate: self._pattern_predicate,
+            tree.PropertyAccess: self._property,
+            tree.Quantifier: self._quantifier,
+            tree.Reduction: self._reduction,
+            tree.Slice: self._slice,
+            tree.Subquery: self._subquery,
+            tree.Unary: self._unary,
+            tree.Variable: self._variable,
         }
 
-    def compile(self, expression: Expression, scope: Scope) -> Evaluate:
+    def compile(self, expression: tree.Expression, scope: Scope) -> Evaluate:
         """Return a function that evaluates an expression for a row.
 
         Raises QuerySyntaxError for unknown names and wrong types, QueryRefused for unknown
@@ -129,7 +111,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
     @abstractmethod
     def pattern(
-        self, pattern: PathPattern, condition: Expression | None, scope: Scope
+        self, pattern: tree.PathPattern, condition: tree.Expression | None, scope: Scope
     ) -> MatchRows:
         """Return a function that yields a row once for every match of a pattern.
 
@@ -137,14 +119,66 @@ class ExpressionCompiler(StaticTypes, ABC):
         """
 
     @abstractmethod
-    def query(self, query: UnionQuery, scope: Scope) -> MatchRows:
+    def query(self, query: tree.UnionQuery, scope: Scope) -> MatchRows:
         """Return a function that runs a subquery for a row and yields the rows it returns."""
 
-    def _constant(self, expression: Constant, _: Scope) -> Evaluate:
+    def type_of(  # noqa: PLR0911 - one return a kind
+        self, expression: tree.Expression, scope: Scope
+    ) -> str | None:
+        """Return the type of an expression, None if it depends on the row."""
+        if isinstance(expression, tree.Constant):
+            return _constant_type(expression.value)
+        if isinstance(expression, tree.Variable):
+            kind = scope.find(expression.name).kind
+            return None if kind in ("value", "plain") else kind
+        if isinstance(expression, tree.ListOf | tree.Comprehension | tree.PatternComprehension):
+            return "list"
+        if isinstance(expression, tree.MapOf):
+            return "map"
+        if isinstance(expression, tree.PatternPredicate) and expression.pattern.shortest:
+            return "path" if expression.pattern.shortest == "one" else "list"
+        if isinstance(
+            expression,
+            tree.Junction
+            | tree.Comparison
+            | tree.HasLabel
+            | tree.Quantifier
+            | tree.PatternPredicate,
+        ) or (isinstance(expression, tree.Subquery) and expression.kind == "EXISTS"):
+            return "boolean"
+        if isinstance(expression, tree.Unary) and expression.operator not in "+-":
+            return "boolean"
+        if isinstance(expression, tree.Binary) and expression.operator not in "+-*/%^":
+            return "boolean"
+        return None
+
+    def require_truth(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
+        self.require_type("Expected", argument_type("boolean"), expression, scope)
+
+    def require_list(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression is evidently not a list."""
+        self.require_type("Expected", argument_type("list"), expression, scope)
+
+    def require_properties(self, expression: tree.Expression, scope: Scope) -> None:
+        """Raise QuerySyntaxError if an expression evidently has no properties."""
+        wanted = argument_type("node|relationship|map")
+        self.require_type("A property needs", wanted, expression, scope)
+
+    def require_type(
+        self, demand: str, wanted: ArgumentType, expression: tree.Expression, scope: Scope
+    ) -> None:
+        """Raise QuerySyntaxError if an expression is evidently of another type."""
+        found = self.type_of(expression, scope)
+        if found is not None and found not in wanted.static:
+            actual = TYPE_WORDS.get(found, f"a {found}")
+            raise QuerySyntaxError(f"{demand} {wanted.phrase}, not {actual}.")
+
+    def _constant(self, expression: tree.Constant, _: Scope) -> Evaluate:
         value = expression.value
         return lambda _: value
 
-    def _parameter(self, expression: Parameter, _: Scope) -> Evaluate:
+    def _parameter(self, expression: tree.Parameter, _: Scope) -> Evaluate:
         if expression.name not in self.runtime.parameters:
             given = ", ".join(f"${name}" for name in self.runtime.parameters) or "none"
             raise QuerySyntaxError(
@@ -153,14 +187,17 @@ class ExpressionCompiler(StaticTypes, ABC):
         value = self.runtime.parameters[expression.name]
         return lambda _: value
 
-    def _variable(self, expression: Variable, scope: Scope) -> Evaluate:
+    def _variable(self, expression: tree.Variable, scope: Scope) -> Evaluate:
         slot = scope.find(expression.name).slot
         return lambda row: row[slot]
 
-    def _property(self, expression: PropertyAccess, scope: Scope) -> Evaluate:
+    def _property(self, expression: tree.PropertyAccess, scope: Scope) -> Evaluate:
         self.require_properties(expression.subject, scope)
         subject, key = self.compile(expression.subject, scope), expression.key
-        if isinstance(expression.subject, Variable) and expression.subject not in scope.replaced:
+        if (
+            isinstance(expression.subject, tree.Variable)
+            and expression.subject not in scope.replaced
+        ):
             return _property_at(scope.find(expression.subject.name).slot, key)
 
         def evaluate(row: Row) -> Value:
@@ -171,12 +208,12 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _item(self, expression: IndexAccess, scope: Scope) -> Evaluate:
+    def _item(self, expression: tree.IndexAccess, scope: Scope) -> Evaluate:
         subject = self.compile(expression.subject, scope)
         index = self.compile(expression.index, scope)
         return lambda row: read_item(subject(row), index(row))
 
-    def _slice(self, expression: Slice, scope: Scope) -> Evaluate:
+    def _slice(self, expression: tree.Slice, scope: Scope) -> Evaluate:
         subject = self.compile(expression.subject, scope)
         start = None if expression.start is None else self.compile(expression.start, scope)
         end = None if expression.end is None else self.compile(expression.end, scope)
@@ -192,7 +229,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _unary(self, expression: Unary, scope: Scope) -> Evaluate:
+    def _unary(self, expression: tree.Unary, scope: Scope) -> Evaluate:
         operand = self.compile(expression.operand, scope)
         if expression.operator == "IS NULL":
             return lambda row: operand(row) is None
@@ -220,7 +257,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return sign
 
-    def _binary(self, expression: Binary, scope: Scope) -> Evaluate:
+    def _binary(self, expression: tree.Binary, scope: Scope) -> Evaluate:
         left, right = self.compile(expression.left, scope), self.compile(expression.right, scope)
         if expression.operator == "IN":
             self.require_list(expression.right, scope)
@@ -229,7 +266,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         operator = self.runtime.operators.by_sign[expression.operator]
         return lambda row: operator(left(row), right(row))
 
-    def _comparison(self, expression: Comparison, scope: Scope) -> Evaluate:
+    def _comparison(self, expression: tree.Comparison, scope: Scope) -> Evaluate:
         steps: list[Evaluate] = []
         left = self.compile(expression.first, scope)
         for operator, operand in expression.steps:
@@ -240,11 +277,11 @@ class ExpressionCompiler(StaticTypes, ABC):
             left = right
         return steps[0] if len(steps) == 1 else _conjunction(steps)
 
-    def _known(self, expression: Expression) -> Value:
+    def _known(self, expression: tree.Expression) -> Value:
         """Return the value of a literal or parameter, None for other expressions."""
-        if isinstance(expression, Parameter):
+        if isinstance(expression, tree.Parameter):
             return self.runtime.parameters.get(expression.name)
-        return expression.value if isinstance(expression, Constant) else None
+        return expression.value if isinstance(expression, tree.Constant) else None
 
     def _compared(self, operator: str, left: Evaluate, right: Evaluate) -> Evaluate:
         step = self.runtime.budget.step
@@ -259,7 +296,7 @@ class ExpressionCompiler(StaticTypes, ABC):
             return differs
         return lambda row: holds_order(operator, left(row), right(row), step)
 
-    def _junction(self, expression: Junction, scope: Scope) -> Evaluate:
+    def _junction(self, expression: tree.Junction, scope: Scope) -> Evaluate:
         for operand in expression.operands:
             self.require_truth(operand, scope)
         operands = [self.compile(operand, scope) for operand in expression.operands]
@@ -267,7 +304,7 @@ class ExpressionCompiler(StaticTypes, ABC):
             return _conjunction(operands)
         return _disjunction(operands) if expression.operator == "OR" else _exclusive(operands)
 
-    def _has_label(self, expression: HasLabel, scope: Scope) -> Evaluate:
+    def _has_label(self, expression: tree.HasLabel, scope: Scope) -> Evaluate:
         subject, test = self.compile(expression.subject, scope), label_test(expression.labels)
 
         def evaluate(row: Row) -> Value:
@@ -276,13 +313,13 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _case(self, expression: Case, scope: Scope) -> Evaluate:
+    def _case(self, expression: tree.Case, scope: Scope) -> Evaluate:
         subject = None if expression.subject is None else self.compile(expression.subject, scope)
         branches = [
             (self.compile(condition, scope), self.compile(result, scope))
             for condition, result in expression.branches
         ]
-        otherwise = self.compile(expression.otherwise or Constant(None), scope)
+        otherwise = self.compile(expression.otherwise or tree.Constant(None), scope)
         step = self.runtime.budget.step
 
         def evaluate(row: Row) -> Value:
@@ -298,57 +335,41 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _call(self, expression: Call, scope: Scope) -> Evaluate:
+    def _call(self, expression: tree.Call, scope: Scope) -> Evaluate:
         name, given = expression.name, expression.arguments
         if name in AGGREGATES:
             raise QuerySyntaxError(
                 f"{name}() aggregates rows, which is possible in WITH and RETURN only."
             )
-        if len(given) == 1 and isinstance(given[0], PatternPredicate):
+        if len(given) == 1 and isinstance(given[0], tree.PatternPredicate):
             special = self._call_of_pattern(name, given[0], scope)
             if special is not None:
                 return special
-        function = find_function(name, len(given))
+        usual, function = find_function(name, len(given))
         if expression.distinct:
             raise QuerySyntaxError(f"DISTINCT is for aggregates; {name}() is not one.")
-        self.require_arguments(name, given, scope)
+        if len(given) == 1:
+            self.require_type(f"{usual}() takes", function.takes[0], given[0], scope)
         arguments = [self.compile(argument, scope) for argument in given]
-        call, runtime = function.call, self.runtime
+        call = partial(function.call, self.runtime) if function.needs_runtime else function.call
         if function.takes_null:
-            return lambda row: call(runtime, *[argument(row) for argument in arguments])
-        if len(arguments) != 1:
-            return self._call_many(call, arguments)
-        argument, created = arguments[0], runtime.budget.created
+            return lambda row: call(*[argument(row) for argument in arguments])
+        types = function.takes
+        if len(arguments) == 1:
+            evaluate = _call_one(usual, call, arguments[0], types[0])
+        else:
+            evaluate = _call_many(usual, call, arguments, types)
+        created = self.runtime.budget.created
 
-        def evaluate_plain(row: Row) -> Value:
-            value = argument(row)
-            return None if value is None else call(runtime, value)
-
-        def evaluate(row: Row) -> Value:
-            value = argument(row)
-            if value is None:
-                return None
-            found = call(runtime, value)
-            small = type(found) is str and len(found) < SMALL_STRING
-            return found if small else created(found)
-
-        return evaluate_plain if function.plain else evaluate
-
-    def _call_many(self, call: Callable[..., Value], arguments: list[Evaluate]) -> Evaluate:
-        runtime, created = self.runtime, self.runtime.budget.created
-
-        def evaluate(row: Row) -> Value:
-            values = [argument(row) for argument in arguments]
-            if None in values:
-                return None
-            found = call(runtime, *values)
+        def count(row: Row) -> Value:
+            found = evaluate(row)
             kind = type(found)
             small = kind in SCALARS or (kind is str and len(found) < SMALL_STRING)
             return found if small else created(found)
 
-        return evaluate
+        return evaluate if function.plain else count
 
-    def _list_of(self, expression: ListOf, scope: Scope) -> Evaluate:
+    def _list_of(self, expression: tree.ListOf, scope: Scope) -> Evaluate:
         """Compile ``[a, b, c]``."""
         items = [self.compile(item, scope) for item in expression.items]
         charge, size = self.runtime.budget.charge, 64 + SCALAR_BYTES * len(items)
@@ -360,7 +381,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _map_of(self, expression: MapOf, scope: Scope) -> Evaluate:
+    def _map_of(self, expression: tree.MapOf, scope: Scope) -> Evaluate:
         """Compile ``{key: value}``."""
         entries = [(key, self.compile(value, scope)) for key, value in expression.entries]
         charge = self.runtime.budget.charge
@@ -374,7 +395,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _map_projection(self, expression: MapProjection, scope: Scope) -> Evaluate:
+    def _map_projection(self, expression: tree.MapProjection, scope: Scope) -> Evaluate:
         """Compile ``subject {.key, .*, name: value}``."""
         subject = self.compile(expression.subject, scope)
         entries = [
@@ -399,7 +420,9 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _source(self, expression: Expression, scope: Scope) -> Callable[[Row], list[Value] | None]:
+    def _source(
+        self, expression: tree.Expression, scope: Scope
+    ) -> Callable[[Row], list[Value] | None]:
         self.require_list(expression, scope)
         source = self.compile(expression, scope)
 
@@ -411,7 +434,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return items
 
-    def _comprehension(self, expression: Comprehension, scope: Scope) -> Evaluate:
+    def _comprehension(self, expression: tree.Comprehension, scope: Scope) -> Evaluate:
         """Compile ``[x IN list WHERE condition | result]``."""
         source, inner = self._source(expression.source, scope), scope.inner()
         slot = inner.declare(expression.variable)
@@ -451,10 +474,10 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _optional(self, expression: Expression | None, scope: Scope) -> Evaluate | None:
+    def _optional(self, expression: tree.Expression | None, scope: Scope) -> Evaluate | None:
         return None if expression is None else self.compile(expression, scope)
 
-    def _quantifier(self, expression: Quantifier, scope: Scope) -> Evaluate:
+    def _quantifier(self, expression: tree.Quantifier, scope: Scope) -> Evaluate:
         """Compile ``all``, ``any``, ``none`` and ``single`` with three-valued logic."""
         source, inner = self._source(expression.source, scope), scope.inner()
         slot = inner.declare(expression.variable)
@@ -486,7 +509,7 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _reduction(self, expression: Reduction, scope: Scope) -> Evaluate:
+    def _reduction(self, expression: tree.Reduction, scope: Scope) -> Evaluate:
         """Compile ``reduce(total = start, x IN list | step)``."""
         source = self._source(expression.source, scope)
         start = self.compile(expression.start, scope)
@@ -519,7 +542,9 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _pattern_comprehension(self, expression: PatternComprehension, scope: Scope) -> Evaluate:
+    def _pattern_comprehension(
+        self, expression: tree.PatternComprehension, scope: Scope
+    ) -> Evaluate:
         """Compile ``[pattern WHERE condition | result]``."""
         inner = scope.inner()
         match = self.pattern(expression.pattern, expression.condition, inner)
@@ -530,14 +555,14 @@ class ExpressionCompiler(StaticTypes, ABC):
 
         return evaluate
 
-    def _pattern_predicate(self, expression: PatternPredicate, scope: Scope) -> Evaluate:
+    def _pattern_predicate(self, expression: tree.PatternPredicate, scope: Scope) -> Evaluate:
         """Compile a pattern as a condition, true if it has a match, or a shortest path function."""
         if expression.pattern.shortest:
             return self._shortest(expression.pattern, scope)
         match = self._known_pattern(expression.pattern, scope)
         return lambda row: any(True for _ in match(row))
 
-    def _known_pattern(self, pattern: PathPattern, scope: Scope) -> MatchRows:
+    def _known_pattern(self, pattern: tree.PathPattern, scope: Scope) -> MatchRows:
         named = [node.variable for node in pattern.nodes]
         named += [relationship.variable for relationship in pattern.relationships]
         for name in named:
@@ -545,7 +570,7 @@ class ExpressionCompiler(StaticTypes, ABC):
                 scope.find(name)
         return self.pattern(pattern, None, scope.inner())
 
-    def _shortest(self, pattern: PathPattern, scope: Scope) -> Evaluate:
+    def _shortest(self, pattern: tree.PathPattern, scope: Scope) -> Evaluate:
         inner = scope.inner()
         named = replace(pattern, variable=_HIDDEN)
         match = self.pattern(named, None, inner)
@@ -559,7 +584,7 @@ class ExpressionCompiler(StaticTypes, ABC):
         return evaluate
 
     def _call_of_pattern(
-        self, name: str, predicate: PatternPredicate, scope: Scope
+        self, name: str, predicate: tree.PatternPredicate, scope: Scope
     ) -> Evaluate | None:
         """Compile ``size(pattern)`` and ``exists(pattern)``; None for other functions."""
         if predicate.pattern.shortest or name not in ("size", "exists"):
@@ -569,7 +594,7 @@ class ExpressionCompiler(StaticTypes, ABC):
             return lambda row: any(True for _ in match(row))
         return lambda row: sum(1 for _ in match(row))
 
-    def _subquery(self, expression: Subquery, scope: Scope) -> Evaluate:
+    def _subquery(self, expression: tree.Subquery, scope: Scope) -> Evaluate:
         """Compile ``EXISTS { }``, ``COUNT { }`` and ``COLLECT { }``."""
         run, budget = self.query(expression.query, scope), self.runtime.budget
         if expression.kind == "EXISTS":
@@ -670,10 +695,52 @@ def _exclusive(operands: list[Evaluate]) -> Evaluate:
     return evaluate
 
 
+def _call_one(
+    name: str, call: Callable[..., Value], argument: Evaluate, type_: ArgumentType
+) -> Evaluate:
+    accepts, wanted = type_.accepts, type_.phrase
+
+    def evaluate(row: Row) -> Value:
+        value = argument(row)
+        if value is None:
+            return None
+        if not accepts(value):
+            raise type_error(name, value, wanted)
+        return call(value)
+
+    return evaluate
+
+
+def _call_many(
+    name: str,
+    call: Callable[..., Value],
+    arguments: list[Evaluate],
+    types: tuple[ArgumentType, ...],
+) -> Evaluate:
+    def evaluate(row: Row) -> Value:
+        values = [argument(row) for argument in arguments]
+        if None in values:
+            return None
+        for value, type_ in zip(values, types, strict=False):
+            if not type_.accepts(value):
+                raise type_error(name, value, type_.phrase)
+        return call(*values)
+
+    return evaluate
+
+
+def _constant_type(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "boolean"
+    return "string" if isinstance(value, str) else "number"
+
+
 _LabelTest = Callable[[Collection[str]], bool]
 
 
-def label_test(labels: LabelExpression) -> Callable[[Value], bool]:
+def label_test(labels: tree.LabelExpression) -> Callable[[Value], bool]:
     """Return a test of the labels of a node, or the type of a relationship."""
     test = _names_test(labels)
 
@@ -687,11 +754,11 @@ def label_test(labels: LabelExpression) -> Callable[[Value], bool]:
     return holds
 
 
-def _names_test(labels: LabelExpression) -> _LabelTest:
-    if isinstance(labels, LabelIs):
+def _names_test(labels: tree.LabelExpression) -> _LabelTest:
+    if isinstance(labels, tree.LabelIs):
         name = labels.name
         return bool if name == "%" else (lambda names: name in names)
-    if isinstance(labels, LabelNot):
+    if isinstance(labels, tree.LabelNot):
         inner = _names_test(labels.operand)
         return lambda names: not inner(names)
     tests = [_names_test(operand) for operand in labels.operands]

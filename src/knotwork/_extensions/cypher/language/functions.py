@@ -1,220 +1,154 @@
-"""Define the functions of Cypher except temporal ones, and register all functions.
+"""The functions of Cypher: a table of their arguments' types and what they compute.
 
-Functions only compute values from values. A function that is not registered is refused.
+Functions only compute values from values. A function that is not in the table is refused.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
+import operator
 import random
-from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from sys import getsizeof
 
 from knotwork._extensions.cypher.language.limits import SCALAR_BYTES
-from knotwork._extensions.cypher.language.property_graph import (
-    Element,
-    GraphNode,
-    GraphPath,
-    GraphRelationship,
-    Value,
-)
+from knotwork._extensions.cypher.language.property_graph import Element, GraphNode, GraphPath, Value
 from knotwork._extensions.cypher.language.runtime import (
     Function,
     Runtime,
     check_integer,
-    pure,
-    require_integer,
-    require_list,
-    require_number,
+    make_function,
     require_string,
     text_of,
-    type_error,
 )
-from knotwork._extensions.cypher.language.temporal_functions import TIMES
-from knotwork._extensions.cypher.language.values import Temporal, is_number, order_key
+from knotwork._extensions.cypher.language.times import TIMES
+from knotwork._extensions.cypher.language.values import order_key
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _STRING_BYTES = 80
 """Memory of a short string."""
+_KEY_BYTES = 160
+"""Memory of the key by which a value is sorted, and of its place."""
 _MAX_TRIMMED = 1_000
+_MAX_PLACES = 300
+_MAX_NUMBER_LENGTH = 400
+_ELEMENT = "node|relationship"
+_random = random.SystemRandom()
 
 
-def _substring(text: Value, start: Value, length: Value = None) -> str:
-    written, begin = require_string("substring", text), require_integer("substring", start)
-    count = len(written) if length is None else require_integer("substring", length)
-    if begin < 0 or count < 0:
-        raise QuerySyntaxError(
-            f"substring() takes a start and a length from 0, not {begin} and {count}."
-        )
-    return written[begin : begin + count]
+def _require_counts(name: str, what: str, *counts: int) -> None:
+    if min(counts) < 0:
+        shown = " and ".join(map(str, counts))
+        raise QuerySyntaxError(f"{name}() takes {what} from 0, not {shown}.")
 
 
-def _left(text: Value, length: Value) -> str:
-    count = require_integer("left", length)
-    if count < 0:
-        raise QuerySyntaxError(f"left() takes a length from 0, not {count}.")
-    return require_string("left", text)[:count]
+def _substring(text: str, start: int, length: int | None = None) -> str:
+    count = len(text) if length is None else length
+    _require_counts("substring", "a start and a length", start, count)
+    return text[start : start + count]
 
 
-def _right(text: Value, length: Value) -> str:
-    count = require_integer("right", length)
-    if count < 0:
-        raise QuerySyntaxError(f"right() takes a length from 0, not {count}.")
-    return require_string("right", text)[-count:] if count else ""
+def _left(text: str, length: int) -> str:
+    _require_counts("left", "a length", length)
+    return text[:length]
 
 
-def _replace(runtime: Runtime, text: Value, old: Value, new: Value) -> str:
-    written, search = require_string("replace", text), require_string("replace", old)
-    other = require_string("replace", new)
-    return _replaced(runtime, written, search, other)
+def _right(text: str, length: int) -> str:
+    _require_counts("right", "a length", length)
+    return text[-length:] if length else ""
 
 
-def _replaced(runtime: Runtime, text: str, old: str, new: str) -> str:
+def _replace(runtime: Runtime, text: str, old: str, new: str) -> str:
     times = text.count(old)
     runtime.budget.check_characters(len(text) + times * max(len(new) - len(old), 0))
     return text.replace(old, new)
 
 
-def _split(runtime: Runtime, text: Value, marks: Value) -> list[Value]:
-    written = require_string("split", text)
-    if isinstance(marks, list):
-        for mark in marks[1:]:
-            runtime.budget.work((len(written) >> 10) + 1)
-            written = _replaced(
-                runtime, written, require_string("split", mark), require_string("split", marks[0])
-            )
-        marks = marks[0] if marks else ""
-    mark = require_string("split", marks)
-    count = runtime.budget.check_items(written.count(mark) + 1 if mark else len(written))
-    runtime.budget.charge(getsizeof(written) + _STRING_BYTES * count)
-    return list(written.split(mark)) if mark else list(written)
+def _split(runtime: Runtime, text: str, marks: Value) -> list[Value]:
+    mark, *others = marks if isinstance(marks, list) and marks else [marks or ""]
+    mark = require_string("split", mark)
+    for other in others:
+        runtime.budget.work((len(text) >> 10) + 1)
+        text = _replace(runtime, text, require_string("split", other), mark)
+    count = runtime.budget.check_items(text.count(mark) + 1 if mark else len(text))
+    runtime.budget.charge(getsizeof(text) + _STRING_BYTES * count)
+    return list(text.split(mark)) if mark else list(text)
 
 
-def _reverse(value: Value) -> Value:
-    if isinstance(value, str | list):
-        return value[::-1]
-    raise type_error("reverse", value, "a string or a list")
-
-
-def _trim(side: str, name: str) -> Function:
-    def call(_: Runtime, text: Value, letters: Value = " \t\n\r\f\v\u3000\xa0") -> str:
-        written, chosen = require_string(name, text), require_string(name, letters)
-        if len(chosen) > _MAX_TRIMMED and len(set(chosen)) > _MAX_TRIMMED:
+def _trim(name: str, strip: Callable[[str, str], str]) -> Function:
+    def call(text: str, letters: str = " \t\n\r\f\v\u3000\xa0") -> str:
+        if len(letters) > _MAX_TRIMMED and len(set(letters)) > _MAX_TRIMMED:
             raise QueryRefused(
                 f"{name}() removes at most {_MAX_TRIMMED:,} different characters at a time."
             )
-        chosen = "".join(dict.fromkeys(chosen))
-        if side == "left":
-            return written.lstrip(chosen)
-        return written.rstrip(chosen) if side == "right" else written.strip(chosen)
+        return strip(text, "".join(dict.fromkeys(letters)))
 
-    return Function(call, 1, 2)
+    return make_function("string [string]", call)
 
 
-def _join(runtime: Runtime, texts: Value, mark: Value) -> str:
-    words = [require_string("join", text) for text in require_list("join", texts)]
-    runtime.budget.check_characters(
-        sum(map(len, words)) + len(words) * len(require_string("join", mark))
-    )
-    return require_string("join", mark).join(words)
+def _join(runtime: Runtime, texts: list[Value], mark: str) -> str:
+    words = [require_string("join", text) for text in texts]
+    runtime.budget.check_characters(sum(map(len, words)) + len(words) * len(mark))
+    return mark.join(words)
 
 
-def _upper(text: Value) -> str:
-    return require_string("toUpper", text).upper()
-
-
-def _lower(text: Value) -> str:
-    return require_string("toLower", text).lower()
-
-
-STRINGS: dict[str, Function] = {
-    "btrim": _trim("both", "btrim"),
-    "join": Function(_join, 2, 2),
-    "left": pure(_left, 2),
-    "lower": pure(_lower),
-    "ltrim": _trim("left", "ltrim"),
-    "replace": Function(_replace, 3, 3),
-    "reverse": pure(_reverse),
-    "right": pure(_right, 2),
-    "rtrim": _trim("right", "rtrim"),
-    "split": Function(_split, 2, 2),
-    "substring": pure(_substring, 2, 3),
-    "tolower": pure(_lower),
-    "toupper": pure(_upper),
-    "trim": _trim("both", "trim"),
-    "upper": pure(_upper),
+_STRINGS = {
+    "btrim": _trim("btrim", str.strip),
+    "join": make_function("list string", _join, runtime=True),
+    "left": make_function("string integer", _left),
+    "ltrim": _trim("ltrim", str.lstrip),
+    "replace": make_function("string string string", _replace, runtime=True),
+    "reverse": make_function("string|list", lambda value: value[::-1]),
+    "right": make_function("string integer", _right),
+    "rtrim": _trim("rtrim", str.rstrip),
+    "split": make_function("string string|list", _split, runtime=True),
+    "substring": make_function("string integer [integer]", _substring),
+    "toLower": make_function("string", str.lower),
+    "toUpper": make_function("string", str.upper),
+    "trim": _trim("trim", str.strip),
 }
 
 
-_MODES = {
-    "UP": ROUND_UP,
-    "DOWN": ROUND_DOWN,
-    "CEILING": ROUND_CEILING,
-    "FLOOR": ROUND_FLOOR,
-    "HALF_UP": ROUND_HALF_UP,
-    "HALF_DOWN": "ROUND_HALF_DOWN",
-    "HALF_EVEN": "ROUND_HALF_EVEN",
-}
-_MAX_PLACES = 300
-_random = random.SystemRandom()
-
-
-def _real(name: str, work: Callable[[float], float]) -> Function:
-    def call(value: Value) -> float:
+def _real(work: Callable[[float], float]) -> Function:
+    def call(value: float) -> float:
         try:
-            return float(work(float(require_number(name, value))))
+            return float(work(float(value)))
         except ValueError:
             return math.nan
         except OverflowError:
             return math.inf
 
-    return pure(call, plain=True)
+    return make_function("number", call, plain=True)
 
 
-def _abs(value: Value) -> Value:
-    found = abs(require_number("abs", value))
-    return check_integer(found) if isinstance(found, int) else found
+def _abs(value: float) -> float:
+    return check_integer(abs(value)) if isinstance(value, int) else abs(value)
 
 
-def _sign(value: Value) -> int:
-    real = require_number("sign", value)
-    return (real > 0) - (real < 0)
-
-
-def _round(value: Value, places: Value = 0, mode: Value = None) -> float:
-    real, count = float(require_number("round", value)), require_integer("round", places)
-    if not math.isfinite(real) or count > _MAX_PLACES:
+def _round(real: float, places: int = 0, mode: str | None = None) -> float:
+    real = float(real)
+    if not math.isfinite(real) or places > _MAX_PLACES:
         return real
-    if count < 0:
-        raise QuerySyntaxError(f"round() takes a number of places from 0, not {count}.")
-    if mode is None and count == 0:
+    _require_counts("round", "a number of places", places)
+    if mode is None and places == 0:
         return float(math.floor(real + 0.5))
-    rounding = _MODES.get("HALF_UP" if mode is None else require_string("round", mode).upper())
+    rounding = _MODES.get("HALF_UP" if mode is None else mode.upper())
     if rounding is None:
         raise QuerySyntaxError(f"The mode of round() is {', '.join(_MODES)}, not {mode!r:.40}.")
-    return float(Decimal(repr(real)).quantize(Decimal(1).scaleb(-count), rounding=rounding))
+    unit = decimal.Decimal(1).scaleb(-places)
+    return float(decimal.Decimal(repr(real)).quantize(unit, rounding=rounding))
 
 
-def _floor(value: float) -> float:
-    return float(math.floor(value)) if math.isfinite(value) else value
+_MODES = {
+    mode: getattr(decimal, f"ROUND_{mode}")
+    for mode in ("UP", "DOWN", "CEILING", "FLOOR", "HALF_UP", "HALF_DOWN", "HALF_EVEN")
+}
 
 
-def _ceil(value: float) -> float:
-    return float(math.ceil(value)) if math.isfinite(value) else value
-
-
-def _log(value: float) -> float:
-    return -math.inf if value == 0 else math.log(value)
-
-
-def _log10(value: float) -> float:
-    return -math.inf if value == 0 else math.log10(value)
-
-
-def _atan2(one: Value, other: Value) -> float:
-    return math.atan2(require_number("atan2", one), require_number("atan2", other))
+def _whole(work: Callable[[float], int]) -> Function:
+    return _real(lambda value: work(value) if math.isfinite(value) else value)
 
 
 def _cot(value: float) -> float:
@@ -222,78 +156,36 @@ def _cot(value: float) -> float:
     return math.copysign(math.inf, tangent) if tangent == 0 else 1 / tangent
 
 
-def _is_nan(value: Value) -> bool:
-    return math.isnan(require_number("isNaN", value))
-
-
-def _haversin(value: float) -> float:
-    return (1 - math.cos(value)) / 2
-
-
-NUMBERS: dict[str, Function] = {
-    "abs": pure(_abs),
-    "acos": _real("acos", math.acos),
-    "asin": _real("asin", math.asin),
-    "atan": _real("atan", math.atan),
-    "atan2": pure(_atan2, 2),
-    "ceil": _real("ceil", _ceil),
-    "ceiling": _real("ceiling", _ceil),
-    "cos": _real("cos", math.cos),
-    "cot": _real("cot", _cot),
-    "degrees": _real("degrees", math.degrees),
-    "e": pure(lambda: math.e, 0),
-    "exp": _real("exp", math.exp),
-    "floor": _real("floor", _floor),
-    "haversin": _real("haversin", _haversin),
-    "isnan": pure(_is_nan),
-    "log": _real("log", _log),
-    "log10": _real("log10", _log10),
-    "pi": pure(lambda: math.pi, 0),
-    "radians": _real("radians", math.radians),
-    "rand": pure(_random.random, 0),
-    "round": pure(_round, 1, 3),
-    "sign": pure(_sign),
-    "sin": _real("sin", math.sin),
-    "sqrt": _real("sqrt", math.sqrt),
-    "tan": _real("tan", math.tan),
-}
-
-
-_KEY_BYTES = 160
-"""Memory of the key by which a value is sorted, and of its place."""
-
-
-def _size(value: Value) -> int:
-    if isinstance(value, str | list):
-        return len(value)
-    raise type_error("size", value, "a string or a list")
+_NUMBERS = {
+    "abs": make_function("number", _abs),
+    "atan2": make_function("number number", math.atan2),
+    "ceil": _whole(math.ceil),
+    "ceiling": _whole(math.ceil),
+    "cot": _real(_cot),
+    "e": make_function("", lambda: math.e),
+    "floor": _whole(math.floor),
+    "haversin": _real(lambda value: (1 - math.cos(value)) / 2),
+    "isNaN": make_function("number", math.isnan),
+    "log": _real(lambda value: -math.inf if value == 0 else math.log(value)),
+    "log10": _real(lambda value: -math.inf if value == 0 else math.log10(value)),
+    "pi": make_function("", lambda: math.pi),
+    "rand": make_function("", _random.random),
+    "round": make_function("number [integer] [string]", _round),
+    "sign": make_function("number", lambda real: (real > 0) - (real < 0)),
+} | {
+    work.__name__: _real(work)
+    for work in (
+        math.acos, math.asin, math.atan, math.cos, math.degrees, math.exp, math.radians, math.sin,
+        math.sqrt, math.tan,
+    )
+}  # fmt: skip
 
 
 def _length(value: Value) -> int:
-    if isinstance(value, GraphPath):
-        return len(value.relationships)
-    if isinstance(value, str | list):
-        return len(value)
-    raise type_error("length", value, "a path")
+    return len(value.relationships if isinstance(value, GraphPath) else value)
 
 
-def _head(value: Value) -> Value:
-    found = require_list("head", value)
-    return found[0] if found else None
-
-
-def _last(value: Value) -> Value:
-    found = require_list("last", value)
-    return found[-1] if found else None
-
-
-def _tail(value: Value) -> list[Value]:
-    return require_list("tail", value)[1:]
-
-
-def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[Value]:
-    first, last = require_integer("range", start), require_integer("range", end)
-    by = require_integer("range", step)
+def _range(runtime: Runtime, first: int, last: int, by: int = 1) -> list[Value]:
     if by == 0:
         raise QuerySyntaxError("The step of range() must not be 0.")
     found = range(first, last + (1 if by > 0 else -1), by)
@@ -302,8 +194,7 @@ def _range(runtime: Runtime, start: Value, end: Value, step: Value = 1) -> list[
     return list(found)
 
 
-def _sorted(runtime: Runtime, value: Value) -> list[Value]:
-    found = require_list("sort", value)
+def _sorted(runtime: Runtime, found: list[Value]) -> list[Value]:
     budget = runtime.budget
     before = budget.transient
     budget.charge(_KEY_BYTES * len(found))
@@ -312,129 +203,57 @@ def _sorted(runtime: Runtime, value: Value) -> list[Value]:
     return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__)]
 
 
-def _is_empty(value: Value) -> bool:
-    if isinstance(value, str | list | dict):
-        return not value
-    raise type_error("isEmpty", value, "a string, a list or a map")
-
-
-def _coalesce(_: Runtime, *values: Value) -> Value:
+def _coalesce(*values: Value) -> Value:
     return next((value for value in values if value is not None), None)
 
 
-def _null_if(one: Value, other: Value) -> Value:
-    return None if one == other else one
-
-
-LISTS: dict[str, Function] = {
-    "coalesce": Function(_coalesce, 1, 1_000, takes_null=True),
-    "coll.sort": Function(_sorted),
-    "head": pure(_head, plain=True),
-    "isempty": pure(_is_empty, plain=True),
-    "last": pure(_last, plain=True),
-    "length": pure(_length, plain=True),
-    "nullif": pure(_null_if, 2),
-    "range": Function(_range, 2, 3),
-    "size": pure(_size, plain=True),
-    "tail": pure(_tail),
+_LISTS = {
+    "coalesce": make_function("any", _coalesce, most=1_000, takes_null=True),
+    "coll.sort": make_function("list", _sorted, runtime=True),
+    "head": make_function("list", lambda found: found[0] if found else None, plain=True),
+    "isEmpty": make_function("string|list|map", operator.not_, plain=True),
+    "last": make_function("list", lambda found: found[-1] if found else None, plain=True),
+    "length": make_function("path|string|list", _length, plain=True),
+    "nullIf": make_function("any any", lambda one, other: None if one == other else one),
+    "range": make_function("integer integer [integer]", _range, runtime=True),
+    "size": make_function("string|list", len, plain=True),
+    "tail": make_function("list", lambda found: found[1:]),
 }
 
 
-def _labels(value: Value) -> list[Value]:
-    if isinstance(value, GraphNode):
-        return list(value.labels)
-    raise type_error("labels", value, "a node")
+def _mapped(value: Value) -> Mapping[str, Value]:
+    return value.properties if isinstance(value, Element) else value
 
 
-def _type(value: Value) -> str:
-    if isinstance(value, GraphRelationship):
-        return value.type
-    raise type_error("type", value, "a relationship")
-
-
-def _properties(value: Value) -> dict[str, Value]:
-    if isinstance(value, Element):
-        return dict(value.properties)
-    if isinstance(value, dict):
-        return dict(value)
-    raise type_error("properties", value, "a node, a relationship or a map")
-
-
-def _keys(value: Value) -> list[Value]:
-    if isinstance(value, Element):
-        return list(value.properties)
-    if isinstance(value, dict):
-        return list(value)
-    raise type_error("keys", value, "a node, a relationship or a map")
-
-
-def _id(value: Value) -> int:
-    if isinstance(value, Element):
-        return value.index
-    raise type_error("id", value, "a node or a relationship")
-
-
-def element_id(runtime: Runtime, value: Value) -> str:
+def element_id(runtime: Runtime, value: Element) -> str:
     """Return the id of a node or relationship in the source of the graph."""
     if isinstance(value, GraphNode):
         return value.id
-    if isinstance(value, GraphRelationship):
-        return runtime.graph.relationship_id(value.index)
-    raise type_error("elementId", value, "a node or a relationship")
+    return runtime.graph.relationship_id(value.index)
 
 
-def _nodes(value: Value) -> list[Value]:
-    if isinstance(value, GraphPath):
-        return list(value.nodes)
-    raise type_error("nodes", value, "a path")
-
-
-def _relationships(value: Value) -> list[Value]:
-    if isinstance(value, GraphPath):
-        return list(value.relationships)
-    raise type_error("relationships", value, "a path")
-
-
-def _start_node(runtime: Runtime, value: Value) -> GraphNode:
-    if isinstance(value, GraphRelationship):
-        return runtime.graph.nodes[value.source]
-    raise type_error("startNode", value, "a relationship")
-
-
-def _end_node(runtime: Runtime, value: Value) -> GraphNode:
-    if isinstance(value, GraphRelationship):
-        return runtime.graph.nodes[value.target]
-    raise type_error("endNode", value, "a relationship")
-
-
-def _exists(_: Runtime, value: Value) -> bool:
-    return value is not None
-
-
-ELEMENTS: dict[str, Function] = {
-    "elementid": Function(element_id),
-    "endnode": Function(_end_node, plain=True),
-    "exists": Function(_exists, takes_null=True),
-    "id": pure(_id, plain=True),
-    "keys": pure(_keys),
-    "labels": pure(_labels),
-    "nodes": pure(_nodes),
-    "properties": pure(_properties),
-    "relationships": pure(_relationships),
-    "rels": pure(_relationships),
-    "startnode": Function(_start_node, plain=True),
-    "type": pure(_type, plain=True),
-}
-
-
-_MAX_NUMBER_LENGTH = 400
+_ELEMENTS = {
+    "elementId": make_function(_ELEMENT, element_id, runtime=True),
+    "endNode": make_function(
+        "relationship", lambda runtime, edge: runtime.graph.nodes[edge.target],
+        runtime=True, plain=True,
+    ),
+    "exists": make_function("any", lambda value: value is not None, takes_null=True),
+    "id": make_function(_ELEMENT, lambda element: element.index, plain=True),
+    "keys": make_function(f"{_ELEMENT}|map", lambda value: list(_mapped(value))),
+    "labels": make_function("node", lambda node: list(node.labels)),
+    "nodes": make_function("path", lambda path: list(path.nodes)),
+    "properties": make_function(f"{_ELEMENT}|map", lambda value: dict(_mapped(value))),
+    "relationships": make_function("path", lambda path: list(path.relationships)),
+    "startNode": make_function(
+        "relationship", lambda runtime, edge: runtime.graph.nodes[edge.source],
+        runtime=True, plain=True,
+    ),
+    "type": make_function("relationship", lambda edge: edge.type, plain=True),
+}  # fmt: skip
 
 
 def _to_integer(value: Value) -> Value:
-    if isinstance(value, bool):
-        return int(value)
-    if is_number(value):
-        return _truncated(value)
     if isinstance(value, str):
         text = value.strip()
         if len(text) > _MAX_NUMBER_LENGTH or "_" in text:
@@ -442,116 +261,97 @@ def _to_integer(value: Value) -> Value:
         try:
             return check_integer(int(text))
         except (ValueError, QuerySyntaxError):
-            real = _read_float(text)
-            return None if real is None else _truncated(real)
-    raise type_error("toInteger", value, "a number, a string or a boolean")
+            value = _to_float(text)
+    if isinstance(value, float):
+        return check_integer(int(value)) if math.isfinite(value) else None
+    return None if value is None else int(value)
 
 
-def _truncated(value: float) -> Value:
-    if isinstance(value, int):
-        return value
-    return check_integer(int(value)) if math.isfinite(value) else None
-
-
-def _read_float(text: str) -> float | None:
-    if len(text) > _MAX_NUMBER_LENGTH or "_" in text:
+def _to_float(value: Value) -> float | None:
+    if not isinstance(value, str):
+        return float(value)
+    if len(value.strip()) > _MAX_NUMBER_LENGTH or "_" in value:
         return None
     try:
-        return float(text)
+        return float(value)
     except ValueError:
         return None
 
 
-def _to_float(value: Value) -> Value:
-    if isinstance(value, str):
-        return _read_float(value.strip())
-    if is_number(value):
-        return float(value)
-    raise type_error("toFloat", value, "a number or a string")
-
-
 def _to_boolean(value: Value) -> Value:
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower())
-    if isinstance(value, int):
-        return value != 0
-    raise type_error("toBoolean", value, "a string, a boolean or an integer")
+    return bool(value)
 
 
-def _to_string(value: Value) -> str:
-    if isinstance(value, str | bool | Temporal) or is_number(value):
-        return text_of(value)
-    raise type_error("toString", value, "a number, a string, a boolean or a time")
+def _conversions(
+    name: str, takes: str, convert: Callable[[Value], Value]
+) -> Iterator[tuple[str, Function]]:
+    """Yield a conversion, one that returns null for values of other types, and one of lists."""
+    function = make_function(takes, convert)
+    (type_,) = function.takes
 
+    def try_convert(value: Value) -> Value:
+        try:
+            return convert(value) if value is not None and type_.accepts(value) else None
+        except QuerySyntaxError:
+            return None
 
-def _lenient(convert: Callable[[Value], Value]) -> Function:
-    return pure(lambda value: _try_convert(convert, value))
-
-
-def _each_item(name: str, convert: Callable[[Value], Value]) -> Function:
-    def call(runtime: Runtime, value: Value) -> list[Value]:
-        found = require_list(name, value)
+    def convert_items(runtime: Runtime, found: list[Value]) -> list[Value]:
         runtime.budget.charge(_STRING_BYTES * len(found))
-        return [None if item is None else _try_convert(convert, item) for item in found]
+        return [try_convert(item) for item in found]
 
-    return Function(call)
-
-
-def _try_convert(convert: Callable[[Value], Value], value: Value) -> Value:
-    """Return a converted value, null if the conversion does not accept its type."""
-    try:
-        return convert(value)
-    except QuerySyntaxError:
-        return None
+    yield name, function
+    yield f"{name}OrNull", make_function("any", try_convert)
+    yield f"{name}List", make_function("list", convert_items, runtime=True)
 
 
-CONVERSIONS: dict[str, Function] = {
-    "toboolean": pure(_to_boolean),
-    "tobooleanlist": _each_item("toBooleanList", _to_boolean),
-    "tobooleanornull": _lenient(_to_boolean),
-    "tofloat": pure(_to_float),
-    "tofloatlist": _each_item("toFloatList", _to_float),
-    "tofloatornull": _lenient(_to_float),
-    "toint": pure(_to_integer),
-    "tointeger": pure(_to_integer),
-    "tointegerlist": _each_item("toIntegerList", _to_integer),
-    "tointegerornull": _lenient(_to_integer),
-    "tostring": pure(_to_string),
-    "tostringlist": _each_item("toStringList", _to_string),
-    "tostringornull": _lenient(_to_string),
-}
-
-
-_FUNCTIONS: dict[str, Function] = {
-    **CONVERSIONS,
-    **ELEMENTS,
-    **LISTS,
-    **NUMBERS,
-    **STRINGS,
+NAMES: dict[str, Function] = {
+    **_STRINGS,
+    **_NUMBERS,
+    **_LISTS,
+    **_ELEMENTS,
+    **dict(_conversions("toBoolean", "string|boolean|integer", _to_boolean)),
+    **dict(_conversions("toFloat", "number|string", _to_float)),
+    **dict(_conversions("toInteger", "number|string|boolean", _to_integer)),
+    **dict(_conversions("toString", "number|string|boolean|moment|duration", text_of)),
     **TIMES,
 }
+"""The functions by their usual names."""
+
+ALIASES = {
+    "lower": "toLower",
+    "rels": "relationships",
+    "toint": "toInteger",
+    "upper": "toUpper",
+}
+"""Other names of functions, in lower case."""
+
+FUNCTIONS = {name.lower(): (name, function) for name, function in NAMES.items()} | {
+    alias: (name, NAMES[name]) for alias, name in ALIASES.items()
+}
+"""The usual name and the function by all names in lower case."""
+
 _VENDORS = ("apoc.", "gds.", "db.", "dbms.", "tx.", "genai.", "vector.", "algo.", "graph.")
 
 
-def find_function(name: str, count: int) -> Function:
-    """Return the function with a name in lower case, for ``count`` arguments.
+def find_function(name: str, count: int) -> tuple[str, Function]:
+    """Return the usual name and the function of a name in lower case, for ``count`` arguments.
 
     Raises QueryRefused for an unknown function, QuerySyntaxError for a wrong number of arguments.
     """
-    found = _FUNCTIONS.get(name)
-    if found is None:
+    if name not in FUNCTIONS:
         if name.startswith(_VENDORS):
             raise QueryRefused(f"`{name}()` is specific to another database, and not supported.")
-        near = get_close_matches(name, _FUNCTIONS, n=1)
+        near = get_close_matches(name, FUNCTIONS, n=1)
         raise QueryRefused(
             f"Unknown or unsupported function `{name}()`.",
             fix=f"Did you mean `{near[0]}()`?" if near else "",
         )
+    usual, found = FUNCTIONS[name]
     if not found.least <= count <= found.most:
         wanted = f"{found.least}" if found.least == found.most else f"{found.least}-{found.most}"
         raise QuerySyntaxError(
             f"{name}() takes {wanted} argument{'s' * (wanted != '1')}, not {count}."
         )
-    return found
+    return usual, found

@@ -12,28 +12,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.property_graph import PropertyGraph
 from knotwork._extensions.cypher.language.runtime import Runtime
 from knotwork._extensions.cypher.language.static_analysis import Scope, names_in
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Binary,
-    Call,
-    Comparison,
-    Direction,
-    Expression,
-    HasLabel,
-    Junction,
-    LabelExpression,
-    LabelIs,
-    LabelJunction,
-    MapOf,
-    NodePattern,
-    Parameter,
-    PathPattern,
-    PropertyAccess,
-    RelationshipPattern,
-    Variable,
-)
 from knotwork.errors import QueryRefused, QuerySyntaxError
 
 _MAX_PARTS = 120
@@ -44,7 +26,7 @@ _numbers = count()
 class Condition:
     """An expression that must be true, with the names that it uses."""
 
-    expression: Expression
+    expression: tree.Expression
     names: frozenset[str]
 
 
@@ -74,7 +56,7 @@ class RelationshipPart:
     left: str
     right: str
     types: tuple[str, ...]
-    direction: Direction
+    direction: tree.Direction
     index_slot: int
     slot: int | None
     bound: bool
@@ -105,16 +87,16 @@ class PatternParts:
     slots: list[int] = field(default_factory=list)
 
 
-def condition_of(expression: Expression) -> Condition:
+def condition_of(expression: tree.Expression) -> Condition:
     """Return an expression as a condition."""
     return Condition(expression, frozenset(names_in(expression)))
 
 
-def split_condition(expression: Expression | None) -> list[Condition]:
+def split_condition(expression: tree.Expression | None) -> list[Condition]:
     """Return the operands of AND as conditions of their own."""
     if expression is None:
         return []
-    if isinstance(expression, Junction) and expression.operator == "AND":
+    if isinstance(expression, tree.Junction) and expression.operator == "AND":
         return [part for operand in expression.operands for part in split_condition(operand)]
     return [condition_of(expression)]
 
@@ -127,7 +109,7 @@ class PatternReader:
         self._before = set(scope.names)
         self.parts = PatternParts()
 
-    def read(self, pattern: PathPattern) -> None:
+    def read(self, pattern: tree.PathPattern) -> None:
         """Add a pattern. Raises QuerySyntaxError for names that are already used otherwise."""
         known = len(self.parts.nodes) + len(self.parts.relationships)
         if known + len(pattern.nodes) + len(pattern.relationships) > _MAX_PARTS:
@@ -155,7 +137,7 @@ class PatternReader:
     def _hidden(self, kind: str) -> str:
         return f" {kind} {next(_numbers)}"
 
-    def _node(self, pattern: NodePattern) -> str:
+    def _node(self, pattern: tree.NodePattern) -> str:
         name = pattern.variable or self._hidden("node")
         known = self.parts.nodes.get(name)
         if known is None:
@@ -164,28 +146,32 @@ class PatternReader:
             known = self.parts.nodes[name] = NodePart(name, slot, bound)
         known.label = known.label or required_label(pattern.labels)
         if pattern.labels is not None:
-            self.parts.conditions.append(condition_of(HasLabel(Variable(name), pattern.labels)))
+            self.parts.conditions.append(
+                condition_of(tree.HasLabel(tree.Variable(name), pattern.labels))
+            )
         self.parts.conditions += self._properties(name, pattern.properties)
         self.parts.conditions += split_condition(pattern.condition)
         return name
 
-    def _properties(self, name: str, properties: Expression | None) -> list[Condition]:
+    def _properties(self, name: str, properties: tree.Expression | None) -> list[Condition]:
         if properties is None:
             return []
-        if isinstance(properties, Parameter):
+        if isinstance(properties, tree.Parameter):
             raise QueryRefused(
                 "A parameter for all properties of a pattern is not supported.",
                 fix="Name the properties, as in {name: $name}.",
             )
-        if not isinstance(properties, MapOf):
+        if not isinstance(properties, tree.MapOf):
             raise QuerySyntaxError("The properties of a pattern must be a map.")
         return [
-            condition_of(Comparison(PropertyAccess(Variable(name), key), (("=", value),)))
+            condition_of(
+                tree.Comparison(tree.PropertyAccess(tree.Variable(name), key), (("=", value),))
+            )
             for key, value in properties.entries
         ]
 
     def _relationship(
-        self, pattern: RelationshipPattern, left: str, right: str, shortest: str
+        self, pattern: tree.RelationshipPattern, left: str, right: str, shortest: str
     ) -> str:
         name = pattern.variable or self._hidden("relationship")
         if name in self.parts.relationships or name in self.parts.nodes:
@@ -222,7 +208,7 @@ class PatternReader:
         return name
 
     def _relationship_conditions(
-        self, part: RelationshipPart, pattern: RelationshipPattern, subject: str
+        self, part: RelationshipPart, pattern: tree.RelationshipPattern, subject: str
     ) -> None:
         found = self._properties(subject, pattern.properties)
         if part.lengths is not None:
@@ -255,7 +241,7 @@ class NodeScan:
     cost: float
     seek: _Seek | None = None
     key: str = ""
-    value: Expression | None = None
+    value: tree.Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,15 +371,19 @@ class Planner:
             for subject, kind, value in _equations(condition):
                 if not self._known(value, node.name):
                     continue
-                if isinstance(subject, PropertyAccess) and subject.subject == Variable(node.name):
+                if isinstance(subject, tree.PropertyAccess) and subject.subject == tree.Variable(
+                    node.name
+                ):
                     cost = self._seek_cost(node, subject.key) * (5 if kind == "in" else 1)
                     yield NodeScan(node, cost, kind, subject.key, value)
-                elif isinstance(subject, Call) and subject.arguments == (Variable(node.name),):
+                elif isinstance(subject, tree.Call) and subject.arguments == (
+                    tree.Variable(node.name),
+                ):
                     yield NodeScan(
                         node, 0.5, "id" if subject.name == "id" else "element", "", value
                     )
 
-    def _known(self, value: Expression, name: str) -> bool:
+    def _known(self, value: tree.Expression, name: str) -> bool:
         needed = names_in(value)
         own = set(self.parts.nodes) | set(self.parts.relationships)
         own |= {path.name for path in self.parts.paths}
@@ -407,28 +397,28 @@ class Planner:
         return graph.mean_found(node.label, key, self.runtime.budget.step)
 
 
-def _equations(condition: Condition) -> Iterator[tuple[Expression, _Seek, Expression]]:
+def _equations(condition: Condition) -> Iterator[tuple[tree.Expression, _Seek, tree.Expression]]:
     """Yield (subject, kind of seek, value) for ``=`` in both directions, and for IN."""
     expression = condition.expression
-    if isinstance(expression, Binary) and expression.operator == "IN":
-        if isinstance(expression.left, PropertyAccess):
+    if isinstance(expression, tree.Binary) and expression.operator == "IN":
+        if isinstance(expression.left, tree.PropertyAccess):
             yield expression.left, "in", expression.right
         return
-    if not isinstance(expression, Comparison) or len(expression.steps) != 1:
+    if not isinstance(expression, tree.Comparison) or len(expression.steps) != 1:
         return
     operator, other = expression.steps[0]
     if operator != "=":
         return
     for subject, value in ((expression.first, other), (other, expression.first)):
-        named = isinstance(subject, Call) and subject.name in ("id", "elementid")
-        if isinstance(subject, PropertyAccess) or named:
+        named = isinstance(subject, tree.Call) and subject.name in ("id", "elementid")
+        if isinstance(subject, tree.PropertyAccess) or named:
             yield subject, "equal", value
 
 
-def required_label(labels: LabelExpression | None) -> str | None:
+def required_label(labels: tree.LabelExpression | None) -> str | None:
     """Return a label that every match must have, None if no single one is certain."""
-    if isinstance(labels, LabelIs):
+    if isinstance(labels, tree.LabelIs):
         return None if labels.name == "%" else labels.name
-    if isinstance(labels, LabelJunction) and labels.operator == "&":
+    if isinstance(labels, tree.LabelJunction) and labels.operator == "&":
         return next((name for name in map(required_label, labels.operands) if name), None)
     return None

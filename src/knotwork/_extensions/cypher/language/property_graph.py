@@ -97,9 +97,6 @@ class _Adjacency:
         own = slice(self.starts[node], self.starts[node + 1])
         return zip(self.relationships[own], self.others[own], strict=True)
 
-    def degree(self, node: int) -> int:
-        return self.starts[node + 1] - self.starts[node]
-
 
 class PropertyGraph:
     """An immutable snapshot of a graph.
@@ -168,12 +165,6 @@ class PropertyGraph:
             known = GraphRelationship(index, type_, *ends, self._load_relationship)
             self._known[index] = known
         return known
-
-    def degree(self, node: int, direction: Direction, types: Sequence[str]) -> int:
-        """Return the number of relationships of a node; no types means all types."""
-        kinds = types or (None,)
-        directions = ("out", "in") if direction == "both" else (direction,)
-        return sum(self._adjacency(t, d).degree(node) for t in kinds for d in directions)
 
     def expand(
         self, node: int, direction: Direction, types: Sequence[str]

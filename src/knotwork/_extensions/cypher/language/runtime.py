@@ -6,9 +6,11 @@ Operators and functions take and return Cypher values; null yields null.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache, partial
 from sys import getsizeof
 from typing import NamedTuple, TypeAlias
 
@@ -19,11 +21,12 @@ from knotwork._extensions.cypher.language.limits import (
     list_bytes,
 )
 from knotwork._extensions.cypher.language.patterns import Patterns
-from knotwork._extensions.cypher.language.property_graph import PropertyGraph, Value
-from knotwork._extensions.cypher.language.temporal import (
-    add_temporal,
-    scale_duration,
-    subtract_temporal,
+from knotwork._extensions.cypher.language.property_graph import (
+    GraphNode,
+    GraphPath,
+    GraphRelationship,
+    PropertyGraph,
+    Value,
 )
 from knotwork._extensions.cypher.language.values import Temporal, is_number, kind_of, operand_error
 from knotwork.errors import QuerySyntaxError
@@ -71,8 +74,8 @@ class Operators:
             "-": self.subtract,
             "*": self.multiply,
             "/": self.divide,
-            "%": self.modulo,
-            "^": self.power,
+            "%": partial(_of_numbers, "%", _modulo),
+            "^": partial(_of_numbers, "^", _power),
             "STARTS WITH": self._of_strings(str.startswith),
             "ENDS WITH": self._of_strings(str.endswith),
             "CONTAINS": self._of_strings(str.__contains__),
@@ -91,7 +94,7 @@ class Operators:
             return self._join_strings(left, right)
         if isinstance(left, Temporal) and isinstance(right, Temporal):
             self._budget.charge(OTHER_BYTES)
-            return add_temporal(left, right)
+            return left.plus(right)
         raise operand_error("+", left, right)
 
     def _join_lists(self, left: Value, right: Value) -> Value:
@@ -116,43 +119,25 @@ class Operators:
 
     def subtract(self, left: Value, right: Value) -> Value:
         """Subtract numbers or durations."""
-        if left is None or right is None:
-            return None
         if isinstance(left, Temporal) and isinstance(right, Temporal):
             self._budget.charge(OTHER_BYTES)
-            return subtract_temporal(left, right)
-        return _number(_numeric("-", left, right)(lambda a, b: a - b))
+            return left.plus(right, -1)
+        return _of_numbers("-", operator.sub, left, right)
 
     def multiply(self, left: Value, right: Value) -> Value:
         """Multiply numbers, or a duration by a number."""
-        if left is None or right is None:
-            return None
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Temporal) and is_number(other):
                 self._budget.charge(OTHER_BYTES)
-                return scale_duration(one, other)
-        return _number(_numeric("*", left, right)(lambda a, b: a * b))
+                return one.scaled(other)
+        return _of_numbers("*", operator.mul, left, right)
 
     def divide(self, left: Value, right: Value) -> Value:
         """Divide; the quotient of integers is an integer, rounded toward zero."""
-        if left is None or right is None:
-            return None
         if isinstance(left, Temporal) and is_number(right) and right != 0:
             self._budget.charge(OTHER_BYTES)
-            return scale_duration(left, 1 / right)
-        return _number(_numeric("/", left, right)(_divide))
-
-    def modulo(self, left: Value, right: Value) -> Value:
-        """Return the remainder of a division, with the sign of the dividend."""
-        if left is None or right is None:
-            return None
-        return _number(_numeric("%", left, right)(_modulo))
-
-    def power(self, left: Value, right: Value) -> Value:
-        """Raise to a power; the result is a float."""
-        if left is None or right is None:
-            return None
-        return _numeric("^", left, right)(_power)
+            return left.scaled(1 / right)
+        return _of_numbers("/", _divide, left, right)
 
     def matches(self, text: Value, pattern: Value) -> Value:
         """Return True if a regular expression matches a whole text; see `Patterns.matches`."""
@@ -199,17 +184,16 @@ def _number(value: Value) -> Value:
     return check_integer(value) if isinstance(value, int) else value
 
 
-def _numeric(sign: str, left: Value, right: Value) -> Callable[[Operator], Value]:
+def _of_numbers(sign: str, work: Operator, left: Value, right: Value) -> Value:
+    """Return the result of an operator on two numbers, null if one is null."""
+    if left is None or right is None:
+        return None
     if not (is_number(left) and is_number(right)):
         raise operand_error(sign, left, right)
-
-    def work(operator: Operator) -> Value:
-        try:
-            return operator(left, right)
-        except OverflowError:
-            return math.inf
-
-    return work
+    try:
+        return _number(work(left, right))
+    except OverflowError:
+        return math.inf
 
 
 def _divide(left: Value, right: Value) -> Value:
@@ -240,25 +224,87 @@ def _power(left: Value, right: Value) -> float:
         return math.nan
 
 
-class Function(NamedTuple):
-    """A function: ``call`` takes the runtime, then ``least`` to ``most`` arguments.
+class ArgumentType(NamedTuple):
+    """A type of an argument: as a phrase, as a test, and by the static types that have it."""
 
-    It is not called with null, for which it returns null, unless ``takes_null``. The memory of its
-    result is counted unless it is ``plain``: null, a boolean, a number, or a value that exists.
+    phrase: str
+    accepts: Callable[[Value], bool]
+    static: tuple[str, ...] = ()
+
+
+_STATIC_TYPES = (
+    "boolean", "list", "map", "node", "number", "path", "relationship", "string", "walk",
+)  # fmt: skip
+"""The types that `StaticTypes` finds; a walk is a list of relationships."""
+
+_TYPES = {
+    "any": ArgumentType("a value", lambda _: True, _STATIC_TYPES),
+    "boolean": ArgumentType("a boolean", lambda value: isinstance(value, bool), ("boolean",)),
+    "duration": ArgumentType("a duration", lambda v: isinstance(v, Temporal) and v.rank < 0),
+    "integer": ArgumentType("an integer", lambda v: type(v) is int, ("number",)),
+    "list": ArgumentType("a list", lambda value: isinstance(value, list), ("list", "walk")),
+    "map": ArgumentType("a map", lambda value: isinstance(value, dict), ("map",)),
+    "moment": ArgumentType("a date or time", lambda v: isinstance(v, Temporal) and v.rank >= 0),
+    "node": ArgumentType("a node", lambda value: isinstance(value, GraphNode), ("node",)),
+    "number": ArgumentType("a number", is_number, ("number",)),
+    "path": ArgumentType("a path", lambda value: isinstance(value, GraphPath), ("path",)),
+    "relationship": ArgumentType(
+        "a relationship", lambda value: isinstance(value, GraphRelationship), ("relationship",)
+    ),
+    "string": ArgumentType("a string", lambda value: isinstance(value, str), ("string",)),
+}
+
+
+@cache
+def argument_type(names: str) -> ArgumentType:
+    """Return the type of several names, such as "string|list"."""
+    types = [_TYPES[name] for name in names.split("|")]
+    if len(types) == 1:
+        return types[0]
+    *first, last = (type_.phrase for type_ in types)
+    tests = [type_.accepts for type_ in types]
+    return ArgumentType(
+        f"{', '.join(first)} or {last}",
+        lambda value: any(accepts(value) for accepts in tests),
+        tuple(name for type_ in types for name in type_.static),
+    )
+
+
+class Function(NamedTuple):
+    """A function of ``least`` to ``most`` arguments, each of a type of ``takes``.
+
+    Arguments beyond ``takes`` may have any type. ``call`` gets the runtime first if
+    ``needs_runtime``. It is not called with null, for which it returns null, unless ``takes_null``.
+    The memory of its result is counted unless it is ``plain``: null, a boolean, a number, or a
+    value that exists.
     """
 
     call: Callable[..., Value]
-    least: int = 1
-    most: int = 1
-    takes_null: bool = False
-    plain: bool = False
+    takes: tuple[ArgumentType, ...]
+    least: int
+    most: int
+    needs_runtime: bool
+    takes_null: bool
+    plain: bool
 
 
-def pure(
-    call: Callable[..., Value], least: int = 1, most: int | None = None, *, plain: bool = False
+def make_function(
+    takes: str,
+    call: Callable[..., Value],
+    *,
+    most: int = 0,
+    runtime: bool = False,
+    takes_null: bool = False,
+    plain: bool = False,
 ) -> Function:
-    """Return a Function that does not use the runtime; ``most`` defaults to ``least``."""
-    return Function(lambda _, *values: call(*values), least, most or least, plain=plain)
+    """Return a function that takes arguments such as "string [integer]", of which one is optional.
+
+    ``most`` is the number of arguments if there may be more.
+    """
+    names = takes.split()
+    types = tuple(argument_type(name.strip("[]")) for name in names)
+    least = sum(name[0] != "[" for name in names)
+    return Function(call, types, least, most or len(names), runtime, takes_null, plain)
 
 
 def type_error(name: str, value: Value, wanted: str) -> QuerySyntaxError:
@@ -273,22 +319,8 @@ def require_number(name: str, value: Value) -> float:
     return value  # type: ignore[no-any-return]
 
 
-def require_integer(name: str, value: Value) -> int:
-    """Return an integer. Raises QuerySyntaxError for any other value."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise type_error(name, value, "an integer")
-    return value
-
-
 def require_string(name: str, value: Value) -> str:
     """Return a string. Raises QuerySyntaxError for any other value."""
     if not isinstance(value, str):
         raise type_error(name, value, "a string")
-    return value
-
-
-def require_list(name: str, value: Value) -> list[Value]:
-    """Return a list. Raises QuerySyntaxError for any other value."""
-    if not isinstance(value, list):
-        raise type_error(name, value, "a list")
     return value

@@ -10,51 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
+from knotwork._extensions.cypher.language.functions import FUNCTIONS
 from knotwork._extensions.cypher.language.property_graph import Value
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Binary,
-    Call,
-    CallSubquery,
-    Case,
-    Clause,
-    Comparison,
-    Comprehension,
-    Constant,
-    Expression,
-    HasLabel,
-    IndexAccess,
-    Junction,
-    LabelExpression,
-    LabelIs,
-    LabelJunction,
-    LabelNot,
-    ListOf,
-    MapOf,
-    MapProjection,
-    Match,
-    NodePattern,
-    Parameter,
-    PathPattern,
-    PatternComprehension,
-    PatternPredicate,
-    Projection,
-    PropertyAccess,
-    Quantifier,
-    Reduction,
-    RelationshipPattern,
-    SingleQuery,
-    Slice,
-    SortItem,
-    Subquery,
-    Unary,
-    UnionQuery,
-    Unwind,
-    Variable,
-)
 from knotwork.errors import QueryRefused
 
 _OWN = "knotwork_"
@@ -74,19 +36,10 @@ _RESERVED = frozenset(
 """Words that a name must not be read as."""
 
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*")
-_WRITTEN_AS = {
-    name.lower(): name
-    for name in [
-        "elementId", "endNode", "startNode", "isEmpty", "isNaN", "nullIf", "percentileCont",
-        "percentileDisc", "stDev", "stDevP", "toBoolean", "toBooleanList", "toBooleanOrNull",
-        "toFloat", "toFloatList", "toFloatOrNull", "toInteger", "toIntegerList", "toIntegerOrNull",
-        "toLower", "toString", "toStringList", "toStringOrNull", "toUpper", "datetime.fromEpoch",
-        "datetime.fromEpochMillis", "duration.inDays", "duration.inMonths", "duration.inSeconds",
-    ]
-} | {
-    "toint": "toInteger", "rels": "relationships", "lower": "toLower", "upper": "toUpper",
-}  # fmt: skip
-"""Functions whose usual spelling is not in lower case, or that have a usual name."""
+_WRITTEN_AS = {name: usual for name, (usual, _) in FUNCTIONS.items()} | {
+    name.lower(): name for name in ("percentileCont", "percentileDisc", "stDev", "stDevP")
+}
+"""The usual names of functions, which are not all in lower case."""
 
 
 class WrittenStatement(NamedTuple):
@@ -109,7 +62,7 @@ class WritingRules:
 
 
 def write_statement(
-    query: UnionQuery, parameters: Mapping[str, Value], rules: WritingRules | None = None
+    query: tree.UnionQuery, parameters: Mapping[str, Value], rules: WritingRules | None = None
 ) -> WrittenStatement:
     """Return a statement that a graph database reads as this tree, with its parameters.
 
@@ -145,24 +98,24 @@ class _StatementWriter:
     _relationships: set[str] = field(default_factory=set)
     _made: int = 0
 
-    def query(self, query: UnionQuery) -> str:
+    def query(self, query: tree.UnionQuery) -> str:
         """Return a query with its parts."""
         word = " UNION " if query.distinct else " UNION ALL "
         return word.join(self._single(part) for part in query.parts)
 
-    def _single(self, query: SingleQuery) -> str:
+    def _single(self, query: tree.SingleQuery) -> str:
         return " ".join(self._clause(clause) for clause in query.clauses)
 
-    def _clause(self, clause: Clause) -> str:
-        if isinstance(clause, Match):
+    def _clause(self, clause: tree.Clause) -> str:
+        if isinstance(clause, tree.Match):
             return self._match(clause)
-        if isinstance(clause, Unwind):
+        if isinstance(clause, tree.Unwind):
             return f"UNWIND {self.expression(clause.source)} AS {quote(clause.variable)}"
-        if isinstance(clause, CallSubquery):
+        if isinstance(clause, tree.CallSubquery):
             return self._call_subquery(clause)
         return self._projection(clause)
 
-    def _match(self, match: Match) -> str:
+    def _match(self, match: tree.Match) -> str:
         patterns, conditions = [], []
         for pattern in match.patterns:
             written, hidden = self._path(pattern)
@@ -173,7 +126,7 @@ class _StatementWriter:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{'OPTIONAL ' if match.optional else ''}MATCH {', '.join(patterns)}{where}"
 
-    def _call_subquery(self, clause: CallSubquery) -> str:
+    def _call_subquery(self, clause: tree.CallSubquery) -> str:
         imports = ""
         if clause.imports is not None:
             names = ("*",) if clause.imports == ("*",) else map(quote, clause.imports)
@@ -181,7 +134,7 @@ class _StatementWriter:
         optional = "OPTIONAL " if clause.optional else ""
         return f"{optional}CALL {imports}{{ {self.query(clause.query)} }}"
 
-    def _projection(self, projection: Projection) -> str:
+    def _projection(self, projection: tree.Projection) -> str:
         items = ["*"] if projection.star else []
         for item in projection.items:
             written = self.expression(item.expression)
@@ -204,15 +157,15 @@ class _StatementWriter:
         """Return the name of a column; one that was not named is its text, on one line."""
         return " ".join(alias.replace("\\", "/").split())
 
-    def _sort_item(self, item: SortItem) -> str:
+    def _sort_item(self, item: tree.SortItem) -> str:
         return f"{self.expression(item.expression)}{' DESC' if item.descending else ''}"
 
-    def _path(self, path: PathPattern, *, hides: bool = True) -> tuple[str, list[str]]:
+    def _path(self, path: tree.PathPattern, *, hides: bool = True) -> tuple[str, list[str]]:
         """Return a pattern, and conditions that keep it from the hidden node."""
         first, conditions = path.nodes[0], list[str]()
         if hides and self.rules.hidden_label and self._may_be_alone(path):
             name = first.variable or self._make_name()
-            first = NodePattern(name, first.labels, first.properties, first.condition)
+            first = tree.NodePattern(name, first.labels, first.properties, first.condition)
             conditions = [f"NOT {quote(name)}:{quote(self.rules.hidden_label)}"]
         text = self._node(first)
         for edge, node in zip(path.relationships, path.nodes[1:], strict=True):
@@ -223,7 +176,7 @@ class _StatementWriter:
             text = f"{quote(path.variable)} = {text}"
         return text, conditions
 
-    def _may_be_alone(self, path: PathPattern) -> bool:
+    def _may_be_alone(self, path: tree.PathPattern) -> bool:
         """Return True if a node without relationships and with the hidden label could match."""
         if any(edge.lengths is None or edge.lengths[0] > 0 for edge in path.relationships):
             return False
@@ -238,13 +191,14 @@ class _StatementWriter:
         name = f"{_OWN}{self._made}"
         return name if name not in self.taken else self._make_name()
 
-    def _node(self, node: NodePattern) -> str:
+    def _node(self, node: tree.NodePattern) -> str:
         text = quote(node.variable) if node.variable is not None else ""
         if node.labels is not None:
             text += f":{self._labels(node.labels)}"
-        return f"({self._details(text, node.properties, node.condition)})"
+        text += self._after(" ", node.properties) + self._after(" WHERE ", node.condition)
+        return f"({text})"
 
-    def _relationship(self, edge: RelationshipPattern) -> str:
+    def _relationship(self, edge: tree.RelationshipPattern) -> str:
         text = ""
         if edge.variable is not None:
             text = quote(edge.variable)
@@ -255,37 +209,91 @@ class _StatementWriter:
         if edge.lengths is not None:
             least, most = edge.lengths
             text += f"*{least}..{'' if most is None else most}"
-        text = self._details(text, edge.properties, edge.condition)
+        text += self._after(" ", edge.properties) + self._after(" WHERE ", edge.condition)
         left = "<-" if edge.direction == "in" else "-"
         right = "->" if edge.direction == "out" else "-"
         return f"{left}[{text}]{right}"
 
-    def _details(
-        self, text: str, properties: Expression | None, condition: Expression | None
-    ) -> str:
-        if properties is not None:
-            text = f"{text} {self.expression(properties)}"
-        if condition is not None:
-            text = f"{text} WHERE {self.expression(condition)}"
-        return text
-
-    def _labels(self, labels: LabelExpression) -> str:
+    def _labels(self, labels: tree.LabelExpression) -> str:
         """Return a label expression; plain conjunctions as `A:B`, which all databases read."""
-        if not isinstance(labels, LabelJunction) or labels.operator != "&":
+        if not isinstance(labels, tree.LabelJunction) or labels.operator != "&":
             return _nested_labels(labels)
-        names = [item.name for item in labels.operands if isinstance(item, LabelIs)]
+        names = [item.name for item in labels.operands if isinstance(item, tree.LabelIs)]
         if len(names) == len(labels.operands) and "%" not in names:
             return ":".join(map(quote, names))
         return _nested_labels(labels)
 
-    def expression(self, expression: Expression) -> str:
+    def expression(self, expression: tree.Expression) -> str:  # noqa: C901, PLR0911, PLR0912
         """Return an expression, in brackets if it has parts that could be read otherwise."""
-        write = _WRITERS[type(expression)]
-        return write(self, expression)
+        write, subject = self.expression, self._subject
+        match expression:
+            case tree.Binary(operator, left, right):
+                return f"({write(left)} {operator} {write(right)})"
+            case tree.Call():
+                return self._call(expression)
+            case tree.Case(of, branches, otherwise):
+                parts = ["CASE"] if of is None else ["CASE", write(of)]
+                parts += [f"WHEN {write(test)} THEN {write(result)}" for test, result in branches]
+                parts += [] if otherwise is None else [f"ELSE {write(otherwise)}"]
+                return " ".join([*parts, "END"])
+            case tree.Comparison(first, steps):
+                lefts = [first, *(operand for _, operand in steps)]
+                written = (
+                    f"{write(left)} {operator} {write(right)}"
+                    for left, (operator, right) in zip(lefts, steps, strict=False)
+                )
+                return f"({' AND '.join(written)})"
+            case tree.Comprehension(name, source, condition, result):
+                text = f"{quote(name)} IN {write(source)}{self._after(' WHERE ', condition)}"
+                return f"[{text}{self._after(' | ', result)}]"
+            case tree.Constant(value):
+                return self._constant(value)
+            case tree.HasLabel(of, labels):
+                return f"({subject(of)}:{self._labels(labels)})"
+            case tree.IndexAccess(of, index):
+                return f"{subject(of)}[{write(index)}]"
+            case tree.Junction(operator, operands):
+                return f"({f' {operator} '.join(map(write, operands))})"
+            case tree.ListOf(items):
+                return f"[{', '.join(map(write, items))}]"
+            case tree.MapOf(entries):
+                return f"{{{', '.join(f'{quote(key)}: {write(item)}' for key, item in entries)}}}"
+            case tree.MapProjection(of, projected):
+                return f"{quote(of.name)} {{{', '.join(self._entry(*item) for item in projected)}}}"
+            case tree.Parameter():
+                return self._parameter(expression)
+            case tree.PatternComprehension(pattern, condition, result):
+                text = self._path(pattern, hides=False)[0] + self._after(" WHERE ", condition)
+                return f"[{text} | {write(result)}]"
+            case tree.PatternPredicate(pattern):
+                return self._path(pattern, hides=False)[0]
+            case tree.PropertyAccess(of, key):
+                return f"{subject(of)}.{quote(key)}"
+            case tree.Quantifier(kind, name, source, condition):
+                return f"{kind}({quote(name)} IN {write(source)} WHERE {write(condition)})"
+            case tree.Reduction(total, start, name, source, step):
+                over = f"{quote(name)} IN {write(source)}"
+                return f"reduce({quote(total)} = {write(start)}, {over} | {write(step)})"
+            case tree.Slice(of, start, end):
+                return f"{subject(of)}[{self._after('', start)}..{self._after('', end)}]"
+            case tree.Subquery(kind, query):
+                return f"{kind} {{ {self.query(query)} }}"
+            case tree.Unary(operator, operand):
+                is_behind = operator.startswith("IS")
+                text = write(operand)
+                return f"({text} {operator})" if is_behind else f"({operator} {text})"
+            case tree.Variable(name):
+                return quote(name)
 
-    def constant(self, constant: Constant) -> str:
-        """Return a literal; a string becomes a parameter."""
-        value = constant.value
+    def _after(self, word: str, expression: tree.Expression | None) -> str:
+        return "" if expression is None else word + self.expression(expression)
+
+    def _entry(self, key: str, item: tree.Expression | None) -> str:
+        if item is not None:
+            return f"{quote(key)}: {self.expression(item)}"
+        return ".*" if key == "*" else f".{quote(key)}"
+
+    def _constant(self, value: Value) -> str:
         if value is None:
             return "null"
         if isinstance(value, bool):
@@ -296,8 +304,7 @@ class _StatementWriter:
             raise QueryRefused(f"The number {value} cannot be sent to a graph database.")
         return f"({value!r})" if value < 0 else repr(value)
 
-    def parameter(self, parameter: Parameter) -> str:
-        """Return a parameter, under a name of ours if its own must be quoted."""
+    def _parameter(self, parameter: tree.Parameter) -> str:
         name = parameter.name
         if name not in self.given:
             raise QueryRefused(
@@ -317,61 +324,21 @@ class _StatementWriter:
             self.written[name] = key if kind == "text" else value
         return f"${name}"
 
-    def accessed(self, access: PropertyAccess) -> str:
-        """Return the access to a property."""
-        return f"{self._subject(access.subject)}.{quote(access.key)}"
-
-    def _subject(self, subject: Expression) -> str:
+    def _subject(self, subject: tree.Expression) -> str:
         text = self.expression(subject)
-        plain = isinstance(subject, Variable | PropertyAccess | Call | ListOf | Parameter)
+        plain = isinstance(
+            subject, tree.Variable | tree.PropertyAccess | tree.Call | tree.ListOf | tree.Parameter
+        )
         return text if plain else f"({text})"
 
-    def sliced(self, part: Slice) -> str:
-        """Return a part of a list."""
-        start = "" if part.start is None else self.expression(part.start)
-        end = "" if part.end is None else self.expression(part.end)
-        return f"{self._subject(part.subject)}[{start}..{end}]"
-
-    def mapped(self, map_: MapOf) -> str:
-        """Return a map."""
-        entries = (f"{quote(key)}: {self.expression(item)}" for key, item in map_.entries)
-        return f"{{{', '.join(entries)}}}"
-
-    def projected(self, projection: MapProjection) -> str:
-        """Return a map projection."""
-        entries = [
-            (".*" if key == "*" else f".{quote(key)}")
-            if item is None
-            else f"{quote(key)}: {self.expression(item)}"
-            for key, item in projection.entries
-        ]
-        return f"{quote(projection.subject.name)} {{{', '.join(entries)}}}"
-
-    def unary(self, unary: Unary) -> str:
-        """Return an operator with one operand."""
-        operand = self.expression(unary.operand)
-        if unary.operator.startswith("IS"):
-            return f"({operand} {unary.operator})"
-        return f"({unary.operator} {operand})"
-
-    def compared(self, comparison: Comparison) -> str:
-        """Return a comparison; a chain as its steps."""
-        steps, left = [], self.expression(comparison.first)
-        for operator, operand in comparison.steps:
-            right = self.expression(operand)
-            steps.append(f"{left} {operator} {right}")
-            left = right
-        return f"({' AND '.join(steps)})"
-
-    def called(self, call: Call) -> str:
-        """Return the call of a function."""
+    def _call(self, call: tree.Call) -> str:
         if call.star:
             return "count(*)"
         if self.rules.ids_are_properties and call.name in ("id", "elementid"):
             return self._identity(call)
         if call.name == "size" and call.arguments:
             (first, *_) = call.arguments
-            if isinstance(first, PatternPredicate):
+            if isinstance(first, tree.PatternPredicate):
                 return f"COUNT {{ {self._path(first.pattern, hides=False)[0]} }}"
         name = _WRITTEN_AS.get(call.name, call.name)
         if not _FUNCTION.fullmatch(name):
@@ -379,10 +346,10 @@ class _StatementWriter:
         distinct = "DISTINCT " if call.distinct else ""
         return f"{name}({distinct}{', '.join(map(self.expression, call.arguments))})"
 
-    def _identity(self, call: Call) -> str:
+    def _identity(self, call: tree.Call) -> str:
         """Return the id of a node or relationship of a mirror."""
         argument = call.arguments[0] if len(call.arguments) == 1 else None
-        if call.name == "id" or not isinstance(argument, Variable):
+        if call.name == "id" or not isinstance(argument, tree.Variable):
             shown = "elementId() of an expression" if call.name == "elementid" else "id()"
             raise QueryRefused(
                 f"{shown} has another value on a graph database than in the index.",
@@ -393,44 +360,6 @@ class _StatementWriter:
             return f"{name}.id"
         ends = f"startNode({name}).id + ':' + type({name}) + ':' + endNode({name}).id"
         return f"({ends} + coalesce(':' + {name}.relation, ''))"
-
-    def chosen(self, case: Case) -> str:
-        """Return a CASE."""
-        parts = ["CASE"]
-        if case.subject is not None:
-            parts.append(self.expression(case.subject))
-        for condition, result in case.branches:
-            parts.append(f"WHEN {self.expression(condition)} THEN {self.expression(result)}")
-        if case.otherwise is not None:
-            parts.append(f"ELSE {self.expression(case.otherwise)}")
-        return " ".join([*parts, "END"])
-
-    def comprehended(self, item: Comprehension) -> str:
-        """Return a list comprehension."""
-        text = f"{quote(item.variable)} IN {self.expression(item.source)}"
-        if item.condition is not None:
-            text += f" WHERE {self.expression(item.condition)}"
-        if item.result is not None:
-            text += f" | {self.expression(item.result)}"
-        return f"[{text}]"
-
-    def quantified(self, item: Quantifier) -> str:
-        """Return all, any, none or single."""
-        source, condition = self.expression(item.source), self.expression(item.condition)
-        return f"{item.kind}({quote(item.variable)} IN {source} WHERE {condition})"
-
-    def reduced(self, item: Reduction) -> str:
-        """Return a reduction."""
-        start = f"{quote(item.accumulator)} = {self.expression(item.start)}"
-        source = f"{quote(item.variable)} IN {self.expression(item.source)}"
-        return f"reduce({start}, {source} | {self.expression(item.step)})"
-
-    def pattern_comprehended(self, item: PatternComprehension) -> str:
-        """Return a pattern comprehension."""
-        text, _ = self._path(item.pattern, hides=False)
-        if item.condition is not None:
-            text += f" WHERE {self.expression(item.condition)}"
-        return f"[{text} | {self.expression(item.result)}]"
 
 
 def _texts(node: object) -> Iterator[str]:
@@ -445,51 +374,24 @@ def _texts(node: object) -> Iterator[str]:
             yield from _texts(getattr(node, part.name))
 
 
-def _nested_labels(labels: LabelExpression) -> str:
-    if isinstance(labels, LabelIs):
+def _nested_labels(labels: tree.LabelExpression) -> str:
+    if isinstance(labels, tree.LabelIs):
         return "%" if labels.name == "%" else quote(labels.name)
-    if isinstance(labels, LabelNot):
+    if isinstance(labels, tree.LabelNot):
         return f"!{_bracketed_labels(labels.operand)}"
     return labels.operator.join(map(_bracketed_labels, labels.operands))
 
 
-def _bracketed_labels(labels: LabelExpression) -> str:
+def _bracketed_labels(labels: tree.LabelExpression) -> str:
     text = _nested_labels(labels)
-    return f"({text})" if isinstance(labels, LabelJunction) else text
+    return f"({text})" if isinstance(labels, tree.LabelJunction) else text
 
 
-def _allows(labels: LabelExpression, label: str) -> bool:
+def _allows(labels: tree.LabelExpression, label: str) -> bool:
     """Return True if a node with this label alone satisfies a label expression."""
-    if isinstance(labels, LabelIs):
+    if isinstance(labels, tree.LabelIs):
         return labels.name in ("%", label)
-    if isinstance(labels, LabelNot):
+    if isinstance(labels, tree.LabelNot):
         return not _allows(labels.operand, label)
     combine = all if labels.operator == "&" else any
     return combine(_allows(operand, label) for operand in labels.operands)
-
-
-_Write = Callable[[_StatementWriter, Any], str]
-_WRITERS: dict[type, _Write] = {
-    Binary: lambda w, e: f"({w.expression(e.left)} {e.operator} {w.expression(e.right)})",
-    Call: _StatementWriter.called,
-    Case: _StatementWriter.chosen,
-    Comparison: _StatementWriter.compared,
-    Comprehension: _StatementWriter.comprehended,
-    Constant: _StatementWriter.constant,
-    HasLabel: lambda w, e: f"({w._subject(e.subject)}:{w._labels(e.labels)})",  # noqa: SLF001
-    IndexAccess: lambda w, e: f"{w._subject(e.subject)}[{w.expression(e.index)}]",  # noqa: SLF001
-    Junction: lambda w, e: f"({f' {e.operator} '.join(map(w.expression, e.operands))})",
-    ListOf: lambda w, e: f"[{', '.join(map(w.expression, e.items))}]",
-    MapOf: _StatementWriter.mapped,
-    MapProjection: _StatementWriter.projected,
-    Parameter: _StatementWriter.parameter,
-    PatternComprehension: _StatementWriter.pattern_comprehended,
-    PatternPredicate: lambda w, e: w._path(e.pattern, hides=False)[0],  # noqa: SLF001
-    PropertyAccess: _StatementWriter.accessed,
-    Quantifier: _StatementWriter.quantified,
-    Reduction: _StatementWriter.reduced,
-    Slice: _StatementWriter.sliced,
-    Subquery: lambda w, e: f"{e.kind} {{ {w.query(e.query)} }}",
-    Unary: _StatementWriter.unary,
-    Variable: lambda _, e: quote(e.name),
-}

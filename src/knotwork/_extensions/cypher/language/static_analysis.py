@@ -4,35 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from knotwork._extensions.cypher.language import syntax_tree as tree
 from knotwork._extensions.cypher.language.aggregates import AGGREGATES
-from knotwork._extensions.cypher.language.syntax_tree import (
-    Binary,
-    Call,
-    Comparison,
-    Comprehension,
-    Constant,
-    Expression,
-    HasLabel,
-    Junction,
-    ListOf,
-    MapOf,
-    NodePattern,
-    PathPattern,
-    PatternComprehension,
-    PatternPredicate,
-    Quantifier,
-    RelationshipPattern,
-    Subquery,
-    Unary,
-    Variable,
-)
 from knotwork.errors import QuerySyntaxError
-
-if TYPE_CHECKING:
-    from knotwork._extensions.cypher.language.runtime import Runtime
-
 
 NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
 """The kind of value that a name has.
@@ -41,7 +17,7 @@ NameKind = Literal["node", "relationship", "walk", "path", "plain", "value"]
 and "value" may be anything.
 """
 
-_WORDS = {
+TYPE_WORDS = {
     "node": "a node",
     "relationship": "a relationship",
     "walk": "the relationships of a variable length",
@@ -80,7 +56,7 @@ class Scope:
     def __init__(self, layout: RowLayout | None = None) -> None:
         self.layout = layout or RowLayout()
         self.names: dict[str, BoundName] = {}
-        self.replaced: dict[Expression, int] = {}
+        self.replaced: dict[tree.Expression, int] = {}
         self.aggregates = False
         self.grouped = False
 
@@ -115,8 +91,8 @@ class Scope:
         """Return the slot of a name. Raises QuerySyntaxError if it cannot be of these kinds."""
         found = self.find(name)
         if found.kind not in (*kinds, "value"):
-            wanted = _WORDS[kinds[0]]
-            raise QuerySyntaxError(f"`{name}` is {_WORDS[found.kind]}, not {wanted}.")
+            wanted = TYPE_WORDS[kinds[0]]
+            raise QuerySyntaxError(f"`{name}` is {TYPE_WORDS[found.kind]}, not {wanted}.")
         return found.slot
 
     def visible(self) -> Iterable[str]:
@@ -125,98 +101,16 @@ class Scope:
         return [name for _, name in sorted(named)]
 
 
-_ARGUMENT_TYPES = {
-    "type": ("relationship",),
-    "labels": ("node",),
-    "nodes": ("path",),
-    "relationships": ("path",),
-    "startnode": ("relationship",),
-    "endnode": ("relationship",),
-    "length": ("path",),
-    "id": ("node", "relationship"),
-    "elementid": ("node", "relationship"),
-    "properties": ("node", "relationship", "map"),
-    "keys": ("node", "relationship", "map"),
-    "size": ("list", "string", "walk"),
-}
-"""The types that functions of one argument accept, as far as they are known before a run."""
-
-
-class StaticTypes:
-    """Checks types that are evident from the statement; other types are checked at run time."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-
-    def type_of(  # noqa: PLR0911 - one return a kind
-        self, expression: Expression, scope: Scope
-    ) -> str | None:
-        """Return the type of an expression, None if it depends on the row."""
-        if isinstance(expression, Constant):
-            return _constant_type(expression.value)
-        if isinstance(expression, Variable):
-            kind = scope.find(expression.name).kind
-            return None if kind in ("value", "plain") else kind
-        if isinstance(expression, ListOf | Comprehension | PatternComprehension):
-            return "list"
-        if isinstance(expression, MapOf):
-            return "map"
-        if isinstance(expression, PatternPredicate) and expression.pattern.shortest:
-            return "path" if expression.pattern.shortest == "one" else "list"
-        if isinstance(
-            expression, Junction | Comparison | HasLabel | Quantifier | PatternPredicate
-        ) or (isinstance(expression, Subquery) and expression.kind == "EXISTS"):
-            return "boolean"
-        if isinstance(expression, Unary) and expression.operator not in "+-":
-            return "boolean"
-        if isinstance(expression, Binary) and expression.operator not in "+-*/%^":
-            return "boolean"
-        return None
-
-    def require_truth(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression is evidently not a boolean."""
-        self._require("Expected", ("boolean",), expression, scope)
-
-    def require_list(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression is evidently not a list."""
-        self._require("Expected", ("list", "walk"), expression, scope)
-
-    def require_properties(self, expression: Expression, scope: Scope) -> None:
-        """Raise QuerySyntaxError if an expression evidently has no properties."""
-        types = ("node", "relationship", "map")
-        self._require("A property needs", types, expression, scope)
-
-    def require_arguments(self, name: str, arguments: tuple[Expression, ...], scope: Scope) -> None:
-        """Raise QuerySyntaxError if a function evidently does not accept its argument."""
-        types = _ARGUMENT_TYPES.get(name)
-        if types and len(arguments) == 1:
-            self._require(f"{name}() takes", types, arguments[0], scope)
-
-    def _require(
-        self, demand: str, types: tuple[str, ...], expression: Expression, scope: Scope
-    ) -> None:
-        found = self.type_of(expression, scope)
-        if found is not None and found not in types:
-            wanted = " or ".join(f"a {name}" for name in types if name != "walk")
-            actual = _WORDS.get(found, f"a {found}")
-            raise QuerySyntaxError(f"{demand} {wanted}, not {actual}.")
-
-
-def _constant_type(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "boolean"
-    return "string" if isinstance(value, str) else "number"
-
-
 def names_in(node: object) -> set[str]:
     """Return all names in an expression or pattern, including local ones."""
     found: set[str] = set()
     for part in walk_parts(node):
-        if isinstance(part, Variable):
+        if isinstance(part, tree.Variable):
             found.add(part.name)
-        elif isinstance(part, NodePattern | RelationshipPattern | PathPattern) and part.variable:
+        elif (
+            isinstance(part, tree.NodePattern | tree.RelationshipPattern | tree.PathPattern)
+            and part.variable
+        ):
             found.add(part.variable)
     return found
 
@@ -233,16 +127,16 @@ def walk_parts(node: object) -> Iterator[object]:
             waiting.extend(getattr(part, field.name) for field in fields(part))
 
 
-def aggregates_in(node: object) -> list[Call]:
+def aggregates_in(node: object) -> list[tree.Call]:
     """Return the outermost aggregate calls in an expression, without those of subqueries."""
-    found: list[Call] = []
+    found: list[tree.Call] = []
     waiting = [node]
     while waiting:
         part = waiting.pop()
         if isinstance(part, tuple):
             waiting.extend(reversed(part))
-        elif isinstance(part, Call) and part.name in AGGREGATES:
+        elif isinstance(part, tree.Call) and part.name in AGGREGATES:
             found.append(part)
-        elif is_dataclass(part) and not isinstance(part, Subquery):
+        elif is_dataclass(part) and not isinstance(part, tree.Subquery):
             waiting.extend(reversed([getattr(part, field.name) for field in fields(part)]))
     return found

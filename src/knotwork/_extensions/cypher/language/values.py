@@ -45,6 +45,14 @@ class Temporal(ABC):
         """Return a component by name, such as "year", or None if it has no such component."""
 
     @abstractmethod
+    def plus(self, other: Temporal, sign: int = 1) -> Temporal:
+        """Add another value, or subtract it for a ``sign`` of -1. Raises QuerySyntaxError."""
+
+    def scaled(self, factor: float) -> Temporal:
+        """Multiply by a number. Raises QuerySyntaxError for all but durations."""
+        raise QuerySyntaxError(f"{self.kind} cannot be multiplied by {factor}.".capitalize())
+
+    @abstractmethod
     def __str__(self) -> str: ...
 
 

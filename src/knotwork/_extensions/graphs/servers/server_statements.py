@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, check_statement
-from knotwork._extensions.cypher.language.statement_parser import parse_statement
+from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.statement_writer import WritingRules, write_statement
 from knotwork._extensions.graphs.servers.bolt_connection import (
     BoltConnection,
