@@ -101,7 +101,7 @@ class PostgresTexts:
             self._lock()
             self._delete(list(found))
             packed = {key: pack_terms(words) for key, words in found.items()}
-            self._database.copy(
+            self._database.add_rows(
                 self._table,
                 {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"},
                 ((key, len(words), *packed[key]) for key, words in found.items()),
@@ -122,7 +122,7 @@ class PostgresTexts:
 
     def items(self, after: int, *, limit: int) -> list[TextItem]:
         with self._database.reading():
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
                 (after, limit),
             )
@@ -177,7 +177,7 @@ class PostgresTexts:
 
     def _delete(self, keys: list[int]) -> None:
         """Delete the items with these keys, and their postings."""
-        gone = self._database.changed(
+        gone = self._database.write(
             f"DELETE FROM {self._table} WHERE id = ANY($1::bigint[])"  # noqa: S608
             " RETURNING id, length, hashes",
             (keys,),
@@ -236,7 +236,7 @@ class PostgresTexts:
         if among is not None:
             chosen = " WHERE p.item = ANY($8::bigint[])"
             bindings.append(among.tolist())
-        rows = self._database.fetch(_MATCH.format(table=self._table, chosen=chosen), bindings)
+        rows = self._database.rows(_MATCH.format(table=self._table, chosen=chosen), bindings)
         return self._score(weights, rows, k)
 
     def _score(
@@ -252,7 +252,7 @@ class PostgresTexts:
     def _rows(self, keys: Sequence[int]) -> list[tuple[int, int, bytes, bytes]]:
         """Return the key, length and packed terms of the items that exist."""
         found: list[tuple[int, int, bytes, bytes]] = []
-        found += self._database.fetch(
+        found += self._database.rows(
             "SELECT id, length, hashes, times"  # noqa: S608
             f" FROM {self._table} WHERE id = ANY($1::bigint[])",
             (list(keys),),
@@ -261,7 +261,7 @@ class PostgresTexts:
 
     def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
         """Return the number of items with each term, without terms that no item has."""
-        rows = self._database.fetch(
+        rows = self._database.rows(
             "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
             f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
             " ON p.term = q.term GROUP BY q.place",

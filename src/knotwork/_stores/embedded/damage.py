@@ -24,6 +24,7 @@ from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.store import EmbeddedStore
 from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.removal import remove_vectors
+from knotwork._stores.sql.packing import key_list
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
@@ -79,11 +80,6 @@ class _DamagedDatabase(Database):
 
     def _prepare(self, migrations: Sequence[Migration]) -> None:
         pass
-
-    @staticmethod
-    def locate(path: Path) -> str:
-        del path
-        return ""
 
     def generation(self) -> int:
         return 0
@@ -216,9 +212,8 @@ class DamagedIndex:
         return write if is_whole else None
 
     def _count(self, table: str, chunk_ids: Sequence[str]) -> int:
-        keys = self._database.dialect.bind_keys(map(id_to_int, chunk_ids))
-        sql = f"SELECT count(*) FROM {table} WHERE chunk IN (SELECT value FROM json_each(?))"  # noqa: S608
-        ((count,),) = self._database.rows(sql, (keys,))
+        sql = f"SELECT count(*) FROM {table} WHERE chunk IN (SELECT j.value FROM keys($1))"  # noqa: S608
+        ((count,),) = self._database.rows(sql, (key_list(chunk_ids),))
         return int(count)
 
     def _copy_documents(self, target: EmbeddedStore, found: Salvage) -> None:

@@ -14,6 +14,7 @@ to new ones. `Postings` searches one state of pages and of what waits in memory.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ from knotwork._stores.bm25 import (
     signed_hash,
 )
 from knotwork._stores.contents import TextItem
-from knotwork._stores.embedded.database import SQLITE, Database
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
@@ -158,7 +159,7 @@ class TextPages:
             f"SELECT t.key, p.key, s.items FROM json_each(?1) t CROSS JOIN json_each(?2) p"  # noqa: S608
             f" CROSS JOIN {self._table}_posting s ON s.page = p.value AND s.term = t.value"
             " ORDER BY t.key, p.key",
-            (SQLITE.bind_keys(terms), SQLITE.bind_keys([number for number, _ in self.state])),
+            (json.dumps(list(terms)), json.dumps([number for number, _ in self.state])),
         ).fetchall()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
         pages = np.array([row[1] for row in rows], dtype=np.int64)
@@ -372,7 +373,7 @@ class EmbeddedTexts:
         with self._database.reading():
             if self._totals() is None:
                 return []
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, length FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
@@ -415,10 +416,10 @@ class EmbeddedTexts:
         rows: list[Row] = []
         with self._database.reading():
             if keys and self._totals() is not None:
-                rows = self._database.fetch(
-                    "SELECT c.id, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
+                rows = self._database.rows(
+                    "SELECT c.id, c.hashes, c.times FROM keys($1)"  # noqa: S608
                     f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-                    (SQLITE.bind_keys(keys.values()),),
+                    ([*keys.values()],),
                 )
         return count_occurrences(ids, keys, rows, terms)
 
@@ -443,7 +444,7 @@ class EmbeddedTexts:
                 return [identifier for identifier, _ in items]
             for identifier, text in items:
                 words = terms(text)
-                rows = self._database.fetch(sql, (id_to_int(identifier),))
+                rows = self._database.rows(sql, (id_to_int(identifier),))
                 if rows != [(len(words), *pack_terms(words))]:
                     found.append(identifier)
         return found
@@ -454,14 +455,14 @@ class EmbeddedTexts:
             totals = self._totals()
             if totals is None:
                 return False
-            ((items, tokens),) = self._database.fetch(
+            ((items, tokens),) = self._database.rows(
                 f"SELECT count(*), coalesce(sum(length), 0) FROM {self._table}_counts"  # noqa: S608
             )
             postings = self._postings()
             indexed = postings.count_terms(self._database.connection())
             ids = self._database.stream(f"SELECT id FROM {self._table}_counts ORDER BY id")  # noqa: S608
             keys = np.fromiter((key for (key,) in ids), np.int64)
-            ((stored,),) = self._database.fetch(
+            ((stored,),) = self._database.rows(
                 f"SELECT coalesce(sum(length(hashes)) / 8, 0) FROM {self._table}_counts"  # noqa: S608
             )
         found = np.sort(postings.keys)
@@ -489,10 +490,10 @@ class EmbeddedTexts:
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
         """Return the lengths in terms of the items that exist."""
-        rows = self._database.fetch(
-            "SELECT c.length FROM json_each(?1) j"  # noqa: S608
+        rows = self._database.rows(
+            "SELECT c.length FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
         return [length for (length,) in rows]
 

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.contents import VectorItem
-from knotwork._stores.embedded.database import SQLITE, Database
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
+from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
 from knotwork._stores.vectors import (
     as_query,
     as_rows,
@@ -587,7 +587,7 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return []
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, key, data FROM {self._table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
@@ -601,11 +601,11 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
-            rows = self._database.fetch(
-                "SELECT j.value, v.data FROM json_each(?1) j"  # noqa: S608
+            rows = self._database.rows(
+                "SELECT j.value, v.data FROM texts($1)"  # noqa: S608
                 f" CROSS JOIN {self._table} v ON v.id ="
                 f" (SELECT min(id) FROM {self._table} WHERE key = j.value)",
-                (SQLITE.bind_texts(dict.fromkeys(keys)),),
+                (list(dict.fromkeys(keys)),),
             )
         return self._unpack(dict(rows), table.dimension)
 
@@ -614,13 +614,13 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return
-            keys = [key for _, key in keys_of(ids)]
+            keys = key_list(ids)
             sizes = self._sizes(keys)
             if not sizes:
                 return
             self._database.write(
-                f"DELETE FROM {self._table} WHERE id IN (SELECT value FROM json_each(?1))",  # noqa: S608
-                (SQLITE.bind_keys(keys),),
+                f"DELETE FROM {self._table} WHERE id IN (SELECT j.value FROM keys($1))",  # noqa: S608
+                (list(keys),),
             )
             one = table.dimension * self._stored.itemsize
             self._write_table(
@@ -766,7 +766,7 @@ class EmbeddedVectors:
         if held.items == table.items:
             return held
         sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
-        rows = self._database.fetch(sql)
+        rows = self._database.rows(sql)
         return held.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
 
     def _load_codes(self, table: _Table) -> VectorCodes:
@@ -835,10 +835,10 @@ class EmbeddedVectors:
 
     def _rows_of(self, keys: Iterable[int]) -> list[Row]:
         """Return the keys and packed vectors of those keys that exist."""
-        return self._database.fetch(
-            "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
+        return self._database.rows(
+            "SELECT v.id, v.data FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
 
     def _all_rows(self) -> PackedRows:
@@ -867,10 +867,10 @@ class EmbeddedVectors:
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
         """Return the sizes in bytes of the rows that exist."""
-        rows = self._database.fetch(
-            "SELECT length(v.data) FROM json_each(?1) j"  # noqa: S608
+        rows = self._database.rows(
+            "SELECT length(v.data) FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
         return [size for (size,) in rows]
 

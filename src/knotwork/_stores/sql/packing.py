@@ -29,6 +29,7 @@ from knotwork.records import (
     TimedSpan,
     Verdict,
     id_to_int,
+    int_to_id,
 )
 
 Arguments = ParamSpec("Arguments")
@@ -72,11 +73,26 @@ def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
                 yield identifier, key
 
 
+def key_list(ids: Collection[str]) -> list[int]:
+    """Return the keys of the distinct ids that can be stored, as statements take them."""
+    return [key for _, key in keys_of(ids)]
+
+
 def key_array(ids: Collection[str]) -> NDArray[np.int64]:
     """Return the keys of ids as an array; that of an `IdSet` is not copied."""
     if isinstance(ids, IdSet):
         return ids.keys
-    return np.fromiter((key for _, key in keys_of(ids)), np.int64)
+    return np.array(key_list(ids), np.int64)
+
+
+def optional_id(key: int | None) -> str | None:
+    """Return the id of a key; None for NULL."""
+    return None if key is None else int_to_id(key)
+
+
+def optional_key(identifier: str | None) -> int | None:
+    """Return the key of an id; NULL for None."""
+    return None if identifier is None else id_to_int(identifier)
 
 
 def pack_spans(spans: Sequence[Span]) -> bytes:

@@ -19,18 +19,18 @@ from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner
 from knotwork._stores.contents import TextItem, VectorItem
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
-from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.communities import SqlCommunities
-from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage, upsert
-from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
+from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, upsert
+from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
-from knotwork._stores.sql.packing import keys_of, unpack_line, unpack_strings
-from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
-from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
-from knotwork._stores.sql.resolutions import (
+from knotwork._stores.sql.packing import keys_of, unpack_json, unpack_line, unpack_strings
+from knotwork._stores.sql.parts import (
     DECISION_COLUMNS,
+    SqlCommunities,
     SqlHomonyms,
+    SqlPropertyGraphs,
+    SqlQuestions,
+    SqlReadings,
     SqlResolutions,
     decision_of,
 )
@@ -75,48 +75,44 @@ class SqlVectors(VectorIndex, Protocol):
         """Remove all vectors."""
 
 
-class ContentsStatements:
-    """The statements of `SqlContents` in one dialect."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self.ids = {
-            table: f"SELECT {column} FROM {table} WHERE {column} > $1 ORDER BY {column} LIMIT $2"
-            for table, column in (
-                ("document", "id"),
-                ("entity", "id"),
-                ("community", "id"),
-                ("entity_summary", "entity"),
-                ("touched_entity", "entity"),
-            )
-        }
-        self.decisions = f"""
-            SELECT {DECISION_COLUMNS} FROM same_as d WHERE (d.first, d.second) > ($1, $2)
-            ORDER BY d.first, d.second LIMIT $3
-        """
-        self.homonyms = """
-            SELECT entity, reason FROM homonym WHERE entity > $1 ORDER BY entity LIMIT $2
-        """
-        self.senses = f"""
-            SELECT s.entity, s.number, s.chunk
-            FROM {dialect.keys("$1")} CROSS JOIN sense s WHERE s.entity = j.value
-            ORDER BY s.entity, s.number, s.chunk
-        """
-        self.nodes = """
-            SELECT id, labels, properties FROM property_node WHERE graph = $1 AND position >= $2
-            ORDER BY position LIMIT $3
-        """
-        self.relationships = """
-            SELECT r.id, r.type, s.id, t.id, r.properties FROM property_relationship r
-            JOIN property_node s ON s.graph = r.graph AND s.position = r.source
-            JOIN property_node t ON t.graph = r.graph AND t.position = r.target
-            WHERE r.graph = $1 AND r.position >= $2 ORDER BY r.position LIMIT $3
-        """
-        self.mark = "UPDATE community SET stale = 1 WHERE id = $1"
+_PAGES = {
+    table: f"SELECT {column} FROM {table} WHERE {column} > $1 ORDER BY {column} LIMIT $2"
+    for table, column in (
+        ("document", "id"),
+        ("entity", "id"),
+        ("community", "id"),
+        ("entity_summary", "entity"),
+        ("touched_entity", "entity"),
+    )
+}
 
 
-@reports_damage
 class SqlContents(SqlPart):
     """The `Contents` of stores in SQL databases."""
+
+    _DECISIONS = f"""
+        SELECT {DECISION_COLUMNS} FROM same_as d WHERE (d.first, d.second) > ($1, $2)
+        ORDER BY d.first, d.second LIMIT $3
+    """
+    _HOMONYMS = """
+        SELECT entity, reason FROM homonym WHERE entity > $1 ORDER BY entity LIMIT $2
+    """
+    _SENSES = """
+        SELECT s.entity, s.number, s.chunk
+        FROM keys($1) CROSS JOIN sense s WHERE s.entity = j.value
+        ORDER BY s.entity, s.number, s.chunk
+    """
+    _NODES = """
+        SELECT id, labels, properties FROM property_node WHERE graph = $1 AND position >= $2
+        ORDER BY position LIMIT $3
+    """
+    _RELATIONSHIPS = """
+        SELECT r.id, r.type, s.id, t.id, r.properties FROM property_relationship r
+        JOIN property_node s ON s.graph = r.graph AND s.position = r.source
+        JOIN property_node t ON t.graph = r.graph AND t.position = r.target
+        WHERE r.graph = $1 AND r.position >= $2 ORDER BY r.position LIMIT $3
+    """
+    _MARK = "UPDATE community SET stale = 1 WHERE id = $1"
 
     def __init__(
         self,
@@ -126,7 +122,6 @@ class SqlContents(SqlPart):
         vectors: Callable[[str], SqlVectors],
     ) -> None:
         super().__init__(database)
-        self._sql = ContentsStatements(database.dialect)
         self._texts = texts
         self._vectors = vectors
         self._communities = SqlCommunities(database)
@@ -155,7 +150,7 @@ class SqlContents(SqlPart):
 
     def decisions(self, after: tuple[str, str], *, limit: int) -> list[SameAs]:
         first, second = after
-        rows = self._database.rows(self._sql.decisions, (_key(first), _key(second), limit))
+        rows = self._database.rows(self._DECISIONS, (_key(first), _key(second), limit))
         return [decision_of(*row) for row in rows]
 
     def touched(self, after: str, *, limit: int) -> list[str]:
@@ -163,9 +158,8 @@ class SqlContents(SqlPart):
 
     def homonyms(self, after: str, *, limit: int) -> list[Homonym]:
         with self._database.reading():
-            rows = self._database.fetch(self._sql.homonyms, (_key(after), limit))
-            bound = self._database.dialect.bind_keys(key for key, _ in rows)
-            sense_rows = self._database.fetch(self._sql.senses, (bound,))
+            rows = self._database.rows(self._HOMONYMS, (_key(after), limit))
+            sense_rows = self._database.rows(self._SENSES, ([key for key, _ in rows],))
         senses: defaultdict[int, list[tuple[str, ...]]] = defaultdict(list)
         for (entity, _), chunks in groupby(sense_rows, key=lambda row: row[:2]):
             senses[entity].append(tuple(int_to_id(chunk) for _, _, chunk in chunks))
@@ -174,21 +168,21 @@ class SqlContents(SqlPart):
         ]
 
     def graph_nodes(self, name: str, start: int, *, limit: int) -> list[PropertyNode]:
-        rows = self._graph_rows(self._sql.nodes, name, start, limit)
+        rows = self._graph_rows(self._NODES, name, start, limit)
         return [
-            PropertyNode(unpack_line(key), unpack_strings(labels), unpack_properties(properties))
+            PropertyNode(unpack_line(key), unpack_strings(labels), unpack_json(properties))
             for key, labels, properties in rows
         ]
 
     def graph_relationships(self, name: str, start: int, *, limit: int) -> list[Relationship]:
-        rows = self._graph_rows(self._sql.relationships, name, start, limit)
+        rows = self._graph_rows(self._RELATIONSHIPS, name, start, limit)
         return [
             Relationship(
                 unpack_line(key),
                 unpack_line(type_),
                 unpack_line(source),
                 unpack_line(target),
-                unpack_properties(properties),
+                unpack_json(properties),
             )
             for key, type_, source, target, properties in rows
         ]
@@ -201,17 +195,17 @@ class SqlContents(SqlPart):
         with self._database.transaction():
             self._communities.write(new)
             self._database.write_many(
-                self._sql.mark,
+                self._MARK,
                 ((id_to_int(community.id),) for community in new if community.id in marked),
             )
 
     def _page(self, table: str, after: str, limit: int) -> list[str]:
-        return self._ids(self._sql.ids[table], (_key(after), limit))
+        return self._ids(_PAGES[table], (_key(after), limit))
 
     def _graph_rows(self, sql: str, name: str, start: int, limit: int) -> list[Row]:
         with self._database.reading():
             key = self._graphs.key(name)
-            return [] if key is None else self._database.fetch(sql, (key, start, limit))
+            return [] if key is None else self._database.rows(sql, (key, start, limit))
 
 
 def _key(after: str) -> int:
