@@ -75,7 +75,7 @@ class PostgresIdChecks(SqlIdChecks):
             if key not in stored:
                 self._new.noted[key] = describe_holder("entity", normal_forms[key])
             elif stored[key] != normal_forms[key]:
-                check_same_name(int_to_id(key), "entity", stored[key], normal_forms[key])
+                check_same_name(key, "entity", stored[key], normal_forms[key])
 
     def settle(self) -> None:
         """Raise IdCollision if two things have one of the noted ids; call under the lock."""

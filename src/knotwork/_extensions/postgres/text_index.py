@@ -26,8 +26,7 @@ from knotwork._stores.bm25 import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.contents import TextItem
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
@@ -95,38 +94,37 @@ class PostgresTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        if not found:
+        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+
+    def put(self, items: Collection[Row]) -> None:
+        """Add items that `items` returned; those that exist are replaced."""
+        if not items:
             return
+        keys, of_items, hashes, times = zip(*items, strict=True)
         with self._database.transaction():
             self._lock()
-            self._delete(list(found))
-            packed = {key: pack_terms(words) for key, words in found.items()}
-            self._database.add_rows(
-                self._table,
-                {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"},
-                ((key, len(words), *packed[key]) for key, words in found.items()),
-            )
-            counts = [len(hashes) // 8 for hashes, _ in packed.values()]
-            lengths = np.array([len(words) for words in found.values()], np.int32)
+            self._delete(list(keys))
+            types = {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"}
+            self._database.add_rows(self._table, types, items)
+            counts = [len(packed) // 8 for packed in hashes]
+            lengths = np.array(of_items, np.int32)
             self._database.copy_numbers(
                 f"{self._table}_posting",
-                term=np.frombuffer(b"".join(h for h, _ in packed.values()), "<i8").astype(np.int64),
-                item=np.repeat(np.array(list(packed), np.int64), counts),
-                times=np.frombuffer(b"".join(t for _, t in packed.values()), "<u2").astype(
-                    np.int32
-                ),
+                term=np.frombuffer(b"".join(hashes), "<i8").astype(np.int64),
+                item=np.repeat(np.array(keys, np.int64), counts),
+                times=np.frombuffer(b"".join(times), "<u2").astype(np.int32),
                 length=np.repeat(lengths, counts),
             )
-            self._database.add_total(self._items, len(found))
+            self._database.add_total(self._items, len(keys))
             self._database.add_total(self._tokens, int(lengths.sum()))
 
-    def items(self, after: int, *, limit: int) -> list[TextItem]:
-        with self._database.reading():
-            rows = self._database.rows(
-                f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
-                (after, limit),
-            )
-        return [TextItem(int_to_id(key), length) for key, length in rows]
+    def items(self, after: int, *, limit: int) -> list[Row]:
+        """Return key, length, hashes and times of the first items whose keys follow ``after``."""
+        return self._database.rows(
+            "SELECT id, length, hashes, times"  # noqa: S608
+            f" FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",
+            (after, limit),
+        )
 
     def remove(self, ids: Collection[str]) -> None:
         keys = [key for _, key in keys_of(ids)]

@@ -22,11 +22,11 @@ from knotwork._extensions.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.sql.database import Bindings, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
+    VectorItem,
     as_query,
     as_rows,
     error_bound,

@@ -11,7 +11,6 @@ from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork._stores.sql.documents import check_same_name
 from knotwork._stores.sql.graph import Contributions, GraphChanges
 from knotwork._stores.sql.packing import unpack_json
-from knotwork.records import int_to_id
 
 _ENTITIES = (
     "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types, e.normal_form"
@@ -65,7 +64,7 @@ class EmbeddedContributions(Contributions):
         database, forms = self._database, changes.normal_forms
         stored = {row[0]: row[1:] for row in database.rows(_ENTITIES, ([*chunks],))}
         for entity, held in stored.items():
-            check_same_name(int_to_id(entity), "entity", held[-1], forms.get(entity) or held[-1])
+            check_same_name(entity, "entity", held[-1], forms.get(entity) or held[-1])
         self._checks.check_entities({key: forms[key] for key in chunks if key not in stored})
         added, counted, renamed, removed = [], [], [], []
         for entity, change in checked(chunks.items()):

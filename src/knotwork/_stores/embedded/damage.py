@@ -19,7 +19,6 @@ import numpy as np
 
 from knotwork._sqlite_file import OFF, Migration, SqliteFile, is_damage
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.contents import VectorItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.store import EmbeddedStore
 from knotwork._stores.embedded.verification import find_damaged_tables, part_of
@@ -216,12 +215,21 @@ class DamagedIndex:
         ((count,),) = self._database.rows(sql, (key_list(chunk_ids),))
         return int(count)
 
+    def _readable_ids(self, table: str, column: str, gaps: Gaps) -> Iterator[str]:
+        """Yield the ids in a column that can be read; add ranges of others to ``gaps``."""
+        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} > ? ORDER BY 1 LIMIT ?"  # noqa: S608
+
+        def read(after: int, *, limit: int) -> Sequence[str]:
+            return [int_to_id(key) for (key,) in self._database.rows(sql, (after, limit))]
+
+        return _readable(read, gaps)
+
     def _copy_documents(self, target: EmbeddedStore, found: Salvage) -> None:
         entries, is_damaged = self._entries()
         left = {entry.document_id: entry for entry in entries.values() if entry.document_id}
         target.ledger.put(entry for entry in entries.values() if not entry.document_id)
         gaps: Gaps = []
-        for key in _readable(self._store.contents.document_ids, gaps):
+        for key in self._readable_ids("document", "id", gaps):
             document, entry = self._document(key), left.pop(key, None)
             if entry is None and document is not None and is_damaged:
                 with suppress(IndexDamaged):
@@ -238,48 +246,45 @@ class DamagedIndex:
 
     def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
         """Copy decisions about entities, and their descriptions by a model."""
-        contents = self._store.contents
+        held = self._store
 
-        def decisions(after: str, *, limit: int) -> Sequence[Any]:
-            first, _, second = after.partition(" ")
-            return contents.decisions((first, second), limit=limit)
+        def copy_homonym(key: str) -> None:
+            target.homonyms.replace([held.homonyms.stored(key)], among=())
 
-        gaps: Gaps = []
-        target.resolutions.put(_readable(decisions, gaps, key=lambda d: " ".join(d.pair)))
-        target.resolutions.touch(list(_readable(contents.touched, [])))
-        found.lost += ["decisions about aliases"] * bool(gaps)
-        gaps = []
-        homonyms = _readable(contents.homonyms, gaps, key=lambda h: h.entity_id)
-        target.homonyms.replace(homonyms)
-        found.lost += ["decisions about homonyms"] * bool(gaps)
-        gaps = []
-        summaries = list(_readable(contents.summaries, gaps, key=lambda s: s.entity_id))
-        described = target.readings.descriptions([summary.entity_id for summary in summaries])
-        target.readings.put_summaries(s for s in summaries if s.entity_id in described)
-        found.lost += ["descriptions of entities by a model"] * bool(gaps)
+        def copy_summary(key: str) -> None:
+            if target.readings.descriptions([key]):
+                target.readings.put_summaries(held.readings.summaries([key]).values())
+
+        copies: tuple[tuple[str, str, Callable[[str], object], str], ...] = (
+            (
+                *("same_as", "first"),
+                lambda key: target.resolutions.put(held.resolutions.stored(key)),
+                "decisions about aliases",
+            ),
+            ("touched_entity", "entity", lambda key: target.resolutions.touch([key]), ""),
+            ("homonym", "entity", copy_homonym, "decisions about homonyms"),
+            ("entity_summary", "entity", copy_summary, "descriptions of entities by a model"),
+        )
+        for table, column, copy, lost in copies:
+            gaps: Gaps = []
+            for key in self._readable_ids(table, column, gaps):
+                try:
+                    copy(key)
+                except IndexDamaged:
+                    gaps.append((key, key))
+            found.lost += [lost] * bool(gaps and lost)
 
     def _copy_graphs(self, target: EmbeddedStore, found: Salvage) -> None:
-        contents = self._store.contents
-
-        def listed(read: Callable[..., Sequence[T]], name: str) -> Iterator[T]:
-            start = 0
-            while page := read(name, start, limit=_ITEMS):
-                yield from page
-                start += len(page)
-
         lost = "imported graphs: import these graphs again"
+        names: list[str] = []
         try:
             names = self._store.property_graphs.names()
         except IndexDamaged:
-            names = []
             found.lost.append(lost)
         for name in names:
             try:
-                nodes = list(listed(contents.graph_nodes, name))
-                target.property_graphs.put(
-                    name, nodes, list(listed(contents.graph_relationships, name))
-                )
-            except StoreError:  # a graph without some of its nodes is not valid
+                target.property_graphs.put_rows(name, self._store.property_graphs.rows_of(name))
+            except IndexDamaged:
                 found.lost.append(lost)
 
     def _copy_communities(self, target: EmbeddedStore, found: Salvage) -> None:
@@ -287,9 +292,9 @@ class DamagedIndex:
         held, stale, gaps = self._store.communities, set[str](), list[tuple[str, str]]()
         with suppress(IndexDamaged):
             stale.update(held.stale())
-        for key in _readable(self._store.contents.community_ids, gaps):
+        for key in self._readable_ids("community", "id", gaps):
             with suppress(IndexDamaged):
-                target.contents.put_communities(held.communities([key]).values(), stale=stale)
+                target.communities.write(list(held.communities([key]).values()), stale=stale)
             try:
                 target.communities.put_reports(held.reports([key]).values())
             except IndexDamaged:
@@ -309,11 +314,8 @@ class DamagedIndex:
             },
         }
 
-        def read(after: str, *, limit: int) -> Sequence[VectorItem]:
-            return self._store.contents.vector_items(index, after, limit=limit)
-
         gaps: Gaps = []
-        items = _readable(read, gaps, key=lambda item: item.id)
+        items = _readable(self._store.vectors(index).items, gaps, key=lambda item: item.id)
         while batch := list(islice(items, _ITEMS)):
             known = owners[final_name(index)]([item.id for item in batch])
             target.vectors(index).put(
@@ -348,7 +350,7 @@ def _readable(
     read: Callable[..., Sequence[T]], gaps: Gaps, *, key: Callable[[T], str] = str
 ) -> Iterator[T]:
     """Yield the items of a list by id that can be read; add the others to ``gaps``."""
-    after, size = "", _ITEMS
+    after, size = -1, _ITEMS
     while True:
         try:
             items = read(after, limit=size)
@@ -357,31 +359,31 @@ def _readable(
                 size = 1  # up to the damaged page
                 continue
             beyond = _first_readable(read, after)
-            gaps.append((after[:16], int_to_id(beyond)))
+            gaps.append((int_to_id(after) if after >= 0 else "", int_to_id(beyond)))
             if beyond == _LAST_KEY:
                 return
-            after, size = int_to_id(beyond), _ITEMS
+            after, size = beyond, _ITEMS
             continue
         if not items:
             return
         yield from items
-        after = key(items[-1])
+        after = id_to_int(key(items[-1]))
 
 
-def _first_readable(read: Callable[..., Sequence[T]], after: str) -> int:
-    """Return the first id after ``after`` behind which something can be read, or the last id."""
+def _first_readable(read: Callable[..., Sequence[T]], after: int) -> int:
+    """Return the first key after ``after`` behind which something can be read, or the last key."""
 
     def can_read(key: int) -> bool:
         try:
-            read(int_to_id(key), limit=1)
+            read(key, limit=1)
         except IndexDamaged:
             return False
         return True
 
-    start, step = id_to_int(after[:16]) if after else -1, 1
-    while start + step < _LAST_KEY and not can_read(start + step):
+    step = 1
+    while after + step < _LAST_KEY and not can_read(after + step):
         step *= 2
-    low, high = start + step // 2, min(start + step, _LAST_KEY)
+    low, high = after + step // 2, min(after + step, _LAST_KEY)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if can_read(middle) else (middle, high)

@@ -33,7 +33,6 @@ from knotwork._stores.bm25 import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.contents import TextItem
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
@@ -354,30 +353,35 @@ class EmbeddedTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        if not found:
+        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+
+    def put(self, items: Collection[Row]) -> None:
+        """Add items that `items` returned; those that exist are replaced."""
+        if not items:
             return
+        keys = [row[0] for row in items]
         with self._database.transaction():
             totals = self._totals() or self._create()
-            replaced = self._lengths(found)
+            replaced = self._lengths(keys)
             self._database.write_many(
                 f"INSERT OR REPLACE INTO {self._table}_counts VALUES (?, ?, ?, ?)",  # noqa: S608
-                ((key, len(words), *pack_terms(words)) for key, words in found.items()),
+                items,
             )
-            added = sum(map(len, found.values()))
+            added = sum(row[1] for row in items)
             self._write_totals(
-                totals.items + len(found) - len(replaced), totals.tokens + added - sum(replaced)
+                totals.items + len(keys) - len(replaced), totals.tokens + added - sum(replaced)
             )
-            self._note_changes(found, gone=False)
+            self._note_changes(keys, gone=False)
 
-    def items(self, after: int, *, limit: int) -> list[TextItem]:
+    def items(self, after: int, *, limit: int) -> list[Row]:
+        """Return key, length, hashes and times of the first items whose keys follow ``after``."""
         with self._database.reading():
             if self._totals() is None:
                 return []
-            rows = self._database.rows(
-                f"SELECT id, length FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
+            return self._database.rows(
+                f"SELECT * FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
-        return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
         with self._database.transaction():

@@ -69,10 +69,10 @@ def describe_ids(
     return described
 
 
-def check_same_name(identifier: str, kind: str, held: str, new: str) -> None:
-    """Raise IdCollision if two names of a kind that have one id are different."""
+def check_same_name(key: int, kind: str, held: str, new: str) -> None:
+    """Raise IdCollision if two names of a kind that have one key are different."""
     if held != new:
-        raise IdCollision(identifier, describe_holder(kind, held), describe_holder(kind, new))
+        raise IdCollision(int_to_id(key), describe_holder(kind, held), describe_holder(kind, new))
 
 
 _NO_DOCUMENT = -1
@@ -113,7 +113,7 @@ class SqlIdChecks:
         key = id_to_int(document.id)
         row = self._database.row(_URI, (key,))
         if row is not None:
-            check_same_name(document.id, "document", row[0], document.uri)
+            check_same_name(key, "document", row[0], document.uri)
         described = describe_ids(document, sections, chunks)
         self._check_parts({id_to_int(i): text for i, text in described.items()}, key)
         return row is not None
@@ -130,7 +130,7 @@ class SqlIdChecks:
         """Raise IdCollision if a stored relation has the key of another name."""
         if names:
             for key, name in self._database.rows(_RELATION_NAMES, ([*names],)):
-                check_same_name(int_to_id(key), "relation", name, names[key])
+                check_same_name(key, "relation", name, names[key])
 
     def check_questions(self, rows: Sequence[tuple[int, int, int, bytes]]) -> None:
         """Raise IdCollision if two questions have one id; rows begin with it and their chunk."""

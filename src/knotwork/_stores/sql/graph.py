@@ -29,6 +29,7 @@ from knotwork._stores.graph_view import (
 from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, delete_keys
 from knotwork._stores.sql.documents import SqlIdChecks, check_same_name
 from knotwork._stores.sql.packing import key_list, keys_of, pack_spans, unpack_spans
+from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
@@ -338,18 +339,18 @@ class SqlGraph(SqlPart):
 
     def __init__(self, database: SqlDatabase, contributions: Contributions) -> None:
         super().__init__(database)
-        self._contributions = contributions
+        self.contributions = contributions
         self._names: dict[int, str] = {}
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
         with self._database.transaction():
-            self._contributions.add(mentions, relations)
+            self.contributions.add(mentions, relations)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
         with self._database.transaction():
-            self._contributions.remove(key_list(chunk_ids))
+            self.contributions.remove(key_list(chunk_ids))
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
         return self._by_id(_ENTITIES, ids, Entity)
@@ -765,14 +766,32 @@ def _relation(
     return Relation(chunk_id, int_to_id(source), name, int_to_id(target), weight, span, description)
 
 
-_MENTION_COLUMNS = {
-    "chunk": "int8", "entity": "int8", "times": "int4", "about": "float8",
-    "name": "text", "type": "text", "spans": "bytea",
-}  # fmt: skip
-_CONTRIBUTION_COLUMNS = {
-    "chunk": "int8", "source": "int8", "target": "int8", "relation": "int8",
-    "weight": "int8", "start": "int4", '"end"': "int4", "description": "text",
-}  # fmt: skip
+def _mention_row(mention: Mention) -> Row:
+    return (
+        id_to_int(mention.chunk_id),
+        id_to_int(mention.entity_id),
+        max(1, len(mention.spans)),
+        mention.about,
+        mention.name,
+        mention.type,
+        pack_spans(mention.spans),
+        mention.normal_form,
+    )
+
+
+def _relation_row(relation: Relation) -> Row:
+    return (
+        id_to_int(relation.chunk_id),
+        id_to_int(relation.source),
+        id_to_int(relation.target),
+        relation_key(relation.relation),
+        relation.weight,
+        *(relation.span or (None, None)),
+        relation.description,
+        relation.relation,
+    )
+
+
 _KEYS = {"mention": "chunk, entity", "contribution": "chunk, source, target, relation"}
 _SUMMED = {
     "mention": "entity, times, name, type",
@@ -855,33 +874,33 @@ class Contributions(ABC):
 
         Raises IdCollision if two entities or relations have one key.
         """
+        self.add_rows(map(_mention_row, mentions), map(_relation_row, relations))
+
+    def add_rows(self, mentions: Iterable[Row], relations: Iterable[Row]) -> None:
+        """Add rows of the tables, each followed by the normal form or the name of its relation."""
         changes = self._changes()
         named: dict[tuple[int, ...], Row] = {}
-        for mention in checked(mentions):
-            chunk, entity = id_to_int(mention.chunk_id), id_to_int(mention.entity_id)
-            form = changes.normal_forms.setdefault(entity, mention.normal_form)
-            check_same_name(mention.entity_id, "entity", form, mention.normal_form)
-            times, spans = max(1, len(mention.spans)), pack_spans(mention.spans)
-            columns = (times, mention.about, mention.name, mention.type, spans)
-            named[chunk, entity] = (chunk, entity, *columns)
+        for *row, form in checked(mentions):
+            known = changes.normal_forms.setdefault(row[1], form)
+            check_same_name(row[1], "entity", known, form)
+            named[row[0], row[1]] = tuple(row)
         stated: dict[tuple[int, ...], Row] = {}
-        for relation in checked(relations):
-            kind = relation_key(relation.relation)
-            name = changes.relations.setdefault(kind, relation.relation)
-            check_same_name(int_to_id(kind), "relation", name, relation.relation)
-            key = (*map(id_to_int, (relation.chunk_id, relation.source, relation.target)), kind)
-            span = relation.span or (None, None)
-            stated[key] = (*key, relation.weight, *span, relation.description)
-        for row in self._drop_replaced("mention", named):
-            changes.mention(-1, *row)
-        for row in self._drop_replaced("contribution", stated):
-            changes.relation(-1, *row)
+        for *row, name in checked(relations):
+            known = changes.relations.setdefault(row[3], name)
+            check_same_name(row[3], "relation", known, name)
+            stated[tuple(row[:4])] = tuple(row)
+        for dropped in self._drop_replaced("mention", named):
+            changes.mention(-1, *dropped)
+        for dropped in self._drop_replaced("contribution", stated):
+            changes.relation(-1, *dropped)
         for _, entity, times, _, name, type_, _ in checked(named.values()):
             changes.mention(1, entity, times, name, type_)
         for _, source, target, kind, weight, *_ in checked(stated.values()):
             changes.relation(1, source, target, kind, weight)
-        self._database.add_rows("mention", _MENTION_COLUMNS, named.values())
-        self._database.add_rows("contribution", _CONTRIBUTION_COLUMNS, stated.values())
+        self._database.add_rows("mention", TABLE_COLUMNS["mention"].types, named.values())
+        self._database.add_rows(
+            "contribution", TABLE_COLUMNS["contribution"].types, stated.values()
+        )
         self._apply(changes)
 
     def remove(self, chunks: list[int]) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from knotwork._stores.capabilities import OWN_GRAPH
@@ -226,15 +228,18 @@ class SqlCommunities(SqlPart):
     def reports(self, community_ids: Collection[str]) -> dict[str, CommunityReport]:
         return self._by_id(self._REPORTS, community_ids, _report)
 
-    def write(self, communities: Sequence[Community]) -> None:
-        """Add or replace communities without a mark, in the open transaction; reports stay."""
+    def write(self, communities: Sequence[Community], *, stale: Collection[str] = ()) -> None:
+        """Add or replace communities in the open transaction, and mark those of ``stale``.
+
+        Reports stay.
+        """
         database = self._database
         keys = [id_to_int(community.id) for community in communities]
         self._write_each(self._REMOVE, keys)
         keyed = list(zip(keys, communities, strict=True))
         database.write_many(
             self._PUT_COMMUNITY,
-            ((key, c.level, optional_key(c.parent_id), 0) for key, c in keyed),
+            ((key, c.level, optional_key(c.parent_id), int(c.id in stale)) for key, c in keyed),
         )
         database.write_many(
             self._PUT_MEMBER,
@@ -512,6 +517,7 @@ class SqlResolutions(SqlPart):
         WHERE d.second = j.value AND {_BOTH_EXIST}
         ORDER BY 1, 2, 3
     """
+    _STORED = f"SELECT {DECISION_COLUMNS} FROM same_as d WHERE d.first = $1"
     _CHUNK_COUNTS = """
         SELECT e.id, e.chunk_count
         FROM (SELECT first AS id FROM same_as UNION SELECT second FROM same_as) d
@@ -544,6 +550,10 @@ class SqlResolutions(SqlPart):
 
     def of_entities(self, entity_ids: Collection[str]) -> dict[str, list[SameAs]]:
         return self._lists(self._OF_ENTITIES, entity_ids, lambda _, *columns: decision_of(*columns))
+
+    def stored(self, first: str) -> list[SameAs]:
+        """Return the decisions about the pairs with this first entity, also of hidden ones."""
+        return [decision_of(*row) for row in self._database.rows(self._STORED, (id_to_int(first),))]
 
     def remove(self, pairs: Collection[tuple[str, str]]) -> None:
         keys = dict(keys_of([end for pair in pairs for end in pair]))
@@ -623,6 +633,8 @@ class SqlHomonyms(SqlPart):
         """
         for keys, chosen in (("keys($1) CROSS JOIN", "AND h.entity = j.value"), ("", ""))
     )
+    _STORED = "SELECT reason FROM homonym WHERE entity = $1"
+    _STORED_SENSES = "SELECT number, chunk FROM sense WHERE entity = $1 ORDER BY number, chunk"
     _PUT_HOMONYM = insert("homonym", "entity", "reason")
     _PUT_SENSE = insert("sense", "entity", "number", "chunk")
     _CLEAR = ("DELETE FROM homonym", "DELETE FROM sense")
@@ -649,6 +661,18 @@ class SqlHomonyms(SqlPart):
                     for chunk in chunks
                 ),
             )
+
+    def stored(self, entity_id: str) -> Homonym:
+        """Return a homonym as it was stored, with chunks that do not mention it for now."""
+        key = (id_to_int(entity_id),)
+        with self._database.reading():
+            ((reason,),) = self._database.rows(self._STORED, key)
+            rows = self._database.rows(self._STORED_SENSES, key)
+        senses = (
+            tuple(int_to_id(chunk) for _, chunk in of_sense)
+            for _, of_sense in groupby(rows, key=itemgetter(0))
+        )
+        return Homonym(entity_id, tuple(senses), unpack_line(reason))
 
     def read(self, entity_ids: Collection[str] | None = None) -> dict[str, Homonym]:
         if entity_ids is None:
@@ -706,14 +730,21 @@ class SqlPropertyGraphs(SqlPart):
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
         valid_nodes, edges = validate_graph(nodes, relationships)
+        positions = {node.id: position for position, node in enumerate(valid_nodes)}
+        rows = GraphRows(
+            list(map(_node_row, valid_nodes)), [_edge_row(e, positions) for e in edges]
+        )
+        self.put_rows(validate_graph_name(name), rows)
+
+    def put_rows(self, name: str, rows: GraphRows) -> None:
+        """Add a graph of rows that `read` returned, or replace the one of this name."""
         with self._database.transaction():
-            self.remove(validate_graph_name(name))
+            self.remove(name)
             self._database.write(self._PUT_GRAPH, (pack_line(name),))
             key = self.key(name)
-            assert key is not None  # inserted just now
-            positions = {node.id: position for position, node in enumerate(valid_nodes)}
-            self._database.write_many(self._PUT_NODE, _node_rows(key, valid_nodes))
-            self._database.write_many(self._PUT_RELATIONSHIP, _edge_rows(key, edges, positions))
+            for sql, listed in zip((self._PUT_NODE, self._PUT_RELATIONSHIP), rows, strict=True):
+                numbered = ((key, position, *row) for position, row in enumerate(listed))
+                self._database.write_many(sql, numbered)
 
     def remove(self, name: str) -> None:
         with self._database.transaction():
@@ -730,6 +761,12 @@ class SqlPropertyGraphs(SqlPart):
         row = self._database.row(self._KEY, (pack_line(name),))
         return None if row is None else int(row[0])
 
+    def rows_of(self, name: str) -> GraphRows:
+        """Return the rows of the graph of this name, none if it does not exist."""
+        with self._database.reading():
+            key = self.key(name)
+            return GraphRows([], []) if key is None else self.read(key)
+
     def read(self, key: int) -> GraphRows:
         """Return the rows of the graph with this key, in insertion order."""
         with self._database.reading():
@@ -737,19 +774,13 @@ class SqlPropertyGraphs(SqlPart):
             return GraphRows(nodes, self._database.rows(self._RELATIONSHIPS, (key,)))
 
 
-def _node_rows(key: int, nodes: Iterable[PropertyNode]) -> Iterator[tuple[int | str | bytes, ...]]:
-    for position, node in enumerate(nodes):
-        labels, properties = _pack(node.labels), _pack(_to_json(node.properties))
-        yield key, position, pack_line(node.id), labels, properties
+def _node_row(node: PropertyNode) -> Row:
+    return pack_line(node.id), _pack(node.labels), _pack(_to_json(node.properties))
 
 
-def _edge_rows(
-    key: int, edges: Iterable[Relationship], positions: Mapping[str, int]
-) -> Iterator[tuple[int | str | bytes, ...]]:
-    for position, edge in enumerate(edges):
-        ends = positions[edge.source], positions[edge.target]
-        properties = _pack(_to_json(edge.properties))
-        yield key, position, pack_line(edge.id), pack_line(edge.type), *ends, properties
+def _edge_row(edge: Relationship, positions: Mapping[str, int]) -> Row:
+    ends = positions[edge.source], positions[edge.target]
+    return pack_line(edge.id), pack_line(edge.type), *ends, _pack(_to_json(edge.properties))
 
 
 def _to_json(value: PropertyValue) -> PropertyValue:
