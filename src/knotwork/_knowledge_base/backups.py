@@ -166,7 +166,6 @@ def restore(
 
 
 def _refuse_server(index: str) -> None:
-    """Raise MissingCapability for an index on a server, which has other backups."""
     if is_server_url(index):
         fix = "Restore its database, for example with pg_restore: see docs/postgresql.md."
         raise MissingCapability(shown_url(index), "backups in a folder", fix=fix)
@@ -283,7 +282,6 @@ def _move_into_place(unfinished: Path, folder: Path) -> None:
 
 
 def _files_of(index: Path) -> list[Path]:
-    """Return the paths of all files of an index, whether or not they exist."""
     return [
         index.with_name(f"{index.name}{suffix}{journal}")
         for suffix in FILE_KINDS

@@ -223,7 +223,6 @@ class _Repair:
                 )
 
     def _lacks_vectors(self) -> bool:
-        """Return True if fewer passages have a vector than could have one."""
         with closing(EmbeddedStore.open(self._path)) as store:
             vectors = store.vectors("chunk").count()
             embedded = bool(store.meta().get(EMBEDDER_META))
@@ -270,7 +269,6 @@ class _Repair:
             self.report.rebuilt += ["vectors"] * bool(done.embedded)
 
     def _reread(self, kb: KnowledgeBase) -> None:
-        """Index the damaged documents again, from their files or from their stored text."""
         paths = [source.path for source in self._sources if source.path is not None]
         failure = ""
         try:
@@ -328,7 +326,6 @@ class _Repair:
         return found
 
     def _add_tables(self) -> None:
-        """Add the tables again that a person added and that were lost."""
         tables = TableFile(self._path.with_name(self._path.name + TABLES_SUFFIX))
         for name, document, source in self._lost_tables:
             if document:
@@ -340,13 +337,11 @@ class _Repair:
                 self.report.lost.append(f"the table `{name}`: its file `{source}` is not there")
 
     def _give_up(self, path: Path, kind: str, error: KnotworkError) -> None:
-        """Move away a file beside the index of which nothing can be read."""
         self.report.damaged.append(kind)
         self.report.lost.append(f"the {kind}: {error.message}")
         self._keep(path)
 
     def _replace(self, path: Path, new: Path) -> None:
-        """Move the repaired file into place, and keep the damaged one."""
         self._keep(path)
         wal = new.with_name(f"{new.name}-wal")
         assert not wal.exists() or not wal.stat().st_size, "the new file was closed"
@@ -394,7 +389,6 @@ def _find_index_faults(path: Path) -> list[str]:
 
 
 def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Path | None:
-    """Return the file of a document, None if it is not known or no longer exists."""
     if entry is not None:
         candidates = [Path(entry_path(entry))] if entry.root else []
     else:
@@ -404,17 +398,14 @@ def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Pat
 
 
 def _is_readable(path: Path) -> bool:
-    """Return True for the path of a file, and for one in an archive."""
     return path.is_file() or enclosing_archive(path) is not None
 
 
 def _other(work: Path) -> Path:
-    """Return the path of the new file beside a working copy."""
     return work.with_name(f"{work.name}.new")
 
 
 def _free_path(path: Path) -> Path:
-    """Return a free path for the copy of a damaged file."""
     kept, number = path.with_name(f"{path.name}.damaged"), 1
     while os.path.lexists(kept):
         number += 1
@@ -423,7 +414,6 @@ def _free_path(path: Path) -> Path:
 
 
 def _restore_texts(store: EmbeddedStore) -> Iterator[Progress]:
-    """Write the full text of an index without any."""
     ids = store.documents.document_ids()
     for done, document_id in enumerate(ids, start=1):
         store.texts("chunk").add(
@@ -458,7 +448,6 @@ def _recognize_embedder(store: EmbeddedStore, embedding: Embedding) -> bool:
 
 
 def _count_missing_vectors(store: EmbeddedStore) -> int:
-    """Return the number of chunks without a vector that the embedder of the index can read."""
     languages = store.meta().get(LANGUAGES_META, "").split()
     count = 0
     for document_id in store.documents.document_ids():

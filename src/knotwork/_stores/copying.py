@@ -130,7 +130,6 @@ def copy_store(
 def _copy_parts(
     source: Contents, target: Store, added: Contents, mark: CopyMark
 ) -> Iterator[Progress]:
-    """Copy the parts from the mark on."""
     parts = [part for part, capability in CONTENTS.items() if capability not in mark.without]
     if mark.part == _VERIFYING:
         return
@@ -151,7 +150,6 @@ def _copy_parts(
 
 
 def _rows_of(part: str) -> int:
-    """Return the number of rows of a page."""
     is_index = part.endswith(("texts", "vectors"))
     return min(_LARGE_ROWS.get(part, 1_024 if is_index else _PAGE_ROWS), _PAGE_ROWS)
 
@@ -171,7 +169,6 @@ def _place(store: Store) -> str:
 
 
 def _begin(target: Store, wanted: CopyMark, begun: CopyMark | None) -> CopyMark:
-    """Mark an empty target, or return the mark of the same copy."""
     if begun is None:
         if (held := _first_content(target)) is not None:
             raise StoreError(
@@ -201,7 +198,6 @@ def _begin(target: Store, wanted: CopyMark, begun: CopyMark | None) -> CopyMark:
 
 
 def _first_content(store: Store) -> str | None:
-    """Return what an index holds that is not empty; None for an empty one."""
     parts = store.capabilities
     if count := store.documents.document_count():
         return f"{count:,} document{'' if count == 1 else 's'}"

@@ -421,7 +421,6 @@ def fold(value: str) -> str:
 
 
 def _matches_pattern(text: str, pattern: str) -> bool:
-    """Return True if a text matches a pattern with ``*`` for any text, in linear time."""
     first, *middle, last = pattern.split(_ANY)
     if len(first) + len(last) > len(text) or not text.startswith(first) or not text.endswith(last):
         return False
@@ -429,7 +428,6 @@ def _matches_pattern(text: str, pattern: str) -> bool:
 
 
 def _is_on_path(path: str, pattern: str) -> bool:
-    """Return True if consecutive whole parts of a path match a pattern."""
     return _has_in_order(f"/{path.strip('/')}/", f"/{pattern.strip('/')}/".split(_ANY))
 
 

@@ -387,7 +387,6 @@ def finish_table(connection: apsw.Connection, shape: TableShape) -> TableShape:
 
 
 def _value_forms(text: str) -> list[str]:
-    """Return the forms under which a value is indexed: its normal form and its stems."""
     stems = " ".join(terms(text))
     return [form for form in (normal_form(text), f"stems {stems}" if stems else "") if form]
 
@@ -472,7 +471,6 @@ def drop_documents(connection: apsw.Connection, documents: Collection[str]) -> N
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number if it is taken."""
     chosen, number = name, 1
     while chosen in taken:
         number += 1

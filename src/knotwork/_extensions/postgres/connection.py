@@ -234,7 +234,6 @@ def damaged(label: str, detail: DamagedValue | str) -> IndexDamaged:
 
 
 def _first_line(error: psycopg.Error) -> str:
-    """Return what the server said, without the statement and its values."""
     said = error.diag.message_primary or str(error).strip().partition("\n")[0]
     return (said or type(error).__name__).rstrip(".")
 

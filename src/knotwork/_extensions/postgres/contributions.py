@@ -202,7 +202,6 @@ class PostgresContributions(Contributions):
         self._checks.settle()
 
     def _abandon(self) -> None:
-        """Forget the changes of a transaction that was rolled back."""
         self._thread.changes = GraphChanges()
         self._checks.forget()
 
@@ -229,7 +228,6 @@ class PostgresContributions(Contributions):
             database.write(_DROP_ENTITIES, (keys,))
 
     def _update_edges(self, changes: GraphChanges) -> None:
-        """Update weights, supports and the edge counts of relations."""
         database = self._database
         new_edges: Counter[int] = Counter()
         changed = [key for key in changes.supports if changes.supports[key] or changes.weights[key]]
@@ -258,5 +256,4 @@ def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
 
 @lru_cache(maxsize=1 << 14)
 def _form_key(name: str, type_: str) -> int:
-    """Return the integer key of a name with a type."""
     return id_to_int(content_id("form", name, type_))

@@ -123,14 +123,12 @@ _OF_ONE_DOCUMENT = re.compile(
 
 @lru_cache(maxsize=1_024)
 def _writes_shared(sql: str) -> bool:
-    """Return True if a statement writes to a table whose rows several documents share."""
     table = _WRITTEN_TABLE.search(sql)
     return table is not None and not _OF_ONE_DOCUMENT.fullmatch(table.group(1))
 
 
 @lru_cache(maxsize=1_024)
 def _reads_aggregates(sql: str) -> bool:
-    """Return True if a statement reads what is computed from the contributions of all chunks."""
     return _AGGREGATES.search(sql) is not None
 
 
@@ -188,7 +186,6 @@ class PostgresDatabase(SqlDatabase):
         return Pool(self._address, limits=self._limits, configured=self._configure)
 
     def _configure(self, connection: Connection) -> None:
-        """Prepare a new connection for the statements of this index."""
         configure(
             connection,
             schema=self.schema,
@@ -493,7 +490,6 @@ class PostgresDatabase(SqlDatabase):
             ) from error
 
     def _end(self, thread: _Thread, how: str) -> None:
-        """End the transaction of a thread, and give its connection back."""
         connection = thread.connection
         thread.connection, thread.kept = None, None
         thread.writing = thread.wrote = False

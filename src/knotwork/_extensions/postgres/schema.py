@@ -44,7 +44,6 @@ class Prepared(NamedTuple):
 
 
 def _create_text_index(connection: Connection, name: str) -> None:
-    """Create the tables of a text index: its items with their terms, and the postings of terms."""
     connection.execute(
         f"CREATE TABLE text_{name} (id bigint PRIMARY KEY, length integer NOT NULL,"
         " hashes bytea NOT NULL, times bytea NOT NULL)"
@@ -218,7 +217,6 @@ def _check_server(connection: Connection, address: Address) -> str:
 
 
 def _find_schema(connection: Connection, address: Address, *, create: bool) -> _Schema:
-    """Return the schema of the index, which is created if that is wanted."""
     found = _read_schema(connection, address)
     if found is None and not create:
         raise _no_index(address)
@@ -295,5 +293,4 @@ def _migrate(connection: Connection, address: Address) -> None:
 
 
 def _lock_migrations(connection: Connection) -> None:
-    """Wait for other processes that migrate an index of this database."""
     connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))

@@ -174,7 +174,6 @@ class PostgresTexts:
             self._database.lock_shared()
 
     def _delete(self, keys: list[int]) -> None:
-        """Delete the items with these keys, and their postings."""
         gone = self._database.write(
             f"DELETE FROM {self._table} WHERE id = ANY($1::bigint[])"  # noqa: S608
             " RETURNING id, length, hashes",
@@ -240,7 +239,6 @@ class PostgresTexts:
     def _score(
         self, weights: QueryTermWeights, rows: Sequence[tuple[int, int, bytes, bytes]], k: int
     ) -> list[tuple[int, float]]:
-        """Return the ``k`` best of the items in these rows, scored from their term counts."""
         lengths = np.fromiter((row[1] for row in rows), np.int64, len(rows))
         counts = count_terms([row[2:] for row in rows], weights.terms)
         matching = np.flatnonzero(counts.any(axis=1)) if len(rows) else np.empty(0, np.intp)
@@ -248,7 +246,6 @@ class PostgresTexts:
         return top_scores([rows[row][0] for row in matching.tolist()], scores.tolist(), k)
 
     def _rows(self, keys: Sequence[int]) -> list[tuple[int, int, bytes, bytes]]:
-        """Return the key, length and packed terms of the items that exist."""
         found: list[tuple[int, int, bytes, bytes]] = []
         found += self._database.rows(
             "SELECT id, length, hashes, times"  # noqa: S608
@@ -258,7 +255,6 @@ class PostgresTexts:
         return found
 
     def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
         rows = self._database.rows(
             "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
             f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"

@@ -321,7 +321,6 @@ class PostgresVectors:
         return _Table(table.number, dimension)
 
     def _delete(self, table: _Table, keys: list[int]) -> None:
-        """Delete matrices, and subtract them from the totals."""
         rows = self._database.write(
             f"WITH gone AS (DELETE FROM {table.name} WHERE id = ANY($1::bigint[])"  # noqa: S608
             " RETURNING id, embedding IS NULL AS is_empty)"
@@ -346,7 +345,6 @@ class PostgresVectors:
     def _matrices(
         self, rows: Sequence[tuple[int, bytes | None]], dimension: int
     ) -> dict[int, FloatMatrix]:
-        """Return the matrices in rows of (key, vector), which are ordered by key and place."""
         found: dict[int, FloatMatrix] = {}
         for key, group in groupby(rows, key=lambda row: row[0]):
             found[key] = self._unpack([data for _, data in group if data is not None], dimension)
@@ -358,7 +356,6 @@ class PostgresVectors:
         return np.frombuffer(joined, self._stored).reshape(-1, dimension).astype(np.float32)
 
     def _has_index(self, table: _Table) -> bool:
-        """Return True if the HNSW index can be used."""
         if self._indexed == table:
             return True
         rows = self._database.rows_once(_VALID_INDEX, (f"{table.name}_hnsw", self._database.schema))

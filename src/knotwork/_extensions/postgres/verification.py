@@ -54,7 +54,6 @@ def _row_faults(database: PostgresDatabase) -> Iterator[str]:
 
 
 def _text_faults(database: PostgresDatabase) -> Iterator[str]:
-    """Yield a phrase for each text index whose totals or postings are not those of its items."""
     for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):
         table = f"text_{name}"
         ((items, tokens, terms),) = database.rows(
@@ -72,7 +71,6 @@ def _text_faults(database: PostgresDatabase) -> Iterator[str]:
 
 
 def _vector_faults(database: PostgresDatabase) -> Iterator[str]:
-    """Yield a phrase for each vector index with other rows than it counts."""
     for name, number, dimension in database.rows(
         "SELECT name, number, dimension FROM vector_index ORDER BY name"
     ):

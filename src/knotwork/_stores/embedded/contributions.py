@@ -52,7 +52,6 @@ class EmbeddedContributions(Contributions):
         self._update_edges(changes)
 
     def _update_entities(self, changes: GraphChanges) -> None:
-        """Update chunk counts, names and types of entities, and delete those without a mention."""
         chunks: Counter[int] = Counter()
         new_names: defaultdict[int, Counter[str]] = defaultdict(Counter)
         new_types: defaultdict[int, Counter[str]] = defaultdict(Counter)
@@ -90,7 +89,6 @@ class EmbeddedContributions(Contributions):
         database.write_many("DELETE FROM entity WHERE id = ?", removed)
 
     def _update_edges(self, changes: GraphChanges) -> None:
-        """Update edges and the edge counts of relations; delete edges without support."""
         database = self._database
         rows = database.rows(_SUPPORTS, ([*changes.supports],))
         stored = {

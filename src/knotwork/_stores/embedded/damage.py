@@ -245,7 +245,6 @@ class DamagedIndex:
             found.documents.append(Unread("", None, None))
 
     def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
-        """Copy decisions about entities, and their descriptions by a model."""
         held = self._store
 
         def copy_homonym(key: str) -> None:

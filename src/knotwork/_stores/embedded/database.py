@@ -284,7 +284,6 @@ class Database(SqlDatabase):
                         connection.execute("ROLLBACK")
 
     def _lock_for_writing(self, connection: apsw.Connection) -> None:
-        """Begin a write transaction. Raises Cancelled while it waits for another writer."""
         end = time.monotonic() + self._busy_timeout_s
         connection.set_busy_timeout(int(min(self._busy_timeout_s, _LOCK_WAIT_S) * 1_000))
         try:
@@ -349,7 +348,6 @@ class Database(SqlDatabase):
         return missing
 
     def _migrate_with_writer(self, migrations: Sequence[Migration]) -> None:
-        """Migrate the file through a second, writable connection."""
         if not os.access(self.path, os.W_OK):
             raise SchemaMismatch(
                 f"`{self.path}` was written by an earlier version of Knotwork and needs an update, "

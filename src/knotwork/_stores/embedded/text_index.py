@@ -183,7 +183,6 @@ def _joined(blobs: Sequence[bytes], type_: str) -> NDArray[Any]:
 
 
 def _read_pages(connection: apsw.Connection, table: str) -> TextPages:
-    """Read the keys and lengths of all pages."""
     rows: Any = connection.execute(f"SELECT * FROM {table}_page ORDER BY page").fetchall()  # noqa: S608
     return TextPages(table, rows)
 
@@ -493,7 +492,6 @@ class EmbeddedTexts:
         _update_pages(self._database.connection(), self._table, version=version)
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
-        """Return the lengths in terms of the items that exist."""
         rows = self._database.rows(
             "SELECT c.length FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table}_counts c ON c.id = j.value",

@@ -181,7 +181,6 @@ def _room(rows: int, dimension: int) -> FloatMatrix:
 def _fill(
     buffer: FloatMatrix, start: int, rows: PackedRows, stored: np.dtype[Any]
 ) -> NDArray[np.int64]:
-    """Write rows into the buffer from row ``start`` on, and return their keys."""
     found = [np.empty(0, dtype=np.int64)]
     for keys, numbers in decode_blocks(rows, stored):
         buffer[start : start + len(keys)] = numbers
@@ -453,7 +452,6 @@ class VectorCodes(_Held):
 
 
 def _is_last(keys: Keys) -> NDArray[np.bool_]:
-    """Return a mask of the last row of each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     is_last = np.ones(len(keys), dtype=np.bool_)
@@ -803,7 +801,6 @@ class EmbeddedVectors:
         return found, vectors.astype(np.float32, copy=False)
 
     def _rows_of(self, keys: Iterable[int]) -> list[Row]:
-        """Return the keys and packed vectors of those keys that exist."""
         return self._database.rows(
             "SELECT v.id, v.data FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",
@@ -816,7 +813,6 @@ class EmbeddedVectors:
         return self._database.stream(sql)
 
     def _rows_since(self, version: int, *, until: int = _LATEST) -> PackedRows:
-        """Return the keys and packed vectors written after a version, in no order."""
         sql = f"SELECT id, data FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608
         return self._database.stream(sql, (version, until))
 
@@ -835,7 +831,6 @@ class EmbeddedVectors:
         return {i: rows[start:end] for i, (start, end) in zip(found, pairwise(starts), strict=True)}
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
-        """Return the sizes in bytes of the rows that exist."""
         rows = self._database.rows(
             "SELECT length(v.data) FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",

@@ -128,7 +128,6 @@ def find_all_faults(database: Database) -> list[str]:
 
 
 def _find_differences(database: Database) -> Iterator[str]:
-    """Yield a phrase for each part that differs from what it is derived from."""
     stored, graph = (
         SqlDocuments(database),
         SqlGraph(database, EmbeddedContributions(database, SqlIdChecks(database))),
@@ -183,7 +182,6 @@ def _fields_differ(database: Database, document: Document) -> bool:
 
 
 def _vector_faults(database: Database) -> Iterator[str]:
-    """Yield a phrase for each vector index with bad values, a wrong count or wrong codes."""
     for name, dimension, items in database.rows(
         "SELECT name, dimension, items FROM vector_index ORDER BY name"
     ):

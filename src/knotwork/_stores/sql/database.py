@@ -208,7 +208,6 @@ class SqlPart:
         reports_damage(cls)
 
     def _ids(self, sql: str, bindings: Bindings = ()) -> list[str]:
-        """Return the ids in the only column of a query."""
         return [int_to_id(key) for (key,) in self._database.rows(sql, bindings)]
 
     def _by_id(self, sql: str, ids: Collection[str], make: Callable[..., T]) -> dict[str, T]:
@@ -227,7 +226,6 @@ class SqlPart:
         return {identifier: found[key] for key, identifier in names.items() if key in found}
 
     def _write_each(self, statements: Iterable[str], keys: list[int]) -> None:
-        """Run statements about the same keys inside the open transaction."""
         for sql in statements:
             self._database.write(sql, (keys,))
 

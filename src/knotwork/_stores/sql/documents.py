@@ -144,7 +144,6 @@ class SqlIdChecks:
             raise _question_collision(key, held, chunks[key])
 
     def _check_parts(self, new: Mapping[int, str], document: int) -> None:
-        """Raise IdCollision if anything but this document has one of its new ids."""
         self._raise_first(_HELD, new, document)
 
     def _raise_first(self, sql: str, new: Mapping[int, str], document: int) -> None:

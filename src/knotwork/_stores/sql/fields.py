@@ -223,7 +223,6 @@ class SqlFields(SqlPart):
         return dict(found)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
-        """Return True if a filter has no condition on pages, and so selects whole documents."""
         if isinstance(wanted, Condition):
             return field_name(wanted.field) != PAGE
         parts = (wanted.part,) if isinstance(wanted, Not) else wanted.parts
@@ -245,7 +244,6 @@ class SqlFields(SqlPart):
                 return self._on_pages(wanted) if chunks else self._matching(wanted)
 
     def _on_pages(self, condition: Condition) -> IdSet:
-        """Return the chunks on pages that meet a condition."""
         labels = [name for (name,) in self._database.rows(self._LABELS)]
         bound = list(filter(Matcher(condition).matches, labels))
         return IdSet({key for (key,) in self._database.rows(self._CHUNKS_ON, (bound,))})
@@ -262,7 +260,6 @@ class SqlFields(SqlPart):
         return Selection(IdSet(keys[:, 1]), IdSet(keys[:, 0]))
 
     def _matching(self, condition: Condition) -> IdSet:
-        """Return the documents that meet a condition."""
         name = field_name(condition.field)
         if name in BUILT_IN_FIELDS:
             matcher, pairs = Matcher(condition), list(self._pairs(name))
@@ -301,7 +298,6 @@ class SqlFields(SqlPart):
 
 
 def _sum_up(forms: Sequence[tuple[str, str, int, int]]) -> EntityForm:
-    """Return an entity from the mentions and chunks of each name and type that it has."""
     if len(forms) == 1:
         ((name, type_, _, chunks),) = forms
         return EntityForm(name, type_, chunks)

@@ -316,7 +316,6 @@ class _Relations(NamedTuple):
 
 
 def _unlist(listed: str) -> _Relations:
-    """Return the columns of the edges in a text of `_strongest`."""
     numbers = list(map(int, listed.split()))
     return _Relations(numbers[::3], numbers[1::3], numbers[2::3])
 
@@ -496,7 +495,6 @@ class SqlGraph(SqlPart):
         return schema_of((*labels, entity - keyword, keyword), counts, relations)
 
     def _read_nodes(self, keys: Iterable[int]) -> dict[int, Node]:
-        """Return the nodes with these keys, of any label."""
         found: dict[int, Node] = {}
         missing = list(keys)
         for sql, node_of in _NODES:
@@ -518,7 +516,6 @@ class SqlGraph(SqlPart):
         return names
 
     def _edges(self, adjacent: Sequence[AdjacentEdge[int]]) -> list[Edge]:
-        """Convert adjacent edges to edges with their first supporting chunks."""
         keys = [(e.source, e.target, relation_key(e.relation)) for e in adjacent if e.relation]
         supports = iter(self._supports(keys, limit=EDGE_CHUNKS))
         id_of = cache(int_to_id)  # the edges of a walk share many ends
@@ -585,7 +582,6 @@ class SqlGraph(SqlPart):
     def _read_structure(
         self, nodes: Sequence[int], structure: Mapping[_Side, str], *, existing_only: bool
     ) -> Mapping[int, list[AdjacentEdge[int]]]:
-        """Return the edges of all types without relations, by node."""
         edges: defaultdict[int, list[AdjacentEdge[int]]] = defaultdict(list)
         found = {side: self._database.rows(sql, (list(nodes),)) for side, sql in structure.items()}
         others = {other for rows in found.values() for _, other, _ in rows}
@@ -718,7 +714,6 @@ def _scan_edges(database: SqlDatabase, type_: EdgeType) -> Iterator[Edge]:
 
 
 def _mention_edges(database: SqlDatabase, type_: EdgeType) -> Iterator[Edge]:
-    """Yield MENTIONS or ABOUT edges; the chunk at the source supports the edge."""
     for chunk, entity, times, about in database.rows_in_pages(_MENTION_PAGE, (-1, -1)):
         weight = about if type_ is EdgeType.ABOUT else float(times)
         if weight > 0:
@@ -727,7 +722,6 @@ def _mention_edges(database: SqlDatabase, type_: EdgeType) -> Iterator[Edge]:
 
 
 def _relation_edges(database: SqlDatabase, type_: EdgeType) -> Iterator[Edge]:
-    """Yield RELATES or CO_OCCURS edges, ordered by both ends and the name of the relation."""
     rows = database.rows_in_pages(_CONTRIBUTION_PAGE, (-1, -1, -1, -1))
     for (source, target), between in groupby(rows, key=lambda row: row[:2]):
         edges: dict[str, tuple[int, list[str]]] = {}

@@ -402,14 +402,12 @@ class SqlReadings(SqlPart):
         return self._ids(self._DESCRIBED)
 
     def _drop_descriptions(self, chunks: list[int]) -> list[int]:
-        """Remove the descriptions from these chunks; return the entities that lose one."""
         rows = self._database.rows(self._DESCRIBED_IN, (chunks,))
         if rows:
             self._database.write(self._REMOVE_DESCRIPTIONS, (chunks,))
         return [entity for (entity,) in rows]
 
     def _drop_summaries(self, lost: list[int]) -> None:
-        """Remove the summaries of those entities that have no description."""
         if lost:
             self._database.write(self._REMOVE_BARE_SUMMARIES, (lost,))
 
