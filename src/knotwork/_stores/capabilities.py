@@ -206,7 +206,8 @@ class PropertyGraphStore(Protocol):
     ) -> None:
         """Add a graph, or replace the one of this name, in the transaction of the store.
 
-        Raises StoreError for an invalid name or graph (`validate_graph_name`, `validate_graph`).
+        Raises StoreError for an empty name, a duplicate id, a relationship with a missing end, or a
+        property value that cannot be stored.
         """
 
     def remove(self, name: str) -> None:

@@ -28,7 +28,6 @@ from psycopg.pq import TransactionStatus
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.adaptation import number_rows
 from knotwork._extensions.postgres.connection import (
     Address,
     Connection,
@@ -37,6 +36,7 @@ from knotwork._extensions.postgres.connection import (
     connect,
     damaged,
     is_broken,
+    number_rows,
     streaming_cursor,
     translate,
     translated_errors,

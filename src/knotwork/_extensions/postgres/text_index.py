@@ -8,8 +8,7 @@ items have equal scores whatever the plan of the server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,48 +25,14 @@ from knotwork._stores.bm25 import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
+from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
-_MOST_CACHED = 50_000
-
-
-class _Cached(NamedTuple):
-    """Document frequencies of terms in one generation of the index."""
-
-    generation: int
-    frequencies: dict[str, int]
-
-
-class TermFrequencies:
-    """Document frequencies of one text index, read with ``count`` where they are not cached.
-
-    ``count`` may leave out terms that no item has. Inside a write transaction nothing is cached.
-    """
-
-    def __init__(
-        self, database: SqlDatabase, count: Callable[[Sequence[str]], Mapping[str, int]]
-    ) -> None:
-        self._database = database
-        self._count = count
-        self._cached = _Cached(-1, {})
-
-    def of(self, asked: Collection[str]) -> dict[str, int]:
-        """Return the frequencies in the order of ``asked``, without terms that do not occur."""
-        cached = _Cached(-1, {})
-        if not self._database.writing:
-            generation = self._database.generation()
-            cached = self._cached
-            if cached.generation != generation or len(cached.frequencies) > _MOST_CACHED:
-                cached = self._cached = _Cached(generation, {})
-        known = cached.frequencies
-        distinct = dict.fromkeys(asked)
-        if missing := [term for term in distinct if term not in known]:
-            known |= dict.fromkeys(missing, 0) | dict(self._count(missing))
-        return {term: known[term] for term in distinct if known[term]}
+_MOST_KEPT = 50_000
+"""Terms whose document frequencies are kept."""
 
 
 _OF_ONE_CHUNK = frozenset({"chunk", "question"})
@@ -90,7 +55,7 @@ class PostgresTexts:
         self._name = name
         self._table = f"text_{name}"
         self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
-        self._frequencies = TermFrequencies(database, self._count_items)
+        self._kept: tuple[int, dict[str, int]] = (-1, {})
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
@@ -140,7 +105,7 @@ class PostgresTexts:
             items = self._database.total(self._items)
             if not items:
                 return []
-            frequencies = self._frequencies.of(query_terms(query))
+            frequencies = self.document_frequencies(query_terms(query))
             if not frequencies:
                 return []
             tokens = self._database.total(self._tokens)
@@ -163,8 +128,21 @@ class PostgresTexts:
         return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items with each term, in their order; they are kept by generation.
+
+        Inside a write transaction nothing is kept.
+        """
+        known: dict[str, int] = {}
         with self._database.reading():
-            return self._frequencies.of(terms)
+            if not self._database.writing:
+                generation, held = self._database.generation(), self._kept
+                if generation != held[0] or len(held[1]) > _MOST_KEPT:
+                    held = self._kept = generation, {}
+                known = held[1]
+            distinct = dict.fromkeys(terms)
+            if missing := [term for term in distinct if term not in known]:
+                known |= dict.fromkeys(missing, 0) | self._count_items(missing)
+        return {term: known[term] for term in distinct if known[term]}
 
     def count(self) -> int:
         return self._database.total(self._items)

@@ -727,12 +727,13 @@ class SqlPropertyGraphs(SqlPart):
     def put(
         self, name: str, nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
     ) -> None:
-        valid_nodes, edges = validate_graph(nodes, relationships)
-        positions = {node.id: position for position, node in enumerate(valid_nodes)}
-        rows = GraphRows(
-            list(map(_node_row, valid_nodes)), [_edge_row(e, positions) for e in edges]
-        )
-        self.put_rows(validate_graph_name(name), rows)
+        if name == OWN_GRAPH:
+            raise StoreError(
+                "An imported graph needs a name; the empty name is reserved for the index's own "
+                "graph.",
+                fix="Choose a name, such as `people`.",
+            )
+        self.put_rows(name, _graph_rows(nodes, relationships))
 
     def put_rows(self, name: str, rows: GraphRows) -> None:
         """Add a graph of rows that `read` returned, or replace the one of this name."""
@@ -772,105 +773,60 @@ class SqlPropertyGraphs(SqlPart):
             return GraphRows(nodes, self._database.rows(self._RELATIONSHIPS, (key,)))
 
 
-def _node_row(node: PropertyNode) -> Row:
-    return pack_line(node.id), _pack(node.labels), _pack(_to_json(node.properties))
-
-
-def _edge_row(edge: Relationship, positions: Mapping[str, int]) -> Row:
-    ends = positions[edge.source], positions[edge.target]
-    return pack_line(edge.id), pack_line(edge.type), *ends, _pack(_to_json(edge.properties))
-
-
-def _to_json(value: PropertyValue) -> PropertyValue:
-    """Convert a value to the types of JSON."""
-    if isinstance(value, Mapping):
-        return {key: v if type(v) in PLAIN_TYPES else _to_json(v) for key, v in value.items()}
-    return [_to_json(item) for item in value] if isinstance(value, list | tuple) else value
-
-
 _MAX_DEPTH = 32
-PLAIN_TYPES = frozenset([str, bool, int, float])
+_PLAIN_TYPES = frozenset([str, bool, int, float])
 """The types of most property values, which are always valid."""
 
 
-def validate_graph_name(name: str) -> str:
-    """Return the name of an imported graph. Raises StoreError for that of the index's own graph."""
-    if name == OWN_GRAPH:
-        raise StoreError(
-            "An imported graph needs a name; the empty name is reserved for the index's own graph.",
-            fix="Choose a name, such as `people`.",
-        )
-    return name
-
-
-def validate_graph(
-    nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]
-) -> tuple[list[PropertyNode], list[Relationship]]:
-    """Return the nodes and relationships of a valid graph, without properties that are None.
+def _graph_rows(nodes: Iterable[PropertyNode], relationships: Iterable[Relationship]) -> GraphRows:
+    """Return the rows of a valid graph, without properties that are None.
 
     Raises StoreError for a duplicate id, a relationship with a missing end, or a property value
     that cannot be stored.
     """
-    kept = [
-        PropertyNode(
-            node.id,
-            tuple(dict.fromkeys(node.labels)),
-            _validate_properties(node.id, node.properties),
-        )
-        for node in nodes
-    ]
-    known = {node.id for node in kept}
-    if len(known) < len(kept):
-        raise StoreError(f"Two nodes have the id `{_first_duplicate(n.id for n in kept)}`.")
-    edges: list[Relationship] = []
+    places: dict[str, int] = {}
+    node_rows: list[Row] = []
+    for node in nodes:
+        if places.setdefault(node.id, len(node_rows)) < len(node_rows):
+            raise StoreError(f"Two nodes have the id `{node.id}`.")
+        labels = _pack(tuple(dict.fromkeys(node.labels)))
+        node_rows.append((pack_line(node.id), labels, _pack_properties(node.id, node.properties)))
+    edge_rows: dict[str, Row] = {}
     for edge in relationships:
         for end in (edge.source, edge.target):
-            if end not in known:
+            if end not in places:
                 raise StoreError(
                     f"The relationship `{edge.id}` refers to the node `{end}`, which is missing.",
                     fix="Add the node, or leave out the relationship.",
                 )
-        properties = _validate_properties(edge.id, edge.properties)
-        edges.append(Relationship(edge.id, edge.type, edge.source, edge.target, properties))
-    if len({edge.id for edge in edges}) < len(edges):
-        raise StoreError(
-            f"Two relationships have the id `{_first_duplicate(e.id for e in edges)}`."
-        )
-    return kept, edges
+        if edge.id in edge_rows:
+            raise StoreError(f"Two relationships have the id `{edge.id}`.")
+        ends = places[edge.source], places[edge.target]
+        properties = _pack_properties(edge.id, edge.properties)
+        edge_rows[edge.id] = (pack_line(edge.id), pack_line(edge.type), *ends, properties)
+    return GraphRows(node_rows, list(edge_rows.values()))
 
 
-def _first_duplicate(ids: Iterable[str]) -> str:
-    seen: set[str] = set()
-    for identifier in ids:
-        if identifier in seen:
-            return identifier
-        seen.add(identifier)
-    raise AssertionError("all ids are distinct")
+def _pack_properties(owner: str, properties: Mapping[str, PropertyValue]) -> str:
+    return _pack(
+        {
+            key: value
+            if type(value) in _PLAIN_TYPES
+            else _plain(value, f"`{key}` of `{owner}`", _MAX_DEPTH)
+            for key, value in properties.items()
+            if value is not None
+        }
+    )
 
 
-def _validate_properties(
-    owner: str, properties: Mapping[str, PropertyValue]
-) -> dict[str, PropertyValue]:
-    found: dict[str, PropertyValue] = {}
-    for key, value in properties.items():
-        if value is not None:
-            if type(value) not in PLAIN_TYPES:
-                _require_value(value, f"`{key}` of `{owner}`", _MAX_DEPTH)
-            found[key] = value
-    return found
-
-
-def _require_value(value: PropertyValue, place: str, depth: int) -> None:
+def _plain(value: PropertyValue, place: str, depth: int) -> PropertyValue:
+    """Return a value in the types of JSON. Raises StoreError if it has others."""
     if value is None or isinstance(value, str | bool | int | float):
-        return
+        return value
     if depth and isinstance(value, list | tuple):
-        for item in value:
-            _require_value(item, place, depth - 1)
-        return
+        return [_plain(item, place, depth - 1) for item in value]
     if depth and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        for item in value.values():
-            _require_value(item, place, depth - 1)
-        return
+        return {key: _plain(item, place, depth - 1) for key, item in value.items()}
     raise StoreError(
         f"The property {place} has the unsupported type {type(value).__name__}, or is nested more"
         f" than {_MAX_DEPTH} levels deep. Valid are strings, numbers, booleans, and lists and"
