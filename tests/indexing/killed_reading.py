@@ -25,7 +25,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._inference.call_cache import call_key
-from knotwork._sqlite_pages import open_connection
+from knotwork._sqlite_file import open_connection
 from knotwork._stores.urls import open_store
 from knotwork.records import Document
 from knotwork.testing._brains import RuleBrain

@@ -19,7 +19,7 @@ from tests.stores.raw_files import flip, overwrite_page, page_bytes_of, without_
 import knotwork
 from knotwork._config import StoreSettings
 from knotwork._diagnosis.index import check_index
-from knotwork._sqlite_pages import is_marked_protected
+from knotwork._sqlite_file import is_marked_protected
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreNotFound
 

@@ -29,10 +29,10 @@ from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
     SqliteFile,
+    open_connection,
     repair_advice,
     verify_file,
 )
-from knotwork._sqlite_pages import open_connection
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.database import APPLICATION_ID
 from knotwork._stores.urls import index_file

@@ -21,13 +21,13 @@ import apsw
 
 from knotwork._sqlite_file import (
     FILE_KINDS,
+    READ_WRITE,
     TABLES_SUFFIX,
     SqliteFile,
     is_damage,
     repair_advice,
     sync_journal,
 )
-from knotwork._sqlite_pages import READ_WRITE
 from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
