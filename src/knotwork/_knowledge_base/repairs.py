@@ -47,6 +47,7 @@ from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
     MEMORY_SUFFIX,
+    OFF,
     TABLES_SUFFIX,
     SqliteFile,
     verify_file,
@@ -54,7 +55,6 @@ from knotwork._sqlite_file import (
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import DamagedIndex, copy_tables, forget_lost
-from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork._stores.vectors import VECTOR_INDEXES
@@ -186,8 +186,11 @@ class _Repair:
 
     def _salvage_index(self, work: Path, new: Path) -> Iterator[Progress]:
         yield Progress("copying what can be read")
-        with closing(DamagedIndex(work)) as damaged:
-            found = damaged.copy_to(new)
+        with (
+            closing(DamagedIndex(work)) as damaged,
+            closing(EmbeddedStore.open(new, create=True, synchronous=OFF)) as target,
+        ):
+            found = damaged.copy_to(target)
         self.report.lost += [f"some {what}" for what in dict.fromkeys(found.lost)]
         with closing(EmbeddedStore.open(new)) as store:
             roots = stored_roots(store)
@@ -377,8 +380,8 @@ def _find_index_faults(path: Path) -> list[str]:
     file = sqlite_file(path, "")
     file.require(create=False)
     with closing(DamagedIndex(path)) as index, file.translated_errors(busy_timeout_s=0):
-        if tables := find_damaged_tables(index.connection()):
-            return list(dict.fromkeys(map(part_of, tables)))
+        if faults := index.check():
+            return faults
         if index.connection().execute("PRAGMA integrity_check(1)").get != "ok":
             return ["structure of the file"]
     try:

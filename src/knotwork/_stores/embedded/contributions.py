@@ -52,18 +52,21 @@ class EmbeddedContributions(Contributions):
         self._update_edges(changes)
 
     def _update_entities(self, changes: GraphChanges) -> None:
-        chunks: Counter[int] = Counter()
-        new_names: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        new_types: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for (entity, name, type_), times in changes.times.items():
-            chunks[entity] += changes.chunks[entity, name, type_]
-            new_names[entity][name] += times
+        chunks: dict[int, int] = {}
+        new_names: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        new_types: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        for key, times in changes.times.items():
+            entity, name, type_ = key
+            chunks[entity] = chunks.get(entity, 0) + changes.chunks[key]
+            names, types = new_names[entity], new_types[entity]
+            names[name] = names.get(name, 0) + times
             if type_:
-                new_types[entity][type_] += times
+                types[type_] = types.get(type_, 0) + times
         database, forms = self._database, changes.normal_forms
         stored = {row[0]: row[1:] for row in database.rows(_ENTITIES, ([*chunks],))}
         for entity, held in stored.items():
-            check_same_name(entity, "entity", held[-1], forms.get(entity) or held[-1])
+            if forms.get(entity, held[-1]) != held[-1]:
+                check_same_name(entity, "entity", held[-1], forms[entity])
         self._checks.check_entities({key: forms[key] for key in chunks if key not in stored})
         added, counted, renamed, removed = [], [], [], []
         for entity, change in checked(chunks.items()):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,13 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 import numpy as np
 
-from knotwork._sqlite_file import OFF, Migration, SqliteFile, is_damage
+from knotwork._sqlite_file import Migration, SqliteFile, is_damage
 from knotwork._stores.base import LedgerEntry
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.store import EmbeddedStore
+from knotwork._stores.embedded.text_index import EmbeddedTexts
+from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.removal import remove_vectors
+from knotwork._stores.sql.documents import SqlIdChecks
 from knotwork._stores.sql.packing import key_list
+from knotwork._stores.sql.store import SqlStore
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
@@ -34,6 +39,7 @@ _ITEMS = 1_024
 _LAST_KEY = (1 << 63) - 1
 
 T = TypeVar("T")
+_Store = SqlStore[EmbeddedTexts, EmbeddedVectors]
 Gaps = list[tuple[str, str]]
 """Ranges of ids, of which items could not be read."""
 
@@ -101,22 +107,30 @@ class Salvage:
     lost_reports: bool = False
 
 
-class DamagedIndex:
+class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
     """A damaged index file, of which each part is read for itself."""
 
+    _database: Database
+
     def __init__(self, path: Path) -> None:
-        self._database = _DamagedDatabase(
+        database = _DamagedDatabase(
             path, read_only=True, create=False, busy_timeout_s=_BUSY_TIMEOUT_S
         )
-        self._store = EmbeddedStore(self._database)
+        super().__init__(
+            str(path),
+            database,
+            texts=partial(EmbeddedTexts, database),
+            vectors=partial(EmbeddedVectors, database),
+            contributions=EmbeddedContributions(database, SqlIdChecks(database)),
+        )
 
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread."""
         return self._database.connection()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+    def check(self) -> list[str]:
+        """Return the damaged parts."""
+        return list(dict.fromkeys(map(part_of, find_damaged_tables(self.connection()))))
 
     def damaged_documents(self) -> list[str]:
         """Return the uris of the documents in the list of sources that cannot be read."""
@@ -127,37 +141,34 @@ class DamagedIndex:
             if (key := entry.document_id) and self._writer(self._document(key), entry) is None
         ]
 
-    def copy_to(self, path: Path) -> Salvage:
+    def copy_to(self, target: _Store) -> Salvage:
         """Copy what can be read into a new index, except for its full text."""
         found = Salvage()
-        database = Database(
-            path, read_only=False, create=True, busy_timeout_s=_BUSY_TIMEOUT_S, synchronous=OFF
-        )
-        with closing(EmbeddedStore(database)) as target:
-            with target.transaction():
-                self._copy_documents(target, found)
-                with suppress(IndexDamaged):
-                    target.set_meta(self._store.meta())
-                self._copy_names(target, found)
-                self._copy_graphs(target, found)
-                self._copy_communities(target, found)
-            gaps: dict[str, Gaps] = {}
-            # A chunk is embedded with its sentences, and again if any of them is lost.
-            for name in sorted(VECTOR_INDEXES, key=lambda name: name != "sentence"):
-                for index in (name, staged_name(name)):
-                    lost = gaps.get(index.replace("chunk", "sentence"), [])
-                    with target.transaction():
-                        gaps[index] = self._copy_vectors(target, index, lost)
-            with suppress(IndexDamaged), target.transaction():
-                ((generation,),) = self._database.rows("SELECT generation FROM state")
-                database.write("UPDATE state SET generation = generation + ?", (generation,))
+        with target.transaction():
+            self._copy_documents(target, found)
+            with suppress(IndexDamaged):
+                target.set_meta(self.meta())
+            self._copy_names(target, found)
+            self._copy_graphs(target, found)
+            self._copy_communities(target, found)
+        gaps: dict[str, Gaps] = {}
+        # A chunk is embedded with its sentences, and again if any of them is lost.
+        for name in sorted(VECTOR_INDEXES, key=lambda name: name != "sentence"):
+            for index in (name, staged_name(name)):
+                lost = gaps.get(index.replace("chunk", "sentence"), [])
+                with target.transaction():
+                    gaps[index] = self._copy_vectors(target, index, lost)
+        with suppress(IndexDamaged), target.transaction():
+            sql = "UPDATE state SET generation = generation + ?"
+            (generation,) = self._database.rows("SELECT generation FROM state")
+            target._database.write(sql, generation)  # noqa: SLF001  a store of this package
         return found
 
     def _entries(self) -> tuple[dict[str, LedgerEntry], bool]:
         """Return the entries of the ledger up to a damaged page, by uri, and True if it has one."""
         found: dict[str, LedgerEntry] = {}
         try:
-            for entry in self._store.ledger.entries():
+            for entry in self.ledger.entries():
                 found[entry.uri] = entry
         except IndexDamaged:
             return found, True
@@ -165,17 +176,17 @@ class DamagedIndex:
 
     def _document(self, key: str) -> Document | None:
         with suppress(IndexDamaged):
-            return self._store.documents.documents([key]).get(key)
+            return self.documents.documents([key]).get(key)
         return None
 
     def _writer(
         self, document: Document | None, entry: LedgerEntry | None
-    ) -> Callable[[EmbeddedStore], None] | None:
+    ) -> Callable[[_Store], None] | None:
         """Return what writes all of a document to another store; None if any of it is lost."""
         if document is None:
             return None
-        stored, graph, key = self._store.documents, self._store.graph, document.id
-        readings, questions = self._store.readings, self._store.questions
+        stored, graph, key = self.documents, self.graph, document.id
+        readings, questions = self.readings, self.questions
         try:
             sections = stored.sections_of([key]).get(key, [])
             ids = stored.chunk_ids_of([key]).get(key, [])
@@ -200,7 +211,7 @@ class DamagedIndex:
             and (entry is None or entry.chunks == leaves)
         )
 
-        def write(target: EmbeddedStore) -> None:
+        def write(target: _Store) -> None:
             target.documents.put(document, sections, chunks)
             target.graph.upsert(mentions=mentions, relations=relations)
             target.readings.put(read, said)
@@ -224,7 +235,7 @@ class DamagedIndex:
 
         return _readable(read, gaps)
 
-    def _copy_documents(self, target: EmbeddedStore, found: Salvage) -> None:
+    def _copy_documents(self, target: _Store, found: Salvage) -> None:
         entries, is_damaged = self._entries()
         left = {entry.document_id: entry for entry in entries.values() if entry.document_id}
         target.ledger.put(entry for entry in entries.values() if not entry.document_id)
@@ -233,7 +244,7 @@ class DamagedIndex:
             document, entry = self._document(key), left.pop(key, None)
             if entry is None and document is not None and is_damaged:
                 with suppress(IndexDamaged):
-                    entry = self._store.ledger.get([document.uri]).get(document.uri)
+                    entry = self.ledger.get([document.uri]).get(document.uri)
             write = self._writer(document, entry)
             if write is not None and (entry is not None or not is_damaged):
                 write(target)
@@ -244,20 +255,18 @@ class DamagedIndex:
         if gaps and is_damaged:  # documents that neither list names
             found.documents.append(Unread("", None, None))
 
-    def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
-        held = self._store
-
+    def _copy_names(self, target: _Store, found: Salvage) -> None:
         def copy_homonym(key: str) -> None:
-            target.homonyms.replace([held.homonyms.stored(key)], among=())
+            target.homonyms.replace([self.homonyms.stored(key)], among=())
 
         def copy_summary(key: str) -> None:
             if target.readings.descriptions([key]):
-                target.readings.put_summaries(held.readings.summaries([key]).values())
+                target.readings.put_summaries(self.readings.summaries([key]).values())
 
         copies: tuple[tuple[str, str, Callable[[str], object], str], ...] = (
             (
                 *("same_as", "first"),
-                lambda key: target.resolutions.put(held.resolutions.stored(key)),
+                lambda key: target.resolutions.put(self.resolutions.stored(key)),
                 "decisions about aliases",
             ),
             ("touched_entity", "entity", lambda key: target.resolutions.touch([key]), ""),
@@ -273,22 +282,22 @@ class DamagedIndex:
                     gaps.append((key, key))
             found.lost += [lost] * bool(gaps and lost)
 
-    def _copy_graphs(self, target: EmbeddedStore, found: Salvage) -> None:
+    def _copy_graphs(self, target: _Store, found: Salvage) -> None:
         lost = "imported graphs: import these graphs again"
         names: list[str] = []
         try:
-            names = self._store.property_graphs.names()
+            names = self.property_graphs.names()
         except IndexDamaged:
             found.lost.append(lost)
         for name in names:
             try:
-                target.property_graphs.put_rows(name, self._store.property_graphs.rows_of(name))
+                target.property_graphs.put_rows(name, self.property_graphs.rows_of(name))
             except IndexDamaged:
                 found.lost.append(lost)
 
-    def _copy_communities(self, target: EmbeddedStore, found: Salvage) -> None:
+    def _copy_communities(self, target: _Store, found: Salvage) -> None:
         """Copy communities and reports; see `forget_lost`."""
-        held, stale, gaps = self._store.communities, set[str](), list[tuple[str, str]]()
+        held, stale, gaps = self.communities, set[str](), list[tuple[str, str]]()
         with suppress(IndexDamaged):
             stale.update(held.stale())
         for key in self._readable_ids("community", "id", gaps):
@@ -300,7 +309,7 @@ class DamagedIndex:
                 found.lost_reports = True
         found.lost_reports |= bool(gaps)
 
-    def _copy_vectors(self, target: EmbeddedStore, index: str, lost: Gaps) -> Gaps:
+    def _copy_vectors(self, target: _Store, index: str, lost: Gaps) -> Gaps:
         """Copy the vectors of what is there and not ``lost``; return what cannot be read."""
         owners: Mapping[str, Callable[[list[str]], Collection[str]]] = {
             "chunk": target.documents.chunks,
@@ -314,7 +323,7 @@ class DamagedIndex:
         }
 
         gaps: Gaps = []
-        items = _readable(self._store.vectors(index).items, gaps, key=lambda item: item.id)
+        items = _readable(self.vectors(index).items, gaps, key=lambda item: item.id)
         while batch := list(islice(items, _ITEMS)):
             known = owners[final_name(index)]([item.id for item in batch])
             target.vectors(index).put(
@@ -327,7 +336,7 @@ class DamagedIndex:
         return gaps
 
 
-def forget_lost(store: EmbeddedStore) -> None:
+def forget_lost(store: _Store) -> None:
     """Remove from communities what was not read again, and the reports that cite it."""
     held = store.communities
     known = [key for level in held.levels() for key in level]

@@ -836,13 +836,15 @@ class GraphChanges:
 
     def mention(self, sign: int, entity: int, times: int, name: str, type_: str) -> None:
         """Add a mention, or subtract it."""
-        self.times[entity, name, type_] += sign * times
-        self.chunks[entity, name, type_] += sign
+        key = entity, name, type_
+        self.times[key] += sign * times
+        self.chunks[key] += sign
 
     def relation(self, sign: int, source: int, target: int, relation: int, weight: int) -> None:
         """Add a relation that a chunk states, or subtract it."""
-        self.supports[source, target, relation] += sign
-        self.weights[source, target, relation] += sign * weight
+        key = source, target, relation
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
 
 
 class Contributions(ABC):
@@ -874,23 +876,25 @@ class Contributions(ABC):
         """Add rows of the tables, each followed by the normal form or the name of its relation."""
         changes = self._changes()
         named: dict[tuple[int, ...], Row] = {}
-        for *row, form in checked(mentions):
-            known = changes.normal_forms.setdefault(row[1], form)
-            check_same_name(row[1], "entity", known, form)
-            named[row[0], row[1]] = tuple(row)
+        for row in checked(mentions):
+            known = changes.normal_forms.setdefault(row[1], row[-1])
+            if known != row[-1]:
+                check_same_name(row[1], "entity", known, row[-1])
+            named[row[:2]] = row[:-1]
         stated: dict[tuple[int, ...], Row] = {}
-        for *row, name in checked(relations):
-            known = changes.relations.setdefault(row[3], name)
-            check_same_name(row[3], "relation", known, name)
-            stated[tuple(row[:4])] = tuple(row)
+        for row in checked(relations):
+            known = changes.relations.setdefault(row[3], row[-1])
+            if known != row[-1]:
+                check_same_name(row[3], "relation", known, row[-1])
+            stated[row[:4]] = row[:-1]
         for dropped in self._drop_replaced("mention", named):
             changes.mention(-1, *dropped)
         for dropped in self._drop_replaced("contribution", stated):
             changes.relation(-1, *dropped)
         for _, entity, times, _, name, type_, _ in checked(named.values()):
             changes.mention(1, entity, times, name, type_)
-        for _, source, target, kind, weight, *_ in checked(stated.values()):
-            changes.relation(1, source, target, kind, weight)
+        for row in checked(stated.values()):
+            changes.relation(1, *row[1:5])
         self._database.add_rows("mention", TABLE_COLUMNS["mention"].types, named.values())
         self._database.add_rows(
             "contribution", TABLE_COLUMNS["contribution"].types, stated.values()
