@@ -44,7 +44,6 @@ BACKUP_NAME = "index.knot"
 
 _FORMAT = 1
 _STEP_PAGES = 2_000
-_HASH_BYTES = 8 << 20
 _BUSY_TIMEOUT_S = 10.0
 _EXISTS_FIX = "Choose another path, or replace it with --force (`overwrite=True` in Python)."
 
@@ -317,11 +316,8 @@ def _copy_bytes(source: Path, copy: Path) -> None:
 
 
 def _hash(path: Path) -> str:
-    found = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_HASH_BYTES):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged_backup(path: Path, detail: str) -> IndexDamaged:

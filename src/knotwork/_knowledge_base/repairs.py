@@ -437,27 +437,27 @@ def _recognize_embedder(store: EmbeddedStore, embedding: Embedding) -> bool:
 
     Its name is then stored with the index. Use this if the stored name cannot be read.
     """
-    for document_id in store.documents.document_ids():
-        chunks = _leaves(store, document_id)
-        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
-        for chunk in chunks:
-            if chunk.id in known:
-                key = embedding.chunk_key(chunk)
-                if key not in store.vectors("chunk").by_key([key]):
-                    return False
-                stamp_embedder(store, embedding)
-                return True
+    for chunk, has_vector in _leaves_with_vectors(store):
+        if has_vector:
+            key = embedding.chunk_key(chunk)
+            if key not in store.vectors("chunk").by_key([key]):
+                return False
+            stamp_embedder(store, embedding)
+            return True
     return False
 
 
 def _count_missing_vectors(store: EmbeddedStore) -> int:
     languages = store.meta().get(LANGUAGES_META, "").split()
-    count = 0
+    leaves = _leaves_with_vectors(store)
+    return sum(not has_vector and is_read(chunk.text, languages) for chunk, has_vector in leaves)
+
+
+def _leaves_with_vectors(store: EmbeddedStore) -> Iterator[tuple[Chunk, bool]]:
     for document_id in store.documents.document_ids():
         chunks = _leaves(store, document_id)
         known = store.vectors("chunk").get([chunk.id for chunk in chunks])
-        count += sum(c.id not in known and is_read(c.text, languages) for c in chunks)
-    return count
+        yield from ((chunk, chunk.id in known) for chunk in chunks)
 
 
 def _leaves(store: EmbeddedStore, document_id: str) -> list[Chunk]:

@@ -14,7 +14,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, Self
@@ -486,7 +486,7 @@ def _milliseconds(seconds: float) -> str:
     return str(round(seconds * 1_000))
 
 
-class Pool:
+class Pool(ConnectionPool[Connection]):
     """The connections of one process to one index."""
 
     def __init__(
@@ -498,7 +498,7 @@ class Pool:
     ) -> None:
         self._label = address.label
         self._retry_s = limits.retry_s
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        super().__init__(
             address.conninfo,
             connection_class=Connection,
             kwargs=connection_options(),
@@ -510,7 +510,7 @@ class Pool:
             reconnect_timeout=limits.retry_s,
             num_workers=1,
         )
-        self._pool.open()
+        self.open()
 
     def take(self) -> Connection:
         """Return a connection for this thread. Raises StoreUnavailable if none is free in time."""
@@ -518,7 +518,7 @@ class Pool:
         while True:
             check_cancelled()
             try:
-                return self._pool.getconn(timeout=min(_POOL_WAIT_S, self._retry_s))
+                return self.getconn(timeout=min(_POOL_WAIT_S, self._retry_s))
             except PoolTimeout:
                 if time.monotonic() >= end:
                     raise StoreUnavailable(
@@ -527,12 +527,3 @@ class Pool:
                         fix="Check that the server runs and can be reached, or allow more "
                         "connections with store.pool_size.",
                     ) from None
-
-    def give_back(self, connection: Connection) -> None:
-        """Return a connection; a broken one is closed."""
-        self._pool.putconn(connection)
-
-    def close(self) -> None:
-        """Close all connections."""
-        with suppress(psycopg.Error):
-            self._pool.close(timeout=1.0)

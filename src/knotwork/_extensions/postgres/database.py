@@ -399,7 +399,8 @@ class PostgresDatabase(SqlDatabase):
 
     def close(self) -> None:
         if not self._closed and self._process == os.getpid():
-            self._pool.close()
+            with suppress(psycopg.Error):
+                self._pool.close(timeout=1.0)
         self._closed = True
 
     def separate(self) -> Connection:
@@ -457,7 +458,7 @@ class PostgresDatabase(SqlDatabase):
                 return connection if keep else found
             finally:
                 if not kept:
-                    self._pool.give_back(connection)
+                    self._pool.putconn(connection)
             sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
@@ -500,7 +501,7 @@ class PostgresDatabase(SqlDatabase):
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 connection.execute(how, prepare=False)
         if self._process == os.getpid():
-            self._pool.give_back(connection)
+            self._pool.putconn(connection)
 
 
 def _begin(sql: str) -> Callable[[Connection], None]:

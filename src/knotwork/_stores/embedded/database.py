@@ -153,7 +153,7 @@ class Database(SqlDatabase):
         self._thread = _Thread()
         self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._of_parent_process: list[object] = []
-        self._remove_folder: Callable[[], object] = _do_nothing
+        self._remove_folder: Callable[[], object] = lambda: None
         if temporary_url:
             args = path.parent, self._opened, self._process
             self._remove_folder = weakref.finalize(self, _remove_folder, *args)
@@ -400,10 +400,6 @@ class Database(SqlDatabase):
 
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _remove_folder(folder: Path, opened: Iterable[apsw.Connection], process: int) -> None:

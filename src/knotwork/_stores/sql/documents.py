@@ -297,20 +297,14 @@ def _document(
     metadata: str,
     outline: bytes,
 ) -> Document:
-    known = unpack_outline(outline)
+    blocks, pages, times, boxes, links, anchors = unpack_outline(outline)
     return Document(
-        uri,
-        unpack_text(text),
-        title,
-        media_type,
-        language,
-        unpack_json(metadata),
-        known.blocks,
-        known.pages,
-        times=known.times,
-        boxes=known.boxes,
-        links=known.links,
-        anchors=known.anchors,
+        *(uri, unpack_text(text), title, media_type, language, unpack_json(metadata)),
+        *(blocks, pages),
+        times=times,
+        boxes=boxes,
+        links=links,
+        anchors=anchors,
     )
 
 

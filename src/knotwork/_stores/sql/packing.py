@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from itertools import chain
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,15 +153,15 @@ def unpack_line(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-class Outline(NamedTuple):
-    """What a document has beside its text."""
-
-    blocks: tuple[Block, ...]
-    pages: tuple[Page, ...]
-    times: tuple[TimedSpan, ...]
-    boxes: tuple[BoxedSpan, ...]
-    links: tuple[Link, ...]
-    anchors: tuple[Anchor, ...]
+Outline = tuple[
+    tuple[Block, ...],
+    tuple[Page, ...],
+    tuple[TimedSpan, ...],
+    tuple[BoxedSpan, ...],
+    tuple[Link, ...],
+    tuple[Anchor, ...],
+]
+"""What a document has beside its text."""
 
 
 def pack_outline(document: Document) -> bytes:
@@ -181,7 +181,7 @@ def pack_outline(document: Document) -> bytes:
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
     blocks, pages, times, boxes, links, anchors = json.loads(unpack_text(data))["parts"]
-    return Outline(
+    return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
         tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),

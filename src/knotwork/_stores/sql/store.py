@@ -113,13 +113,18 @@ class SqlContents(SqlPart):
         super().__init__(database)
         self._store = store
 
-    def page(self, part: str, after: str, *, limit: int) -> RowPage:
-        index, _, kind = part.rpartition(" ")
+    def _index(self, part: str) -> Any:  # noqa: ANN401  of texts or vectors
+        """Return the index whose items are a part; None for rows of tables."""
+        name, _, kind = part.rpartition(" ")
         if kind in ("texts", "vectors"):
-            of_kind = self._store.texts if kind == "texts" else self._store.vectors
-            rows: list[Any] = of_kind(index).items(int(after or -1), limit=limit)
+            return self._store.texts(name) if kind == "texts" else self._store.vectors(name)
+        return None
+
+    def page(self, part: str, after: str, *, limit: int) -> RowPage:
+        if index := self._index(part):
+            rows: list[Any] = index.items(int(after or -1), limit=limit)
             last = rows[-1][0] if rows else ""
-            return RowPage(rows, str(id_to_int(last) if kind == "vectors" and last else last))
+            return RowPage(rows, str(id_to_int(last) if isinstance(last, str) and last else last))
         if part == "settings":
             held = sorted(item for item in self._store.meta().items() if item[0] != COPY_META)
             rows = [item for item in held if item[0] > after][:limit]
@@ -137,10 +142,8 @@ class SqlContents(SqlPart):
         return RowPage(rows, json.dumps([rows[-1][place] for place in places]) if rows else "")
 
     def count(self, part: str) -> int:
-        index, _, kind = part.rpartition(" ")
-        if kind in ("texts", "vectors"):
-            of_kind = self._store.texts if kind == "texts" else self._store.vectors
-            return int(of_kind(index).count())
+        if index := self._index(part):
+            return int(index.count())
         if part == "settings":
             return len(self._store.meta().keys() - {COPY_META})
         if part == "graphs":
@@ -149,10 +152,8 @@ class SqlContents(SqlPart):
         return int(count)
 
     def add(self, part: str, rows: Sequence[Any]) -> None:
-        index, _, kind = part.rpartition(" ")
-        if kind in ("texts", "vectors"):
-            of_kind = self._store.texts if kind == "texts" else self._store.vectors
-            of_kind(index).put(rows)
+        if index := self._index(part):
+            index.put(rows)
         elif part == "settings":
             self._store.set_meta(dict(rows))
         elif part == "graphs":
@@ -166,7 +167,10 @@ class SqlContents(SqlPart):
             table = _CONTENTS[part]
             self._database.add_rows(table, TABLE_COLUMNS[table].types, rows)
 
-    def values(self, part: str, rows: Sequence[Any]) -> Iterator[tuple[str, object]]:
+    def values(self, part: str, rows: Sequence[Any]) -> list[tuple[str, object]]:
+        return list(self._values(part, rows))
+
+    def _values(self, part: str, rows: Sequence[Any]) -> Iterator[tuple[str, object]]:
         if part == "graphs":
             for name, (nodes, relationships) in rows:
                 yield "graphs", name
