@@ -8,9 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-from knotwork._companions import Companions
 from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.bm25 import TEXT_INDEXES
@@ -35,9 +34,6 @@ from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork._stores.vectors import VECTOR_INDEXES, VectorItem, final_name, stored_type
 from knotwork.errors import UnknownName
 from knotwork.records import PropertyValue, QueryResult, id_to_int
-
-if TYPE_CHECKING:
-    from knotwork._stores.table_file import TableFile
 
 
 class SqlTexts(TextIndex, Protocol):
@@ -240,16 +236,6 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self.contents = SqlContents(database, self)
 
     @property
-    def companions(self) -> Companions | None:
-        """What keeps the companions of the index in its database; None if they are files."""
-        return None
-
-    @property
-    def tables(self) -> TableFile | None:
-        """The tables that the database of the index keeps; None if they are in a file."""
-        return None
-
-    @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
             communities=self.communities,
@@ -263,8 +249,6 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             cypher=self.cypher,
             vector_replacement=self,
             contents=self.contents,
-            companions=self.companions,
-            tables=self.tables,
             self_check=self.check,
         )
 
