@@ -24,12 +24,12 @@ from knotwork._sqlite_file import (
     FULL,
     IN_MEMORY,
     NORMAL,
+    READ_WRITE,
     Row,
     SqliteFile,
     sync_commits,
     write_transaction,
 )
-from knotwork._sqlite_pages import READ_WRITE
 from knotwork.errors import StoreError, StoreReadOnly
 from knotwork.records import content_id
 

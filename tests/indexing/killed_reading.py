@@ -27,7 +27,7 @@ import knotwork
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import call_key
-from knotwork._sqlite_pages import open_connection
+from knotwork._sqlite_file import open_connection
 from knotwork._stores.urls import open_store
 from knotwork.records import Document
 

@@ -20,7 +20,7 @@ import knotwork
 from knotwork._config import StoreSettings
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.diagnosis.index import check_index
-from knotwork._sqlite_pages import is_marked_protected
+from knotwork._sqlite_file import is_marked_protected
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreNotFound
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,7 @@ from knotwork._stores import copying
 
 
 def main(source: str, target: str) -> None:
-    for name in ("_DOCUMENTS", "_PAGE_CHUNKS", "_ITEMS", "_TEXTS", "_COMMUNITIES"):
-        setattr(copying, name, 4)
+    copying._PAGE_ROWS = 4
     for event in copy_index.run(source, target):
         sys.stdout.write(f"{event.stage} {event.done}\n")
         sys.stdout.flush()

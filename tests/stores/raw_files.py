@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 import pytest
 
-from knotwork._sqlite_pages import check_protection, open_connection
+from knotwork._sqlite_file import check_protection, open_connection
 
 PAGE_BYTES = 8_192
 
@@ -33,7 +33,7 @@ def change(path: Path | str, statements: str) -> None:
 def without_checksums() -> Iterator[None]:
     """Create files as an apsw without the checksum VFS does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("knotwork._sqlite_pages._checksum_vfs", lambda: "")
+        patch.setattr("knotwork._sqlite_file._checksum_vfs", lambda: "")
         yield
 
 

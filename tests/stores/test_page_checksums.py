@@ -17,7 +17,7 @@ from tests.stores.raw_files import (
 )
 
 from knotwork._extensions.testing.store_contract import add_document, snapshot
-from knotwork._sqlite_pages import is_marked_protected, protect_new
+from knotwork._sqlite_file import is_marked_protected, protect_new
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.table_file import TableFile

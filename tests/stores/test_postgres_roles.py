@@ -98,13 +98,13 @@ def test_a_writer_needs_no_more_for_calls_facts_jobs_and_tables(
     writer_read_only = open_as("writer", read_only=True)
     for store in (writer, writer_read_only):
         for companion in (CALLS, FACTS, JOBS):
-            with closing(store.companions.open(companion)) as opened:
+            with closing(store.capabilities.companions.open(companion)) as opened:
                 opened.check_writable()
-    with closing(FactMemory(writer_read_only.companions.open(FACTS))) as memory:
+    with closing(FactMemory(writer_read_only.capabilities.companions.open(FACTS))) as memory:
         memory.learn(RememberedFact("Ann", "lives in", "Oslo", "2024-01-01"))
     for companion in (CALLS, FACTS, JOBS):
         with pytest.raises(StoreReadOnly, match="may not write"):
-            reader.companions.open(companion)
+            reader.capabilities.companions.open(companion)
     tables = [
         ServerTables(PostgresCompanion(store._database, "tables"), tmp_path / name)
         for name, store in (("writer", writer), ("reader", reader))

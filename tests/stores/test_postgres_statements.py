@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from tests.stores.test_sql_statements import statements
 
-from knotwork._extensions.postgres.database import POSTGRES
+from knotwork._extensions.postgres.database import postgres_text
 from knotwork._extensions.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ def test_every_shared_statement_is_one_of_postgresql(new_index: Callable[[], str
     refused: list[str] = []
     with psycopg.connect(url.partition("&index=")[0], autocommit=True) as connection:
         connection.execute(f"SET search_path = {store._database.schema}, public")
-        all_statements = dict(statements(POSTGRES))
+        all_statements = dict(statements(postgres_text))
         for number, (name, statement) in enumerate(all_statements.items()):
             try:
                 connection.execute(f"PREPARE statement_{number} AS {statement}")

@@ -81,7 +81,7 @@ def disk(monkeypatch):
     opened = partial(apsw.Connection, vfs="disk")
     monkeypatch.setattr(apsw, "Connection", opened)
     # The checksum VFS has a base of its own.
-    monkeypatch.setattr("knotwork._sqlite_pages._checksum_vfs", lambda: "")
+    monkeypatch.setattr("knotwork._sqlite_file._checksum_vfs", lambda: "")
     monkeypatch.setattr(
         "knotwork._sqlite_file.open_connection", lambda name, flags: opened(name, flags=flags)
     )

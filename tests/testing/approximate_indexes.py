@@ -96,7 +96,11 @@ class IvfVectors:
     def _lists(self) -> InvertedLists:
         known = self._store.trained.get(self._name)
         if known is None or known[0] != self._store.generation() or self._store.writing:
-            items = require_contents(self._store.whole).vector_items(self._name, "", limit=100_000)
+            items = (
+                require_contents(self._store.whole)
+                .page(f"{self._name} vectors", "", limit=100_000)
+                .rows
+            )
             if any(len(item.matrix) != 1 for item in items):
                 raise matrix_search_error(self._name)
             held = {item.id: item.matrix[0] for item in items}

@@ -29,10 +29,10 @@ from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
     SqliteFile,
+    open_connection,
     repair_advice,
     verify_file,
 )
-from knotwork._sqlite_pages import open_connection
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.database import APPLICATION_ID
 from knotwork._stores.urls import index_file
@@ -44,7 +44,6 @@ BACKUP_NAME = "index.knot"
 
 _FORMAT = 1
 _STEP_PAGES = 2_000
-_HASH_BYTES = 8 << 20
 _BUSY_TIMEOUT_S = 10.0
 _EXISTS_FIX = "Choose another path, or replace it with --force (`overwrite=True` in Python)."
 
@@ -166,7 +165,6 @@ def restore(
 
 
 def _refuse_server(index: str) -> None:
-    """Raise MissingCapability for an index on a server, which has other backups."""
     if is_server_url(index):
         fix = "Restore its database, for example with pg_restore: see docs/postgresql.md."
         raise MissingCapability(shown_url(index), "backups in a folder", fix=fix)
@@ -283,7 +281,6 @@ def _move_into_place(unfinished: Path, folder: Path) -> None:
 
 
 def _files_of(index: Path) -> list[Path]:
-    """Return the paths of all files of an index, whether or not they exist."""
     return [
         index.with_name(f"{index.name}{suffix}{journal}")
         for suffix in FILE_KINDS
@@ -319,11 +316,8 @@ def _copy_bytes(source: Path, copy: Path) -> None:
 
 
 def _hash(path: Path) -> str:
-    found = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_HASH_BYTES):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged_backup(path: Path, detail: str) -> IndexDamaged:

@@ -63,7 +63,6 @@ def copy_to(
 
 
 def _copy_tables(source: Store, target: Store) -> Iterator[Progress]:
-    """Copy the tables of an index to another one, and verify each."""
     tables, copied = tables_of(source), tables_of(target)
     if tables is None or copied is None:
         return
@@ -79,7 +78,6 @@ def _copy_tables(source: Store, target: Store) -> Iterator[Progress]:
 
 
 def _copy_calls(source: Store, target: Store) -> Iterator[Progress]:
-    """Copy the cached replies of models, which were paid for."""
     companions = companions_of(source)
     if not companions.has(CALLS):
         return
@@ -96,7 +94,6 @@ def _copy_calls(source: Store, target: Store) -> Iterator[Progress]:
 
 
 def _kinds_left(source: Store, target: Store) -> tuple[str, ...]:
-    """Return what is kept with the source, and was not copied."""
     left = []
     tables = tables_of(source)
     if tables is not None and tables.exists() and tables_of(target) is None:

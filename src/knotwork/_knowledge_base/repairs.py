@@ -47,6 +47,7 @@ from knotwork._sqlite_file import (
     FILE_KINDS,
     JOURNAL_SUFFIXES,
     MEMORY_SUFFIX,
+    OFF,
     TABLES_SUFFIX,
     SqliteFile,
     verify_file,
@@ -54,7 +55,6 @@ from knotwork._sqlite_file import (
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.embedded.damage import DamagedIndex, copy_tables, forget_lost
-from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork._stores.vectors import VECTOR_INDEXES
@@ -186,8 +186,11 @@ class _Repair:
 
     def _salvage_index(self, work: Path, new: Path) -> Iterator[Progress]:
         yield Progress("copying what can be read")
-        with closing(DamagedIndex(work)) as damaged:
-            found = damaged.copy_to(new)
+        with (
+            closing(DamagedIndex(work)) as damaged,
+            closing(EmbeddedStore.open(new, create=True, synchronous=OFF)) as target,
+        ):
+            found = damaged.copy_to(target)
         self.report.lost += [f"some {what}" for what in dict.fromkeys(found.lost)]
         with closing(EmbeddedStore.open(new)) as store:
             roots = stored_roots(store)
@@ -223,7 +226,6 @@ class _Repair:
                 )
 
     def _lacks_vectors(self) -> bool:
-        """Return True if fewer passages have a vector than could have one."""
         with closing(EmbeddedStore.open(self._path)) as store:
             vectors = store.vectors("chunk").count()
             embedded = bool(store.meta().get(EMBEDDER_META))
@@ -270,7 +272,6 @@ class _Repair:
             self.report.rebuilt += ["vectors"] * bool(done.embedded)
 
     def _reread(self, kb: KnowledgeBase) -> None:
-        """Index the damaged documents again, from their files or from their stored text."""
         paths = [source.path for source in self._sources if source.path is not None]
         failure = ""
         try:
@@ -328,7 +329,6 @@ class _Repair:
         return found
 
     def _add_tables(self) -> None:
-        """Add the tables again that a person added and that were lost."""
         tables = TableFile(self._path.with_name(self._path.name + TABLES_SUFFIX))
         for name, document, source in self._lost_tables:
             if document:
@@ -340,13 +340,11 @@ class _Repair:
                 self.report.lost.append(f"the table `{name}`: its file `{source}` is not there")
 
     def _give_up(self, path: Path, kind: str, error: KnotworkError) -> None:
-        """Move away a file beside the index of which nothing can be read."""
         self.report.damaged.append(kind)
         self.report.lost.append(f"the {kind}: {error.message}")
         self._keep(path)
 
     def _replace(self, path: Path, new: Path) -> None:
-        """Move the repaired file into place, and keep the damaged one."""
         self._keep(path)
         wal = new.with_name(f"{new.name}-wal")
         assert not wal.exists() or not wal.stat().st_size, "the new file was closed"
@@ -382,8 +380,8 @@ def _find_index_faults(path: Path) -> list[str]:
     file = sqlite_file(path, "")
     file.require(create=False)
     with closing(DamagedIndex(path)) as index, file.translated_errors(busy_timeout_s=0):
-        if tables := find_damaged_tables(index.connection()):
-            return list(dict.fromkeys(map(part_of, tables)))
+        if faults := index.check():
+            return faults
         if index.connection().execute("PRAGMA integrity_check(1)").get != "ok":
             return ["structure of the file"]
     try:
@@ -394,7 +392,6 @@ def _find_index_faults(path: Path) -> list[str]:
 
 
 def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Path | None:
-    """Return the file of a document, None if it is not known or no longer exists."""
     if entry is not None:
         candidates = [Path(entry_path(entry))] if entry.root else []
     else:
@@ -404,17 +401,14 @@ def _find_path(uri: str, entry: LedgerEntry | None, roots: Sequence[str]) -> Pat
 
 
 def _is_readable(path: Path) -> bool:
-    """Return True for the path of a file, and for one in an archive."""
     return path.is_file() or enclosing_archive(path) is not None
 
 
 def _other(work: Path) -> Path:
-    """Return the path of the new file beside a working copy."""
     return work.with_name(f"{work.name}.new")
 
 
 def _free_path(path: Path) -> Path:
-    """Return a free path for the copy of a damaged file."""
     kept, number = path.with_name(f"{path.name}.damaged"), 1
     while os.path.lexists(kept):
         number += 1
@@ -423,7 +417,6 @@ def _free_path(path: Path) -> Path:
 
 
 def _restore_texts(store: EmbeddedStore) -> Iterator[Progress]:
-    """Write the full text of an index without any."""
     ids = store.documents.document_ids()
     for done, document_id in enumerate(ids, start=1):
         store.texts("chunk").add(
@@ -444,28 +437,27 @@ def _recognize_embedder(store: EmbeddedStore, embedding: Embedding) -> bool:
 
     Its name is then stored with the index. Use this if the stored name cannot be read.
     """
-    for document_id in store.documents.document_ids():
-        chunks = _leaves(store, document_id)
-        known = store.vectors("chunk").get([chunk.id for chunk in chunks])
-        for chunk in chunks:
-            if chunk.id in known:
-                key = embedding.chunk_key(chunk)
-                if key not in store.vectors("chunk").by_key([key]):
-                    return False
-                stamp_embedder(store, embedding)
-                return True
+    for chunk, has_vector in _leaves_with_vectors(store):
+        if has_vector:
+            key = embedding.chunk_key(chunk)
+            if key not in store.vectors("chunk").by_key([key]):
+                return False
+            stamp_embedder(store, embedding)
+            return True
     return False
 
 
 def _count_missing_vectors(store: EmbeddedStore) -> int:
-    """Return the number of chunks without a vector that the embedder of the index can read."""
     languages = store.meta().get(LANGUAGES_META, "").split()
-    count = 0
+    leaves = _leaves_with_vectors(store)
+    return sum(not has_vector and is_read(chunk.text, languages) for chunk, has_vector in leaves)
+
+
+def _leaves_with_vectors(store: EmbeddedStore) -> Iterator[tuple[Chunk, bool]]:
     for document_id in store.documents.document_ids():
         chunks = _leaves(store, document_id)
         known = store.vectors("chunk").get([chunk.id for chunk in chunks])
-        count += sum(c.id not in known and is_read(c.text, languages) for c in chunks)
-    return count
+        yield from ((chunk, chunk.id in known) for chunk in chunks)
 
 
 def _leaves(store: EmbeddedStore, document_id: str) -> list[Chunk]:

@@ -382,7 +382,6 @@ Part = TypeVar("Part")
 
 
 def _required(find: Callable[[Capabilities], Part | None], name: str) -> Callable[[Store], Part]:
-    """Return a function that returns an optional part of a store, or raises MissingCapability."""
 
     def require(store: Store) -> Part:
         part = find(store.capabilities)

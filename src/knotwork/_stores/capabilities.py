@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from knotwork._companions import Companions
-from knotwork._stores.contents import Contents
 from knotwork._stores.fields import FieldStore, LinkStore
 from knotwork.records import (
     ChunkReading,
@@ -207,7 +206,8 @@ class PropertyGraphStore(Protocol):
     ) -> None:
         """Add a graph, or replace the one of this name, in the transaction of the store.
 
-        Raises StoreError for an invalid name or graph (`validate_graph_name`, `validate_graph`).
+        Raises StoreError for an empty name, a duplicate id, a relationship with a missing end, or a
+        property value that cannot be stored.
         """
 
     def remove(self, name: str) -> None:
@@ -278,6 +278,32 @@ class VectorReplacement(Protocol):
 
     def clear_vectors(self, name: str) -> None:
         """Remove all vectors of an index."""
+
+
+class RowPage(NamedTuple):
+    """Rows of a part, and the key of the last one, as a text."""
+
+    rows: Sequence[Any]
+    last: str
+
+
+class Contents(Protocol):
+    """Everything that a store holds, as rows that are the same on every kind of store."""
+
+    def page(self, part: str, after: str, *, limit: int) -> RowPage:
+        """Return the first rows of a part whose keys follow ``after``, "" for the first ones."""
+        ...
+
+    def count(self, part: str) -> int:
+        """Return the number of rows of a part."""
+        ...
+
+    def add(self, part: str, rows: Sequence[Any]) -> None:
+        """Add rows that another store returned, in the open transaction of a new index."""
+
+    def values(self, part: str, rows: Sequence[Any]) -> Iterable[tuple[str, object]]:
+        """Return what rows say, each with its kind, in the types of JSON and bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

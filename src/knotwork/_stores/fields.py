@@ -273,6 +273,9 @@ _ORDER: dict[Comparison, Callable[[Any, Any], bool]] = {
 }
 
 
+_COMPARE: dict[Comparison, Callable[[Any, Any], bool]] = _ORDER | {Comparison.EQUAL: operator.eq}
+
+
 class _Value(NamedTuple):
     text: str
     number: float | None
@@ -340,27 +343,18 @@ class Matcher:
             text = fold(value)
             return any(wanted.text in text for wanted in self._wanted)
         held = _read(value)
+        if self._is_path and self._comparison is Comparison.EQUAL:
+            return any(_is_on_path(held.text, wanted.text) for wanted in self._wanted)
+        return any(self._fits(held, wanted) for wanted in self._wanted)
+
+    def _fits(self, held: _Value, wanted: _Value) -> bool:
+        if self._versions:
+            pair = _read_version(held.text), _read_version(wanted.text)
+            if None not in pair:
+                return _COMPARE[self._comparison](*pair)
         if self._comparison is Comparison.EQUAL:
-            if self._is_path:
-                return any(_is_on_path(held.text, wanted.text) for wanted in self._wanted)
-            return any(self._is_equal(held, wanted) for wanted in self._wanted)
-        return any(self._is_ordered(held, wanted) for wanted in self._wanted)
-
-    def _is_equal(self, held: _Value, wanted: _Value) -> bool:
-        if pair := self._version_pair(held, wanted):
-            return pair[0] == pair[1]
-        return _is_equal(held, wanted)
-
-    def _is_ordered(self, held: _Value, wanted: _Value) -> bool:
-        if pair := self._version_pair(held, wanted):
-            return _ORDER[self._comparison](*pair)
+            return _is_equal(held, wanted)
         return _is_ordered(held, self._comparison, wanted)
-
-    def _version_pair(self, held: _Value, wanted: _Value) -> tuple[_Version, _Version] | None:
-        if not self._versions:
-            return None
-        pair = _read_version(held.text), _read_version(wanted.text)
-        return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
 
     def check(self, values: Sequence[str]) -> None:
         """Raise FilterError for an order that no value of the field can have with the condition.
@@ -421,7 +415,6 @@ def fold(value: str) -> str:
 
 
 def _matches_pattern(text: str, pattern: str) -> bool:
-    """Return True if a text matches a pattern with ``*`` for any text, in linear time."""
     first, *middle, last = pattern.split(_ANY)
     if len(first) + len(last) > len(text) or not text.startswith(first) or not text.endswith(last):
         return False
@@ -429,7 +422,6 @@ def _matches_pattern(text: str, pattern: str) -> bool:
 
 
 def _is_on_path(path: str, pattern: str) -> bool:
-    """Return True if consecutive whole parts of a path match a pattern."""
     return _has_in_order(f"/{path.strip('/')}/", f"/{pattern.strip('/')}/".split(_ANY))
 
 

@@ -456,7 +456,6 @@ class FilteredGraph(_FilteredPart[GraphStore]):
         return renamed, renamed | counts
 
     def _as_allowed(self, entity: Entity) -> Entity:
-        """Return an entity as the allowed chunks have it, if there are totals of these."""
         known = self._totals().entities.get(entity.id) if self._totals else None
         if known is None:
             return entity
@@ -821,7 +820,6 @@ class FilteredStore:
         """Do nothing, as the whole store stays open."""
 
     def _allowed(self, index: str) -> IdSet:
-        """Return the allowed ids of the index of this name."""
         name = final_name(index)
         if name == "entity":
             return self.graph.allowed_entities

@@ -298,14 +298,12 @@ class GuardedQuery:
             self._reservation.grow(used)
 
     def _count(self, row: Sequence[object]) -> None:
-        """Count a row of the result. Raises QueryRefused if the result becomes too large."""
         self._result_bytes += 64 + sum(map(getsizeof, row))
         if self._result_bytes > POOL.ceilings.result_bytes:
             raise result_too_large(POOL.ceilings.result_bytes)
         self._reserve()
 
     def _query_error(self, error: apsw.Error, *, grows: bool) -> RetrievalError:
-        """Translate an error of SQLite."""
         if self._stopped is not None:
             return self._stopped
         if self._refused:

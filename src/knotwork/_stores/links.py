@@ -189,7 +189,6 @@ def _nearest(pair: tuple[str, str], ids: Sequence[str], uris: Mapping[str, str])
 
 
 def _paths_of(source: str, target: str) -> Iterator[str]:
-    """Yield the uris that a path may mean, the likeliest first."""
     if not target:
         yield source
         return
@@ -213,7 +212,6 @@ def _paths_of(source: str, target: str) -> Iterator[str]:
 
 
 def _targets_of(document: Document) -> list[str]:
-    """Return the targets that links to a document may have."""
     uri, names = document.uri, document_fields(document).get(KNOWN_AS, ())
     stem = posixpath.splitext(uri)[0]
     paths = [uri, stem, *(f"{stem}{other}" for other in _PAGE_SUFFIXES)]
@@ -332,5 +330,4 @@ class DocumentParts:
 
 
 def _slug(title: str) -> str:
-    """Return a heading as the name of an anchor, as GitHub makes it."""
     return _NO_SLUG.sub("", title.casefold().replace("_", " ").strip()).replace(" ", "-")

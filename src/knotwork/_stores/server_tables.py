@@ -57,7 +57,6 @@ class ServerTables(TableFile):
             self._scratch.cleanup()
 
     def _follow(self) -> None:
-        """Bring the copy up to date with the server."""
         wanted: dict[str, int] = dict(self._tables.rows(_VERSIONS))
         try:
             if wanted != self._copied():
@@ -68,7 +67,6 @@ class ServerTables(TableFile):
             self._copy(wanted)
 
     def _copied(self) -> dict[str, int]:
-        """Return the versions of the tables in the copy."""
         if not self.path.exists():
             return {}
         with self._file.translated_errors(busy_timeout_s=0):
@@ -150,7 +148,6 @@ def _forget(connection: apsw.Connection, name: str) -> None:
 
 
 def _names_of(connection: apsw.Connection, rows: Iterable[int]) -> list[str]:
-    """Return the names of tables that have these rows in the registry, in order."""
     statement = (
         "SELECT name FROM knotwork_tables WHERE rowid IN (SELECT value FROM json_each(?))"
         " ORDER BY name"

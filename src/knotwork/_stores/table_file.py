@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,13 +21,13 @@ import apsw
 
 from knotwork._sqlite_file import (
     FILE_KINDS,
+    READ_WRITE,
     TABLES_SUFFIX,
     SqliteFile,
     is_damage,
     repair_advice,
     sync_journal,
 )
-from knotwork._sqlite_pages import READ_WRITE
 from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
@@ -79,14 +79,10 @@ class TableFile:
         ``columns`` are (header, type) pairs. The names of the table and its columns become distinct
         SQL names (`sql_name`). Raises StoreError if the file is not writable.
         """
-        labels = [column for column, _ in columns]
-        kinds = [kind for _, kind in columns]
+        width = len(columns)
+        padded = ((*row[:width], *[None] * (width - len(row))) for row in rows)
         with self._writing() as connection:
-            shape = create_table(connection, name, labels, kinds, source=source)
-            width = len(labels)
-            padded = ((*row[:width], *[None] * (width - len(row))) for row in rows)
-            fill_table(connection, shape, enumerate(padded, start=1))
-            return finish_table(connection, shape)
+            return store_table(connection, name, columns, enumerate(padded, start=1), source=source)
 
     def put_table(self, name: str, table: Table, *, source: str = "") -> TableShape:
         """Add a table that a loader read, or replace the one of this name."""
@@ -328,66 +324,61 @@ def sql_name(name: str) -> str:
     return f"_{plain}" if plain[0].isdigit() else plain
 
 
-def create_table(
+def store_table(
     connection: apsw.Connection,
     name: str,
-    labels: Sequence[str],
-    kinds: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    rows: Iterable[tuple[int, Sequence[Cell]]],
+    lines: Iterable[Sequence[int]] = (),
     *,
     source: str,
     document: str = "",
     revision: str = "",
 ) -> TableShape:
-    """Create an empty table, replacing the one of this name."""
+    """Store a table, replacing the one of this name, and index the values of its text columns.
+
+    ``columns`` are (header, type) pairs. ``rows`` have a number each, and ``lines`` are the numbers
+    of rows with the start and end of their lines in a text.
+    """
     plain = sql_name(name) or "table"
+    labels, kinds = [label for label, _ in columns], [kind for _, kind in columns]
     names = _distinct([sql_name(label) or "column" for label in labels])
     drop_table(connection, plain)
-    listed = ", ".join(f'"{n}" {_SQL_TYPES[t]}' for n, t in zip(names, kinds, strict=True))
-    connection.execute(f'CREATE TABLE "{plain}" ({listed})')
-    columns = tuple(zip(names, kinds, strict=True))
-    described = json.dumps(
-        [[*column, label] for column, label in zip(columns, labels, strict=True)]
-    )
+    typed = ", ".join(f'"{n}" {_SQL_TYPES[t]}' for n, t in zip(names, kinds, strict=True))
+    connection.execute(f'CREATE TABLE "{plain}" ({typed})')
+    described = json.dumps([*map(list, zip(names, kinds, labels, strict=True))])
     connection.execute("INSERT INTO knotwork_tables VALUES (?, ?)", (plain, source))
     connection.execute(
         "INSERT INTO knotwork_shapes VALUES (?, ?, ?, ?)", (plain, document, revision, described)
     )
-    return TableShape(plain, source, columns, 0, tuple(labels), document, revision)
-
-
-def fill_table(
-    connection: apsw.Connection, shape: TableShape, rows: Iterable[tuple[int, Sequence[Cell]]]
-) -> None:
-    """Insert (rowid, values) pairs into a table."""
-    names = ", ".join(f'"{name}"' for name, _ in shape.columns)
-    blanks = ", ".join("?" for _ in shape.columns)
-    insert = f'INSERT INTO "{shape.name}" (rowid, {names}) VALUES (?, {blanks})'  # noqa: S608
-    connection.executemany(insert, ((number, *row) for number, row in rows))
-
-
-def finish_table(connection: apsw.Connection, shape: TableShape) -> TableShape:
-    """Index the values of text columns, and return the shape with the number of rows."""
-    for column, kind in shape.columns:
+    quoted = ", ".join(f'"{name}"' for name in names)
+    blanks = ", ".join("?" for _ in names)
+    connection.executemany(
+        f'INSERT INTO "{plain}" (rowid, {quoted}) VALUES (?, {blanks})',  # noqa: S608
+        ((number, *row) for number, row in rows),
+    )
+    connection.executemany(
+        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)", ((plain, *line) for line in lines)
+    )
+    for column, kind in zip(names, kinds, strict=True):
         if kind != "text":
             continue
         distinct = connection.execute(
-            f'SELECT DISTINCT "{column}" FROM "{shape.name}"'  # noqa: S608  plain names
+            f'SELECT DISTINCT "{column}" FROM "{plain}"'  # noqa: S608  plain names
             f' WHERE length("{column}") BETWEEN 1 AND {_MAX_FORM_CHARACTERS}'
         ).fetchall()
         connection.executemany(
             "INSERT OR IGNORE INTO knotwork_values VALUES (?, ?, ?, ?)",
             (
-                (form, shape.name, column, value)
+                (form, plain, column, value)
                 for (value,) in distinct
                 for form in dict.fromkeys(_value_forms(str(value)))
             ),
         )
-    count = connection.execute(f'SELECT count(*) FROM "{shape.name}"').get  # noqa: S608
-    return replace(shape, rows=int(count))
+    return shape_of(connection, plain, source)
 
 
 def _value_forms(text: str) -> list[str]:
-    """Return the forms under which a value is indexed: its normal form and its stems."""
     stems = " ".join(terms(text))
     return [form for form in (normal_form(text), f"stems {stems}" if stems else "") if form]
 
@@ -402,20 +393,16 @@ def put_table(
     revision: str = "",
 ) -> TableShape:
     """Store a table that a loader read, replacing the one of this name."""
-    labels = [column.label for column in table.columns]
-    kinds = [column.type for column in table.columns]
-    shape = create_table(
-        connection, name, labels, kinds, source=source, document=document, revision=revision
+    return store_table(
+        connection,
+        name,
+        [(column.label, column.type) for column in table.columns],
+        zip(table.numbers, table.rows, strict=True),
+        ((n, *span) for n, span in zip(table.numbers, table.spans, strict=True)),
+        source=source,
+        document=document,
+        revision=revision,
     )
-    fill_table(connection, shape, zip(table.numbers, table.rows, strict=True))
-    connection.executemany(
-        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)",
-        (
-            (shape.name, number, *span)
-            for number, span in zip(table.numbers, table.spans, strict=True)
-        ),
-    )
-    return finish_table(connection, shape)
 
 
 def pack_table(connection: apsw.Connection, name: str) -> bytes:
@@ -440,20 +427,16 @@ def pack_table(connection: apsw.Connection, name: str) -> bytes:
 def unpack_table(connection: apsw.Connection, name: str, data: bytes) -> None:
     """Store a table that `pack_table` returned, in place of the one of its name."""
     body: dict[str, Any] = json.loads(zlib.decompress(data))
-    shape = create_table(
+    store_table(
         connection,
         name,
-        body["labels"],
-        body["kinds"],
+        list(zip(body["labels"], body["kinds"], strict=True)),
+        ((row[0], row[1:]) for row in body["rows"]),
+        body["lines"],
         source=body["source"],
         document=body["document"],
         revision=body["revision"],
     )
-    fill_table(connection, shape, ((row[0], row[1:]) for row in body["rows"]))
-    connection.executemany(
-        "INSERT INTO knotwork_lines VALUES (?, ?, ?, ?)", ((name, *line) for line in body["lines"])
-    )
-    finish_table(connection, shape)
 
 
 def drop_table(connection: apsw.Connection, name: str) -> None:
@@ -472,7 +455,6 @@ def drop_documents(connection: apsw.Connection, documents: Collection[str]) -> N
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number if it is taken."""
     chosen, number = name, 1
     while chosen in taken:
         number += 1

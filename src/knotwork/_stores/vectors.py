@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,14 @@ _STAGED_PREFIX = "next_"
 _HALF_PRECISION_TABLES = frozenset({"sentence"})
 """Tables with many rows per id: float16 takes half the space, at a relative error of 0.05%."""
 _BLOCK_ROWS = 4_096
+
+
+class VectorItem(NamedTuple):
+    """An item of a vector index: its id, its content key and its rows."""
+
+    id: str
+    key: str
+    matrix: FloatMatrix
 
 
 def staged_name(name: str) -> str:

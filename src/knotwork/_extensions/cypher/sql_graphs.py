@@ -27,7 +27,7 @@ from knotwork._extensions.cypher.store_graphs import (
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.graph_view import question_node
 from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
-from knotwork._stores.sql.nodes import (
+from knotwork._stores.sql.graph import (
     NEXT_ROWS,
     NODE_TABLES,
     SECTION_ROWS,
@@ -36,8 +36,8 @@ from knotwork._stores.sql.nodes import (
     entity_of_row,
     section_of_row,
 )
-from knotwork._stores.sql.packing import unpack_line, unpack_strings
-from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
+from knotwork._stores.sql.packing import unpack_json, unpack_line, unpack_strings
+from knotwork._stores.sql.parts import SqlPropertyGraphs
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     EdgeType,
@@ -108,8 +108,8 @@ class SqlCypher:
             types=[unpack_type(row[1]) for row in stored.relationships],
             sources=[row[2] for row in stored.relationships],
             targets=[row[3] for row in stored.relationships],
-            node_properties=lambda index: unpack_properties(packed_nodes[index]),
-            relationship_properties=lambda index: unpack_properties(packed_edges[index]),
+            node_properties=lambda index: unpack_json(packed_nodes[index]),
+            relationship_properties=lambda index: unpack_json(packed_edges[index]),
             relationship_id=lambda index: unpack_line(ids[index]),
         )
 
@@ -207,13 +207,13 @@ def project_index(
     edges = [_read_edges(rows[kind], keys) for kind in types]
     counts = [len(of_type.sources) for of_type in edges]
     starts = [0, *accumulate(counts)][:-1]
-    names: dict[int, str] = dict(database.fetch(CypherStatements.relation_names))
+    names: dict[int, str] = dict(database.rows(CypherStatements.relation_names))
     rows_of: dict[str, dict[int, Row]] = {}
 
     def node_properties_of(index: int) -> Mapping[str, PropertyValue]:
         label, key = _LABELS[labels[index]], int(keys[index])
         if label not in rows_of:
-            found = database.fetch(CypherStatements.properties[label])
+            found = database.rows(CypherStatements.properties[label])
             rows_of[label] = {row[0]: row[1:] for row in found}
         return _PROPERTIES_OF[label](database, key, rows_of[label][key])
 
@@ -229,7 +229,7 @@ def project_index(
 
         def chunks() -> list[str]:
             between = int(keys[source]), int(keys[target]), relation
-            rows = database.fetch(CypherStatements.supports, between)
+            rows = database.rows(CypherStatements.supports, between)
             return [int_to_id(chunk) for (chunk,) in rows]
 
         weight = float(of_type.weights[place]) if len(of_type.weights) else 0.0

@@ -25,10 +25,10 @@ from knotwork._sqlite_file import (
     CALLS_SUFFIX,
     FILE_KINDS,
     SqliteFile,
+    is_marked_protected,
     repair_advice,
     verify_file,
 )
-from knotwork._sqlite_pages import is_marked_protected
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.copying import store_digest

@@ -133,7 +133,6 @@ class PostgresCompanion:
         return int(found)
 
     def _claim_key(self, name: str) -> tuple[int, int]:
-        """Return the numbers of the lock of a name in this schema."""
         text = f"{self._database.number} {name}"
         return CLAIM_LOCK, int(content_id(text), 16) % 2**31
 

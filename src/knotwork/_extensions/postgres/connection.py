@@ -2,6 +2,10 @@
 
 ``postgresql://user:password@host:5432/database?index=NAME&sslmode=verify-full`` is a URL of libpq
 with one parameter more: ``index`` names the index, which is one schema of the database.
+
+PostgreSQL stores neither the character NUL nor a lone surrogate. Both are escaped in every text,
+with U+0001 as the escape character, so that what a store returns is what it was given. The code of
+NUL and U+0001 keeps the order of texts: NUL becomes 01 01, and U+0001 becomes 01 02.
 """
 
 from __future__ import annotations
@@ -10,22 +14,27 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+import numpy as np
 import psycopg
-from psycopg import RawCursor, RawServerCursor
+from numpy.typing import NDArray
+from psycopg import RawCursor, RawServerCursor, adapters
 from psycopg import errors as e
-from psycopg.adapt import AdaptersMap
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Dumper, Loader
+from psycopg.pq import Format
 from psycopg.rows import TupleRow
+from psycopg.types.array import ListBinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from knotwork._cancellation import Cancellation, Cancelled, check_cancelled, current_cancellation
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.adaptation import make_adapters
 from knotwork._sqlite_file import FULL, DamagedValue
 from knotwork.errors import (
     ConfigError,
@@ -234,9 +243,114 @@ def damaged(label: str, detail: DamagedValue | str) -> IndexDamaged:
 
 
 def _first_line(error: psycopg.Error) -> str:
-    """Return what the server said, without the statement and its values."""
     said = error.diag.message_primary or str(error).strip().partition("\n")[0]
     return (said or type(error).__name__).rstrip(".")
+
+
+_ESCAPE = "\x01"
+_SPECIAL = re.compile("[\x00\x01\ud800-\udfff]")
+_ESCAPED = re.compile("\x01(\x01|\x02|\x03[0-9a-f]{4})")
+_TEXT_OID, _INT8_OID = 25, 20
+
+
+def encode_text(text: str) -> bytes:
+    """Return a text as UTF-8, with what PostgreSQL does not store escaped."""
+    if "\x00" not in text and _ESCAPE not in text:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            pass
+    return _SPECIAL.sub(_escape, text).encode()
+
+
+def decode_text(data: bytes) -> str:
+    """Return the text that `encode_text` encoded."""
+    text = data.decode()
+    return _ESCAPED.sub(_restore, text) if _ESCAPE in text else text
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    if character == "\x00":
+        return f"{_ESCAPE}\x01"
+    return f"{_ESCAPE}\x02" if character == _ESCAPE else f"{_ESCAPE}\x03{ord(character):04x}"
+
+
+def _restore(found: re.Match[str]) -> str:
+    code = found.group(1)
+    if code == "\x01":
+        return "\x00"
+    return _ESCAPE if code == "\x02" else chr(int(code[1:], 16))
+
+
+class _TextDumper(Dumper):
+    """Sends a text without a type, so that the server takes that of the column."""
+
+    format = Format.TEXT
+    oid = 0
+
+    def dump(self, obj: str) -> bytes:
+        return encode_text(obj)
+
+
+class _TypedTextDumper(_TextDumper):
+    """Sends a text in a list, whose elements need a type."""
+
+    format = Format.BINARY
+    oid = _TEXT_OID
+
+
+class _BoolDumper(Dumper):
+    """Sends a truth value as a number: columns of SQLite have no other type for it."""
+
+    format = Format.BINARY
+    oid = _INT8_OID
+
+    def dump(self, obj: bool) -> bytes:
+        return int(obj).to_bytes(8, "big")
+
+
+class _TextLoader(Loader):
+    def load(self, data: Buffer) -> str:
+        return decode_text(bytes(data))
+
+
+class _BinaryTextLoader(_TextLoader):
+    format = Format.BINARY
+
+
+def make_adapters() -> AdaptersMap:
+    """Return the adapters of all connections.
+
+    Whole numbers are bigint whatever their size, also in lists, so that a statement has one plan.
+    """
+    made = AdaptersMap(adapters)
+    made.register_dumper(str, _TypedTextDumper)
+    made.register_dumper(str, _TextDumper)
+    made.register_dumper(int, Int8BinaryDumper)
+    made.register_dumper(list, ListBinaryDumper)
+    made.register_dumper(bool, _BoolDumper)
+    for name in ("text", "varchar", "name"):
+        made.register_loader(name, _TextLoader)
+        made.register_loader(name, _BinaryTextLoader)
+    return made
+
+
+_COPY_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_COPY_TRAILER = b"\xff\xff"
+
+
+def number_rows(*columns: NDArray[np.signedinteger]) -> bytes:
+    """Return rows for a binary COPY from one array for each column, of int64 or int32."""
+    fields: list[tuple[str, str]] = [("fields", ">i2")]
+    for place, column in enumerate(columns):
+        fields += [(f"n{place}", ">i4"), (f"v{place}", f">i{column.dtype.itemsize}")]
+    rows = np.empty(len(columns[0]), dtype=fields)
+    rows["fields"] = len(columns)
+    for place, column in enumerate(columns):
+        rows[f"n{place}"] = column.dtype.itemsize
+        rows[f"v{place}"] = column
+    return _COPY_HEADER + rows.tobytes() + _COPY_TRAILER
 
 
 # What the pool does about a lost connection is reported by errors, and not printed as well.
@@ -372,7 +486,7 @@ def _milliseconds(seconds: float) -> str:
     return str(round(seconds * 1_000))
 
 
-class Pool:
+class Pool(ConnectionPool[Connection]):
     """The connections of one process to one index."""
 
     def __init__(
@@ -384,7 +498,7 @@ class Pool:
     ) -> None:
         self._label = address.label
         self._retry_s = limits.retry_s
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        super().__init__(
             address.conninfo,
             connection_class=Connection,
             kwargs=connection_options(),
@@ -396,7 +510,7 @@ class Pool:
             reconnect_timeout=limits.retry_s,
             num_workers=1,
         )
-        self._pool.open()
+        self.open()
 
     def take(self) -> Connection:
         """Return a connection for this thread. Raises StoreUnavailable if none is free in time."""
@@ -404,7 +518,7 @@ class Pool:
         while True:
             check_cancelled()
             try:
-                return self._pool.getconn(timeout=min(_POOL_WAIT_S, self._retry_s))
+                return self.getconn(timeout=min(_POOL_WAIT_S, self._retry_s))
             except PoolTimeout:
                 if time.monotonic() >= end:
                     raise StoreUnavailable(
@@ -413,12 +527,3 @@ class Pool:
                         fix="Check that the server runs and can be reached, or allow more "
                         "connections with store.pool_size.",
                     ) from None
-
-    def give_back(self, connection: Connection) -> None:
-        """Return a connection; a broken one is closed."""
-        self._pool.putconn(connection)
-
-    def close(self) -> None:
-        """Close all connections."""
-        with suppress(psycopg.Error):
-            self._pool.close(timeout=1.0)

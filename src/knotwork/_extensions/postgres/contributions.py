@@ -16,24 +16,21 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import starmap
 from typing import TypeVar
 
 from knotwork._cancellation import checked
 from knotwork._extensions.postgres.database import PostgresDatabase
-from knotwork._stores.sql.collisions import SqlIdChecks, check_same_name, describe_holder
-from knotwork._stores.sql.graph import (
-    GraphChanges,
-    contribution_row,
-    keyed_mentions,
-    keyed_relations,
-    mention_row,
+from knotwork._stores.sql.documents import (
+    HELD_BY_DOCUMENTS,
+    SqlIdChecks,
+    check_same_name,
+    describe_holder,
 )
+from knotwork._stores.sql.graph import Contributions, GraphChanges
 from knotwork.errors import IdCollision
-from knotwork.records import KEYWORD_TYPES, Mention, Relation, content_id, id_to_int, int_to_id
+from knotwork.records import KEYWORD_TYPES, content_id, id_to_int, int_to_id
 
 _NORMAL_FORMS = "SELECT id, normal_form FROM entity WHERE id = ANY($1::bigint[])"
 _HELD_TWICE = """
@@ -72,18 +69,18 @@ class PostgresIdChecks(SqlIdChecks):
         The entities with a normal form that are not stored are noted.
         """
         keys = [entity for entity in entities if entity in normal_forms]
-        rows = self._database.fetch(_NORMAL_FORMS, (keys,)) if keys else []
+        rows = self._database.rows(_NORMAL_FORMS, (keys,)) if keys else []
         stored: dict[int, str] = dict(rows)
         for key in keys:
             if key not in stored:
                 self._new.noted[key] = describe_holder("entity", normal_forms[key])
             elif stored[key] != normal_forms[key]:
-                check_same_name(int_to_id(key), "entity", stored[key], normal_forms[key])
+                check_same_name(key, "entity", stored[key], normal_forms[key])
 
     def settle(self) -> None:
         """Raise IdCollision if two things have one of the noted ids; call under the lock."""
         noted, self._new.noted = self._new.noted, {}
-        for key, kind, name in self._database.fetch(_HELD_TWICE, (list(noted),)) if noted else ():
+        for key, kind, name in self._database.rows(_HELD_TWICE, (list(noted),)) if noted else ():
             holder = describe_holder(kind, name)
             if holder != noted[key]:
                 raise IdCollision(int_to_id(key), holder, noted[key])
@@ -93,38 +90,10 @@ class PostgresIdChecks(SqlIdChecks):
         self._new.noted = {}
 
     def _check_parts(self, new: Mapping[int, str], document: int) -> None:
-        self._raise_first(self._sql.held_by_documents, new, document)
+        self._raise_first(HELD_BY_DOCUMENTS, new, document)
         self._new.noted.update(new)
 
 
-_MENTION_COLUMNS = {
-    "chunk": "int8", "entity": "int8", "times": "int4", "about": "float8",
-    "name": "text", "type": "text", "spans": "bytea",
-}  # fmt: skip
-_CONTRIBUTION_COLUMNS = {
-    "chunk": "int8", "source": "int8", "target": "int8", "relation": "int8",
-    "weight": "int8", "start": "int4", '"end"': "int4", "description": "text",
-}  # fmt: skip
-_HAS_MENTIONS = "SELECT DISTINCT chunk FROM mention WHERE chunk = ANY($1::bigint[])"
-_HAS_RELATIONS = "SELECT DISTINCT chunk FROM contribution WHERE chunk = ANY($1::bigint[])"
-_DROP_MENTIONS = (
-    "DELETE FROM mention m USING unnest($1::bigint[], $2::bigint[]) AS d (chunk, entity)"
-    " WHERE m.chunk = d.chunk AND m.entity = d.entity RETURNING m.entity, m.times, m.name, m.type"
-)
-_DROP_CONTRIBUTIONS = (
-    "DELETE FROM contribution c"
-    " USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
-    " AS d (chunk, source, target, relation)"
-    " WHERE c.chunk = d.chunk AND c.source = d.source AND c.target = d.target"
-    " AND c.relation = d.relation RETURNING c.source, c.target, c.relation, c.weight"
-)
-_DROP_MENTIONS_OF = (
-    "DELETE FROM mention WHERE chunk = ANY($1::bigint[]) RETURNING entity, times, name, type"
-)
-_DROP_CONTRIBUTIONS_OF = (
-    "DELETE FROM contribution WHERE chunk = ANY($1::bigint[])"
-    " RETURNING source, target, relation, weight"
-)
 _ADD_FORMS = (
     "INSERT INTO entity_form AS f (entity, form, name, type, times, chunks) SELECT * FROM"
     " unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])"
@@ -192,58 +161,30 @@ _DROP_RELATIONS = "DELETE FROM relation WHERE id = ANY($1::bigint[]) AND edges <
 _MOST_AT_ONCE = 5_000
 
 _Key = TypeVar("_Key")
-_FormKey = tuple[int, str, str]
-"""An entity, and one of its names with a type."""
-
-
-@dataclass(slots=True)
-class _Changes(GraphChanges):
-    """How the contributions of a transaction change entities and edges."""
-
-    times: Counter[_FormKey] = field(default_factory=Counter)
-    chunks: Counter[_FormKey] = field(default_factory=Counter)
-
-    def __bool__(self) -> bool:
-        return bool(self.times or self.supports)
-
-    def mention(self, sign: int, *, entity: int, times: int, name: str, type_: str) -> None:
-        key = entity, name, type_
-        self.times[key] += sign * times
-        self.chunks[key] += sign
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.changes = _Changes()
+        self.changes = GraphChanges()
 
 
-class PostgresContributions:
+class PostgresContributions(Contributions):
     """Contributions of an index, and the sums that follow from them."""
 
+    _database: PostgresDatabase
+    _checks: PostgresIdChecks
+
     def __init__(self, database: PostgresDatabase, checks: PostgresIdChecks) -> None:
-        self._database = database
-        self._checks = checks
+        super().__init__(database, checks)
         self._thread = _Thread()
         database.settle = self.settle
         database.abandon = self._abandon
 
-    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        changes = self._thread.changes
-        new_mentions = keyed_mentions(mentions, changes.normal_forms)
-        new_relations = keyed_relations(relations, changes.relations)
-        self._drop_replaced(new_mentions, new_relations)
-        changes.add(new_mentions, new_relations)
-        if new_mentions:
-            rows = starmap(mention_row, new_mentions.items())
-            self._database.copy("mention", _MENTION_COLUMNS, rows)
-        if new_relations:
-            rows = starmap(contribution_row, new_relations.items())
-            self._database.copy("contribution", _CONTRIBUTION_COLUMNS, rows)
+    def _changes(self) -> GraphChanges:
+        return self._thread.changes
 
-    def remove(self, chunks: Sequence[int]) -> None:
-        keys = (list(chunks),)
-        self._subtract_mentions(self._database.changed(_DROP_MENTIONS_OF, keys))
-        self._subtract_relations(self._database.changed(_DROP_CONTRIBUTIONS_OF, keys))
+    def _apply(self, changes: GraphChanges) -> None:
+        """Leave the changes of a transaction to `settle`."""
 
     def settle(self) -> None:
         """Apply the noted changes to entities and edges, under the lock of the index.
@@ -253,7 +194,7 @@ class PostgresContributions:
         changes = self._thread.changes
         if not changes and not self._checks.is_due:
             return
-        self._thread.changes = _Changes()
+        self._thread.changes = GraphChanges()
         self._database.lock_shared()
         self._checks.check_relations(changes.relations)
         self._update_entities(changes)
@@ -261,42 +202,10 @@ class PostgresContributions:
         self._checks.settle()
 
     def _abandon(self) -> None:
-        """Forget the changes of a transaction that was rolled back."""
-        self._thread.changes = _Changes()
+        self._thread.changes = GraphChanges()
         self._checks.forget()
 
-    def _drop_replaced(
-        self,
-        mentions: Mapping[tuple[int, int], Mention],
-        relations: Mapping[tuple[int, int, int, int], Relation],
-    ) -> None:
-        """Delete the stored contributions that have the key of a new one, and subtract them."""
-        database = self._database
-        if mentions:
-            held = self._held(_HAS_MENTIONS, {chunk for chunk, _ in mentions})
-            if known := [key for key in mentions if key[0] in held]:
-                bindings = [list(column) for column in zip(*known, strict=True)]
-                self._subtract_mentions(database.changed(_DROP_MENTIONS, bindings))
-        if relations:
-            held = self._held(_HAS_RELATIONS, {key[0] for key in relations})
-            if found := [key for key in relations if key[0] in held]:
-                bindings = [list(column) for column in zip(*found, strict=True)]
-                self._subtract_relations(database.changed(_DROP_CONTRIBUTIONS, bindings))
-
-    def _held(self, sql: str, chunks: set[int]) -> set[int]:
-        """Return those of the chunks that have contributions."""
-        return {chunk for (chunk,) in self._database.fetch(sql, (sorted(chunks),))}
-
-    def _subtract_mentions(self, rows: Iterable[tuple[int, int, str, str]]) -> None:
-        for entity, times, name, type_ in rows:
-            self._thread.changes.mention(-1, entity=entity, times=times, name=name, type_=type_)
-
-    def _subtract_relations(self, rows: Iterable[tuple[int, int, int, int]]) -> None:
-        for source, target, relation, weight in rows:
-            key = source, target, relation
-            self._thread.changes.relation(-1, key=key, weight=weight)
-
-    def _update_entities(self, changes: _Changes) -> None:
+    def _update_entities(self, changes: GraphChanges) -> None:
         """Add to the counts of names and types, and compute the entities that have them again."""
         database = self._database
         changed = [key for key in changes.times if changes.times[key] or changes.chunks[key]]
@@ -318,14 +227,13 @@ class PostgresContributions:
         for keys in _parts(shrunk):
             database.write(_DROP_ENTITIES, (keys,))
 
-    def _update_edges(self, changes: _Changes) -> None:
-        """Update weights, supports and the edge counts of relations."""
+    def _update_edges(self, changes: GraphChanges) -> None:
         database = self._database
         new_edges: Counter[int] = Counter()
         changed = [key for key in changes.supports if changes.supports[key] or changes.weights[key]]
         for part in _parts(sorted(changed)):
             columns = [list(column) for column in zip(*part, strict=True)]
-            stored = set(database.fetch(_STORED_EDGES, columns))
+            stored = set(database.rows(_STORED_EDGES, columns))
             new_edges.update(key[2] for key in part if key not in stored)
             weights = [changes.weights[key] for key in part]
             supports = [changes.supports[key] for key in part]
@@ -333,7 +241,7 @@ class PostgresContributions:
         shrunk = [key for key in changed if changes.supports[key] < 0]
         for part in _parts(sorted(shrunk)):
             columns = [list(column) for column in zip(*part, strict=True)]
-            new_edges.subtract(key[2] for key in database.changed(_DROP_EDGES, columns))
+            new_edges.subtract(key[2] for key in database.write(_DROP_EDGES, columns))
         keys = sorted(key for key, edges in new_edges.items() if edges)
         if keys:
             names = [changes.relations.get(key, "") for key in keys]
@@ -348,5 +256,4 @@ def _parts(keys: Sequence[_Key]) -> Iterator[list[_Key]]:
 
 @lru_cache(maxsize=1 << 14)
 def _form_key(name: str, type_: str) -> int:
-    """Return the integer key of a name with a type."""
     return id_to_int(content_id("form", name, type_))

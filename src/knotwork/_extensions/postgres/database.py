@@ -4,7 +4,7 @@ A block that reads is a REPEATABLE READ transaction, so that all its statements 
 block that writes is READ COMMITTED, so that a statement after a lock sees what the writer before it
 has committed. Documents are written side by side. What several documents share, such as entities,
 is written by one transaction at a time: `lock_shared` is held until its end, and parts call it as
-late as they can. In the dialect of PostgreSQL, many values are bound as one array.
+late as they can.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from psycopg.pq import TransactionStatus
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing, sleep
 from knotwork._config import StoreSettings
-from knotwork._extensions.postgres.adaptation import number_rows
 from knotwork._extensions.postgres.connection import (
     Address,
     Connection,
@@ -36,15 +36,16 @@ from knotwork._extensions.postgres.connection import (
     connect,
     damaged,
     is_broken,
+    number_rows,
     streaming_cursor,
     translate,
     translated_errors,
 )
 from knotwork._extensions.postgres.schema import prepare_schema
-from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
+from knotwork._stores.sql.database import Bindings, Row, SqlDatabase, rephrase
 from knotwork.errors import IndexDamaged, StoreError, StoreReadOnly, StoreUnavailable
 
-_FORMATS: Mapping[Form, str] = {
+_FORMATS: Mapping[str, str] = {
     "id": "lpad(to_hex({}), 16, '0')",
     "integer": "{}::bigint::text",
     "real": "{}::double precision::text",
@@ -52,45 +53,36 @@ _FORMATS: Mapping[Form, str] = {
 """How columns become texts; PostgreSQL writes as many digits of a real number as it needs."""
 
 
-class PostgresDialect:
-    """The `Dialect` of PostgreSQL. Rows of integers are bound as one flat array."""
-
-    def keys(self, parameter: str) -> str:
-        return _listed(f"{parameter}::bigint[]")
-
-    def texts(self, parameter: str) -> str:
-        return _listed(f"{parameter}::text[]")
-
-    def rows(self, parameter: str, *columns: str) -> str:
-        width = len(columns)
-        found = ", ".join(
-            f"({parameter}::bigint[])[{width} * place + {place}] AS {name}"
-            for place, name in enumerate(columns, start=1)
-        )
-        last = f"cardinality({parameter}::bigint[]) / {width} - 1"
-        return f"(SELECT place, {found} FROM generate_series(0, {last}) AS u (place)) j"  # noqa: S608
-
-    def joined(self, query: str, **columns: Form) -> str:
-        row = " || ' ' || ".join(_FORMATS[form].format(name) for name, form in columns.items())
-        return f"(SELECT string_agg({row}, ' ') FROM ({query}) q)"  # noqa: S608
-
-    def bind_keys(self, keys: Iterable[int]) -> list[int]:
-        return list(keys)
-
-    def bind_texts(self, texts: Iterable[str]) -> list[str]:
-        return list(texts)
-
-    def bind_rows(self, rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return the array of the numbers of all rows."""
-        return [number for row in rows for number in row]
+@lru_cache(maxsize=1_024)
+def postgres_text(sql: str) -> str:
+    """Return a shared statement as PostgreSQL takes it; tuples are bound as one flat array."""
+    return rephrase(sql, listed=_listed, joined=_joined)
 
 
-def _listed(array: str) -> str:
-    numbered = f"unnest({array}) WITH ORDINALITY AS u (value, place)"
-    return f"(SELECT place - 1 AS place, value FROM {numbered}) j"  # noqa: S608
+def _listed(kind: str, parameter: str, names: Sequence[str]) -> str:
+    array = f"{parameter}::{'text' if kind == 'texts' else 'bigint'}[]"
+    if kind != "rows":
+        numbered = f"unnest({array}) WITH ORDINALITY AS u (value, place)"
+        return f"(SELECT place - 1 AS place, value FROM {numbered}) j"  # noqa: S608
+    width = len(names)
+    columns = (f"({array})[{width} * place + {n}] AS {name}" for n, name in enumerate(names, 1))
+    series = f"generate_series(0, cardinality({array}) / {width} - 1) AS u (place)"
+    return f"(SELECT place, {', '.join(columns)} FROM {series}) j"  # noqa: S608
 
 
-POSTGRES = PostgresDialect()
+def _joined(query: str, columns: Mapping[str, str]) -> str:
+    row = " || ' ' || ".join(_FORMATS[form].format(name) for name, form in columns.items())
+    return f"(SELECT string_agg({row}, ' ') FROM ({query}) q)"  # noqa: S608
+
+
+def _bound(bindings: Bindings) -> Bindings:
+    """Return the values of parameters, with lists of tuples as flat lists."""
+    return [
+        list(chain.from_iterable(value))
+        if type(value) is list and value and type(value[0]) is tuple
+        else value
+        for value in bindings
+    ]
 
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -131,14 +123,12 @@ _OF_ONE_DOCUMENT = re.compile(
 
 @lru_cache(maxsize=1_024)
 def _writes_shared(sql: str) -> bool:
-    """Return True if a statement writes to a table whose rows several documents share."""
     table = _WRITTEN_TABLE.search(sql)
     return table is not None and not _OF_ONE_DOCUMENT.fullmatch(table.group(1))
 
 
 @lru_cache(maxsize=1_024)
 def _reads_aggregates(sql: str) -> bool:
-    """Return True if a statement reads what is computed from the contributions of all chunks."""
     return _AGGREGATES.search(sql) is not None
 
 
@@ -192,15 +182,10 @@ class PostgresDatabase(SqlDatabase):
         self._watchers: list[list[str]] = []
         self._pool = self._open_pool()
 
-    @property
-    def dialect(self) -> PostgresDialect:
-        return POSTGRES
-
     def _open_pool(self) -> Pool:
         return Pool(self._address, limits=self._limits, configured=self._configure)
 
     def _configure(self, connection: Connection) -> None:
-        """Prepare a new connection for the statements of this index."""
         configure(
             connection,
             schema=self.schema,
@@ -231,6 +216,7 @@ class PostgresDatabase(SqlDatabase):
         return self._thread
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        checks_due()
         thread = self._local()
         with translated_errors(self.label):
             if thread.connection is not None:
@@ -258,26 +244,18 @@ class PostgresDatabase(SqlDatabase):
         """Read what `rows_held` returns again, after the open transaction has changed it."""
         self._thread.held.clear()
 
-    def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        checks_due()
-        return self.rows(sql, bindings)
-
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
         connection = self._local().connection
         assert connection is not None
         with translated_errors(self.label), streaming_cursor(connection) as cursor:
-            cursor.execute(sql, bindings, binary=True)
+            cursor.execute(postgres_text(sql), _bound(bindings), binary=True)
             yield from checked(cursor)
 
-    def write(self, sql: str, bindings: Bindings = ()) -> None:
-        self.changed(sql, bindings)
-
-    def changed(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Run a writing statement inside the open transaction, and return its RETURNING rows."""
+    def write(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         checks_due()
         connection = self._in_transaction(sql)
         with translated_errors(self.label):
-            cursor = connection.execute(sql, bindings, binary=True)
+            cursor = connection.execute(postgres_text(sql), _bound(bindings), binary=True)
             if cursor.rowcount > 0:
                 self._thread.wrote = True
             return cursor.fetchall() if cursor.description is not None else []
@@ -292,11 +270,13 @@ class PostgresDatabase(SqlDatabase):
             if cursor.rowcount > 0:
                 self._thread.wrote = True
 
-    def copy(self, table: str, columns: Mapping[str, str], rows: Iterable[Bindings]) -> None:
-        """Add rows inside the open transaction; ``columns`` has the type of each column."""
+    def add_rows(self, table: str, columns: Mapping[str, str], rows: Iterable[Bindings]) -> None:
+        listed = list(checked(rows))
+        if not listed:
+            return
         with self._copying(table, columns) as copy:
             copy.set_types(list(columns.values()))
-            for row in checked(rows):
+            for row in listed:
                 copy.write_row(row)
 
     def copy_numbers(self, table: str, **columns: NDArray[np.signedinteger]) -> None:
@@ -419,7 +399,8 @@ class PostgresDatabase(SqlDatabase):
 
     def close(self) -> None:
         if not self._closed and self._process == os.getpid():
-            self._pool.close()
+            with suppress(psycopg.Error):
+                self._pool.close(timeout=1.0)
         self._closed = True
 
     def separate(self) -> Connection:
@@ -433,7 +414,7 @@ class PostgresDatabase(SqlDatabase):
         if thread.writing and _reads_aggregates(sql):
             self.lock_shared()
             self.settle()
-        return connection.execute(sql, bindings, binary=True).fetchall()
+        return connection.execute(postgres_text(sql), _bound(bindings), binary=True).fetchall()
 
     def _in_transaction(self, sql: str) -> Connection:
         """Return the connection. Raises StoreError if the transaction was ended by an error."""
@@ -477,7 +458,7 @@ class PostgresDatabase(SqlDatabase):
                 return connection if keep else found
             finally:
                 if not kept:
-                    self._pool.give_back(connection)
+                    self._pool.putconn(connection)
             sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
@@ -510,7 +491,6 @@ class PostgresDatabase(SqlDatabase):
             ) from error
 
     def _end(self, thread: _Thread, how: str) -> None:
-        """End the transaction of a thread, and give its connection back."""
         connection = thread.connection
         thread.connection, thread.kept = None, None
         thread.writing = thread.wrote = False
@@ -521,7 +501,7 @@ class PostgresDatabase(SqlDatabase):
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 connection.execute(how, prepare=False)
         if self._process == os.getpid():
-            self._pool.give_back(connection)
+            self._pool.putconn(connection)
 
 
 def _begin(sql: str) -> Callable[[Connection], None]:

@@ -44,7 +44,6 @@ class Prepared(NamedTuple):
 
 
 def _create_text_index(connection: Connection, name: str) -> None:
-    """Create the tables of a text index: its items with their terms, and the postings of terms."""
     connection.execute(
         f"CREATE TABLE text_{name} (id bigint PRIMARY KEY, length integer NOT NULL,"
         " hashes bytea NOT NULL, times bytea NOT NULL)"
@@ -157,7 +156,15 @@ def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepar
     """
     with connect(address) as connection:
         extensions = _check_server(connection, address)
-        found = _find_schema(connection, address, create=create)
+        found = _read_schema(connection, address)
+        if found is None and create:
+            with connection.transaction():
+                _lock_migrations(connection)
+                connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{address.schema}"', prepare=False)
+            found = _read_schema(connection, address)
+        if found is None:
+            raise _no_index(address)
+        number, is_owner = found
         connection.execute(
             "SELECT set_config('search_path', $1, false)",
             (f'"{address.schema}", "{extensions}"',),
@@ -166,7 +173,7 @@ def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepar
         missing = _missing_migrations(connection, address)
         if len(missing) == len(MIGRATIONS) and not create:
             raise _no_index(address)
-        if missing and not found.is_owner:
+        if missing and not is_owner:
             raise SchemaMismatch(
                 f"`{address.label}` was written by an earlier version of Knotwork and needs an "
                 "update.",
@@ -175,7 +182,7 @@ def prepare_schema(address: Address, *, create: bool, read_only: bool) -> Prepar
             )
         if missing:
             _migrate(connection, address)
-        return Prepared(found.number, extensions, found.is_owner)
+        return Prepared(number, extensions, is_owner)
 
 
 def _no_index(address: Address) -> StoreNotFound:
@@ -183,11 +190,6 @@ def _no_index(address: Address) -> StoreNotFound:
         f"There is no index at `{address.label}`.",
         fix="Check the name after `index=`, or index documents into it.",
     )
-
-
-class _Schema(NamedTuple):
-    number: int
-    is_owner: bool
 
 
 def _check_server(connection: Connection, address: Address) -> str:
@@ -217,28 +219,15 @@ def _check_server(connection: Connection, address: Address) -> str:
     return str(row[0])
 
 
-def _find_schema(connection: Connection, address: Address, *, create: bool) -> _Schema:
-    """Return the schema of the index, which is created if that is wanted."""
-    found = _read_schema(connection, address)
-    if found is None and not create:
-        raise _no_index(address)
-    if found is None:
-        with connection.transaction():
-            _lock_migrations(connection)
-            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{address.schema}"', prepare=False)
-        found = _read_schema(connection, address)
-        assert found is not None
-    return found
-
-
-def _read_schema(connection: Connection, address: Address) -> _Schema | None:
+def _read_schema(connection: Connection, address: Address) -> tuple[int, bool] | None:
+    """Return the number of the schema, and whether the user owns it; None if it is missing."""
     row = connection.execute(
         "SELECT (oid::bigint % 2147483647)::int, pg_has_role(nspowner, 'USAGE')"
         " FROM pg_namespace WHERE nspname = $1",
         (address.schema,),
         binary=True,
     ).fetchone()
-    return None if row is None else _Schema(int(row[0]), bool(row[1]))
+    return None if row is None else (int(row[0]), bool(row[1]))
 
 
 def _missing_migrations(connection: Connection, address: Address) -> list[Migration]:
@@ -295,5 +284,4 @@ def _migrate(connection: Connection, address: Address) -> None:
 
 
 def _lock_migrations(connection: Connection) -> None:
-    """Wait for other processes that migrate an index of this database."""
     connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))

@@ -66,11 +66,12 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, opener=self._opener)
-
-    @property
-    def companions(self) -> PostgresCompanions:
-        return PostgresCompanions(self._database)
+        return replace(
+            super().capabilities,
+            opener=self._opener,
+            companions=PostgresCompanions(self._database),
+            tables=self.tables,
+        )
 
     @property
     def tables(self) -> ServerTables:

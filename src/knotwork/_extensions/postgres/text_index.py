@@ -8,8 +8,7 @@ items have equal scores whatever the plan of the server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,49 +25,14 @@ from knotwork._stores.bm25 import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.contents import TextItem
-from knotwork._stores.sql.database import SqlDatabase, reports_damage
+from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import key_array, keys_of
 from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
-_MOST_CACHED = 50_000
-
-
-class _Cached(NamedTuple):
-    """Document frequencies of terms in one generation of the index."""
-
-    generation: int
-    frequencies: dict[str, int]
-
-
-class TermFrequencies:
-    """Document frequencies of one text index, read with ``count`` where they are not cached.
-
-    ``count`` may leave out terms that no item has. Inside a write transaction nothing is cached.
-    """
-
-    def __init__(
-        self, database: SqlDatabase, count: Callable[[Sequence[str]], Mapping[str, int]]
-    ) -> None:
-        self._database = database
-        self._count = count
-        self._cached = _Cached(-1, {})
-
-    def of(self, asked: Collection[str]) -> dict[str, int]:
-        """Return the frequencies in the order of ``asked``, without terms that do not occur."""
-        cached = _Cached(-1, {})
-        if not self._database.writing:
-            generation = self._database.generation()
-            cached = self._cached
-            if cached.generation != generation or len(cached.frequencies) > _MOST_CACHED:
-                cached = self._cached = _Cached(generation, {})
-        known = cached.frequencies
-        distinct = dict.fromkeys(asked)
-        if missing := [term for term in distinct if term not in known]:
-            known |= dict.fromkeys(missing, 0) | dict(self._count(missing))
-        return {term: known[term] for term in distinct if known[term]}
+_MOST_KEPT = 50_000
+"""Terms whose document frequencies are kept."""
 
 
 _OF_ONE_CHUNK = frozenset({"chunk", "question"})
@@ -91,42 +55,41 @@ class PostgresTexts:
         self._name = name
         self._table = f"text_{name}"
         self._items, self._tokens = f"{self._table}.items", f"{self._table}.tokens"
-        self._frequencies = TermFrequencies(database, self._count_items)
+        self._kept: tuple[int, dict[str, int]] = (-1, {})
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        if not found:
+        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+
+    def put(self, items: Collection[Row]) -> None:
+        """Add items that `items` returned; those that exist are replaced."""
+        if not items:
             return
+        keys, of_items, hashes, times = zip(*items, strict=True)
         with self._database.transaction():
             self._lock()
-            self._delete(list(found))
-            packed = {key: pack_terms(words) for key, words in found.items()}
-            self._database.copy(
-                self._table,
-                {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"},
-                ((key, len(words), *packed[key]) for key, words in found.items()),
-            )
-            counts = [len(hashes) // 8 for hashes, _ in packed.values()]
-            lengths = np.array([len(words) for words in found.values()], np.int32)
+            self._delete(list(keys))
+            types = {"id": "int8", "length": "int4", "hashes": "bytea", "times": "bytea"}
+            self._database.add_rows(self._table, types, items)
+            counts = [len(packed) // 8 for packed in hashes]
+            lengths = np.array(of_items, np.int32)
             self._database.copy_numbers(
                 f"{self._table}_posting",
-                term=np.frombuffer(b"".join(h for h, _ in packed.values()), "<i8").astype(np.int64),
-                item=np.repeat(np.array(list(packed), np.int64), counts),
-                times=np.frombuffer(b"".join(t for _, t in packed.values()), "<u2").astype(
-                    np.int32
-                ),
+                term=np.frombuffer(b"".join(hashes), "<i8").astype(np.int64),
+                item=np.repeat(np.array(keys, np.int64), counts),
+                times=np.frombuffer(b"".join(times), "<u2").astype(np.int32),
                 length=np.repeat(lengths, counts),
             )
-            self._database.add_total(self._items, len(found))
+            self._database.add_total(self._items, len(keys))
             self._database.add_total(self._tokens, int(lengths.sum()))
 
-    def items(self, after: int, *, limit: int) -> list[TextItem]:
-        with self._database.reading():
-            rows = self._database.fetch(
-                f"SELECT id, length FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
-                (after, limit),
-            )
-        return [TextItem(int_to_id(key), length) for key, length in rows]
+    def items(self, after: int, *, limit: int) -> list[Row]:
+        """Return key, length, hashes and times of the first items whose keys follow ``after``."""
+        return self._database.rows(
+            "SELECT id, length, hashes, times"  # noqa: S608
+            f" FROM {self._table} WHERE id > $1 ORDER BY id LIMIT $2",
+            (after, limit),
+        )
 
     def remove(self, ids: Collection[str]) -> None:
         keys = [key for _, key in keys_of(ids)]
@@ -142,7 +105,7 @@ class PostgresTexts:
             items = self._database.total(self._items)
             if not items:
                 return []
-            frequencies = self._frequencies.of(query_terms(query))
+            frequencies = self.document_frequencies(query_terms(query))
             if not frequencies:
                 return []
             tokens = self._database.total(self._tokens)
@@ -165,8 +128,21 @@ class PostgresTexts:
         return count_occurrences(ids, keys, [(row[0], *row[2:]) for row in rows], terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return the number of items with each term, in their order; they are kept by generation.
+
+        Inside a write transaction nothing is kept.
+        """
+        known: dict[str, int] = {}
         with self._database.reading():
-            return self._frequencies.of(terms)
+            if not self._database.writing:
+                generation, held = self._database.generation(), self._kept
+                if generation != held[0] or len(held[1]) > _MOST_KEPT:
+                    held = self._kept = generation, {}
+                known = held[1]
+            distinct = dict.fromkeys(terms)
+            if missing := [term for term in distinct if term not in known]:
+                known |= dict.fromkeys(missing, 0) | self._count_items(missing)
+        return {term: known[term] for term in distinct if known[term]}
 
     def count(self) -> int:
         return self._database.total(self._items)
@@ -176,8 +152,7 @@ class PostgresTexts:
             self._database.lock_shared()
 
     def _delete(self, keys: list[int]) -> None:
-        """Delete the items with these keys, and their postings."""
-        gone = self._database.changed(
+        gone = self._database.write(
             f"DELETE FROM {self._table} WHERE id = ANY($1::bigint[])"  # noqa: S608
             " RETURNING id, length, hashes",
             (keys,),
@@ -236,13 +211,12 @@ class PostgresTexts:
         if among is not None:
             chosen = " WHERE p.item = ANY($8::bigint[])"
             bindings.append(among.tolist())
-        rows = self._database.fetch(_MATCH.format(table=self._table, chosen=chosen), bindings)
+        rows = self._database.rows(_MATCH.format(table=self._table, chosen=chosen), bindings)
         return self._score(weights, rows, k)
 
     def _score(
         self, weights: QueryTermWeights, rows: Sequence[tuple[int, int, bytes, bytes]], k: int
     ) -> list[tuple[int, float]]:
-        """Return the ``k`` best of the items in these rows, scored from their term counts."""
         lengths = np.fromiter((row[1] for row in rows), np.int64, len(rows))
         counts = count_terms([row[2:] for row in rows], weights.terms)
         matching = np.flatnonzero(counts.any(axis=1)) if len(rows) else np.empty(0, np.intp)
@@ -250,9 +224,8 @@ class PostgresTexts:
         return top_scores([rows[row][0] for row in matching.tolist()], scores.tolist(), k)
 
     def _rows(self, keys: Sequence[int]) -> list[tuple[int, int, bytes, bytes]]:
-        """Return the key, length and packed terms of the items that exist."""
         found: list[tuple[int, int, bytes, bytes]] = []
-        found += self._database.fetch(
+        found += self._database.rows(
             "SELECT id, length, hashes, times"  # noqa: S608
             f" FROM {self._table} WHERE id = ANY($1::bigint[])",
             (list(keys),),
@@ -260,8 +233,7 @@ class PostgresTexts:
         return found
 
     def _count_items(self, asked: Sequence[str]) -> dict[str, int]:
-        """Return the number of items with each term, without terms that no item has."""
-        rows = self._database.fetch(
+        rows = self._database.rows(
             "SELECT q.place, count(*) FROM unnest($1::bigint[])"  # noqa: S608
             f" WITH ORDINALITY AS q (term, place) JOIN {self._table}_posting p"
             " ON p.term = q.term GROUP BY q.place",

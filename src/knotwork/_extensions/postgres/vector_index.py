@@ -22,11 +22,11 @@ from knotwork._extensions.postgres.connection import HNSW_SEARCHED, Connection
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.contents import VectorItem
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.sql.database import Bindings, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
 from knotwork._stores.vectors import (
+    VectorItem,
     as_query,
     as_rows,
     error_bound,
@@ -114,7 +114,7 @@ class PostgresVectors:
                 table = self._set_dimension(dimension)
             self._delete(table, list(new))
             columns = {"id": "int8", "place": "int2", "key": "text", "embedding": "bytea"}
-            self._database.copy(table.name, columns, self._rows(new))
+            self._database.add_rows(table.name, columns, self._rows(new))
             matrices = sum(len(rows) != 1 for _, rows in new.values())
             self._database.add_total(table.items, len(new))
             self._database.add_total(table.matrices, matrices)
@@ -126,7 +126,7 @@ class PostgresVectors:
             table = self._table()
             if table.dimension is None or not keys:
                 return {}
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, embedding FROM {table.name}"  # noqa: S608
                 " WHERE id = ANY($1::bigint[]) ORDER BY id, place",
                 (list(keys.values()),),
@@ -139,7 +139,7 @@ class PostgresVectors:
             table = self._table()
             if table.dimension is None:
                 return []
-            named = self._database.fetch(
+            named = self._database.rows(
                 f"SELECT id, key FROM {table.name} WHERE id > $1 AND place = 0"  # noqa: S608
                 " ORDER BY id LIMIT $2",
                 (after, limit),
@@ -153,7 +153,7 @@ class PostgresVectors:
             table = self._table()
             if table.dimension is None or not keys:
                 return {}
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 "SELECT f.place, v.embedding FROM (SELECT k.place,"  # noqa: S608
                 f" (SELECT min(t.id) FROM {table.name} t WHERE t.key = k.value) AS id"
                 " FROM unnest($1::text[]) WITH ORDINALITY AS k (value, place)) f"
@@ -178,7 +178,7 @@ class PostgresVectors:
                 f", -(embedding::vector <#> ${number}::real[]::vector)"
                 for number in range(2, len(wanted) + 2)
             )
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, embedding IS NULL{columns} FROM {table.name}"  # noqa: S608
                 " WHERE id = ANY($1::bigint[]) ORDER BY id, place",
                 (list(keys.values()), *wanted.tolist()),
@@ -270,7 +270,7 @@ class PostgresVectors:
             and self._has_index(table)
         ):
             cast = f"{self._type}({table.dimension})"
-            found += self._database.fetch(
+            found += self._database.rows(
                 f"SELECT id, embedding FROM {table.name}"  # noqa: S608
                 f" ORDER BY embedding::{cast} <#> {wanted}::{cast} LIMIT $2",
                 (bindings[0], 2 * k + _SPARE_CANDIDATES),
@@ -280,7 +280,7 @@ class PostgresVectors:
         if among is not None:
             chosen = " WHERE id = ANY($4::bigint[])"
             bindings.append(among)
-        found += self._database.fetch(
+        found += self._database.rows(
             f"WITH scored AS MATERIALIZED (SELECT id, embedding <#> {wanted} AS distance"  # noqa: S608
             f" FROM {table.name}{chosen}),"
             " least AS (SELECT distance FROM scored ORDER BY distance"
@@ -321,8 +321,7 @@ class PostgresVectors:
         return _Table(table.number, dimension)
 
     def _delete(self, table: _Table, keys: list[int]) -> None:
-        """Delete matrices, and subtract them from the totals."""
-        rows = self._database.changed(
+        rows = self._database.write(
             f"WITH gone AS (DELETE FROM {table.name} WHERE id = ANY($1::bigint[])"  # noqa: S608
             " RETURNING id, embedding IS NULL AS is_empty)"
             " SELECT count(*), count(*) FILTER (WHERE n <> 1 OR is_empty)"
@@ -346,7 +345,6 @@ class PostgresVectors:
     def _matrices(
         self, rows: Sequence[tuple[int, bytes | None]], dimension: int
     ) -> dict[int, FloatMatrix]:
-        """Return the matrices in rows of (key, vector), which are ordered by key and place."""
         found: dict[int, FloatMatrix] = {}
         for key, group in groupby(rows, key=lambda row: row[0]):
             found[key] = self._unpack([data for _, data in group if data is not None], dimension)
@@ -358,7 +356,6 @@ class PostgresVectors:
         return np.frombuffer(joined, self._stored).reshape(-1, dimension).astype(np.float32)
 
     def _has_index(self, table: _Table) -> bool:
-        """Return True if the HNSW index can be used."""
         if self._indexed == table:
             return True
         rows = self._database.rows_once(_VALID_INDEX, (f"{table.name}_hnsw", self._database.schema))
@@ -406,7 +403,7 @@ class PostgresVectors:
             self._database.add_total(total, -self._database.total(total))
 
     def _drop_garbage(self) -> None:
-        rows = self._database.changed("DELETE FROM vector_garbage RETURNING number")
+        rows = self._database.write("DELETE FROM vector_garbage RETURNING number")
         for (number,) in rows:
             name = vector_table(number)
             self._database.define(partial(_drop_table, table=name))

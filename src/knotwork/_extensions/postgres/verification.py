@@ -48,36 +48,34 @@ def find_faults(database: PostgresDatabase) -> list[str]:
 def _row_faults(database: PostgresDatabase) -> Iterator[str]:
     checks = MISSING_REFERENCES | _WRONG_SUMS
     for phrase, sql in checks.items():
-        ((count,),) = database.fetch(sql)
+        ((count,),) = database.rows(sql)
         if count:
             yield f"{count} {phrase}"
 
 
 def _text_faults(database: PostgresDatabase) -> Iterator[str]:
-    """Yield a phrase for each text index whose totals or postings are not those of its items."""
-    for (name,) in database.fetch("SELECT name FROM text_index ORDER BY name"):
+    for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):
         table = f"text_{name}"
-        ((items, tokens, terms),) = database.fetch(
+        ((items, tokens, terms),) = database.rows(
             "SELECT count(*), coalesce(sum(length), 0)::bigint,"  # noqa: S608
             f" coalesce(sum(octet_length(hashes) / 8), 0)::bigint FROM {table}"
         )
-        ((postings,),) = database.fetch(
+        ((postings,),) = database.rows(
             f"SELECT count(*) FROM {table}_posting p JOIN {table} t"  # noqa: S608
             " ON t.id = p.item AND t.length = p.length"
         )
-        ((stored,),) = database.fetch(f"SELECT count(*) FROM {table}_posting")  # noqa: S608
+        ((stored,),) = database.rows(f"SELECT count(*) FROM {table}_posting")  # noqa: S608
         totals = database.total(f"{table}.items"), database.total(f"{table}.tokens")
         if totals != (items, tokens) or terms != postings or terms != stored:
             yield f"the full text of `{name}` does not have the terms that it counts"
 
 
 def _vector_faults(database: PostgresDatabase) -> Iterator[str]:
-    """Yield a phrase for each vector index with other rows than it counts."""
-    for name, number, dimension in database.fetch(
+    for name, number, dimension in database.rows(
         "SELECT name, number, dimension FROM vector_index ORDER BY name"
     ):
         table = vector_table(number)
-        ((items, matrices, invalid),) = database.fetch(
+        ((items, matrices, invalid),) = database.rows(
             "SELECT count(*), count(*) FILTER (WHERE n <> 1 OR is_empty),"  # noqa: S608
             " count(*) FILTER (WHERE is_invalid) FROM (SELECT count(*) AS n,"
             " bool_or(embedding IS NULL) AS is_empty, bool_or(vector_dims(embedding) <> $1)"

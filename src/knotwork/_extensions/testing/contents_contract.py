@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from knotwork._extensions.testing.store_contract import (
     sample_document,
     sample_mention,
     sample_relation,
+    snapshot,
 )
 from knotwork._stores.base import (
     LedgerEntry,
@@ -27,6 +29,9 @@ from knotwork._stores.base import (
     require_readings,
     require_resolutions,
 )
+from knotwork._stores.capabilities import Contents
+from knotwork._stores.copying import CONTENTS, DERIVED_CONTENTS
+from knotwork._stores.urls import open_store
 from knotwork.records import (
     PERSON_SOURCE,
     ChunkReading,
@@ -40,11 +45,8 @@ from knotwork.records import (
     SameAs,
     Span,
     Verdict,
-    content_id,
     entity_id,
 )
-
-Item = TypeVar("Item")
 
 _NAMES = ("Ada", "Bob", "Cy", "Dee", "Eve")
 
@@ -148,121 +150,66 @@ def _row(place: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     return np.eye(4, dtype=np.float32)[place : place + 1]
 
 
-def _all_pages(
-    read: Callable[..., Sequence[Item]], key: Callable[[Item], object], first: object = ""
-) -> list[Item]:
-    """Return all items, read in pages of two."""
-    found: list[Item] = []
-    after = first
-    while page := read(after, limit=2):
-        assert len(page) <= 2
-        found += page
-        after = key(page[-1])
+def _all_pages(contents: Contents, part: str, *, limit: int) -> list[Any]:
+    """Return all rows of a part, read in pages."""
+    found: list[Any] = []
+    after = ""
+    while (page := contents.page(part, after, limit=limit)).rows:
+        assert len(page.rows) <= limit
+        found += page.rows
+        after = page.last
     return found
+
+
+def _values(contents: Contents, part: str, rows: Sequence[Any]) -> list[tuple[str, object]]:
+    return [(kind, repr(value)) for kind, value in contents.values(part, rows)]
 
 
 class ContentsContract:
     """Tests of `Contents`. Subclass it and define the fixture ``store``."""
 
-    def test_an_empty_store_has_no_pages(self, store: Store) -> None:
+    def test_an_empty_store_has_no_rows(self, store: Store) -> None:
         contents = require_contents(store)
-        assert contents.document_ids("", limit=9) == contents.entity_ids("", limit=9) == []
-        assert contents.text_items("chunk", "", limit=9) == []
-        assert contents.vector_items("chunk", "", limit=9) == []
-        assert contents.community_ids("", limit=9) == contents.touched("", limit=9) == []
-        assert contents.summaries("", limit=9) == []
-        assert contents.homonyms("", limit=9) == []
-        assert contents.decisions(("", ""), limit=9) == []
-        assert contents.graph_nodes("people", 0, limit=9) == []
-        assert contents.graph_relationships("people", 0, limit=9) == []
+        for part in (*CONTENTS, *DERIVED_CONTENTS):
+            assert contents.page(part, "", limit=9).rows == []
+            assert contents.count(part) == 0
 
-    def test_pages_have_every_id_once_in_order(self, store: Store) -> None:
+    def test_pages_have_every_row_once_in_order(self, store: Store) -> None:
         fill_store(store)
         contents = require_contents(store)
-        assert _all_pages(contents.document_ids, str) == store.documents.document_ids()
-        nodes = [n.id for n in store.graph.find(limit=999) if "normal_form" in n.properties]
-        assert _all_pages(contents.entity_ids, str) == nodes
-        levels = require_communities(store).levels()
-        assert _all_pages(contents.community_ids, str) == sorted(i for ids in levels for i in ids)
-        assert _all_pages(contents.touched, str) == require_resolutions(store).touched() != []
+        for part in (*CONTENTS, *DERIVED_CONTENTS):
+            values = _values(contents, part, contents.page(part, "", limit=999).rows)
+            pages = _all_pages(contents, part, limit=2)
+            assert _values(contents, part, pages) == values
+            assert len(pages) == contents.count(part)
+            assert len(set(values)) == len(values)
+            assert values or part.startswith("description ")
 
-    def test_text_items_have_their_number_of_terms(self, store: Store) -> None:
-        store.texts("chunk").add([(content_id(1), "one two two"), (content_id(2), "")])
-        store.texts("chunk").add([(content_id(1), "one two two three")])
-        expected = sorted([(content_id(1), 4), (content_id(2), 0)])
-        assert require_contents(store).text_items("chunk", "", limit=9) == expected
-        assert require_contents(store).text_items("chunk", expected[0][0], limit=9) == expected[1:]
-
-    def test_vector_items_have_keys_and_stored_rows(self, store: Store) -> None:
+    def test_rows_can_be_added_to_a_new_index(self, store: Store) -> None:
         fill_store(store)
-        for name in ("chunk", "sentence", "entity", "question", "report"):
+        contents = require_contents(store)
+        with closing(open_store("memory:")) as copy:
+            copied = require_contents(copy)
+            for part in CONTENTS:
+                with copy.transaction():
+                    copied.add(part, contents.page(part, "", limit=999).rows)
+            for part in (*CONTENTS, *DERIVED_CONTENTS):
+                rows, own = (c.page(part, "", limit=999).rows for c in (contents, copied))
+                assert _values(copied, part, own) == _values(contents, part, rows)
+            assert snapshot(copy) == snapshot(store)
 
-            def read(after: str, *, limit: int, name: str = name) -> Sequence[object]:
-                return require_contents(store).vector_items(name, after, limit=limit)
-
-            found = _all_pages(read, lambda item: item.id)  # type: ignore[attr-defined]
-            ids = [item.id for item in found]  # type: ignore[attr-defined]
-            assert ids == sorted(set(ids))
-            assert len(ids) == store.vectors(name).count() > 0
-            held = store.vectors(name).get(ids)
-            assert all(np.array_equal(item.matrix, held[item.id]) for item in found)  # type: ignore[attr-defined]
-            some = {item.key for item in found}  # type: ignore[attr-defined]
-            assert store.vectors(name).by_key(some).keys() == some
-
-    def test_summaries_are_listed(self, store: Store) -> None:
+    def test_what_is_gone_for_now_is_listed(self, store: Store) -> None:
         fill_store(store)
-        (summary,) = require_contents(store).summaries("", limit=9)
-        assert require_readings(store).summaries([summary.entity_id]) == {
-            summary.entity_id: summary
-        }
-
-    def test_decisions_about_what_is_gone_are_listed(self, store: Store) -> None:
-        fill_store(store)
-        found = _all_pages(require_contents(store).decisions, lambda d: d.pair, ("", ""))
-        assert [d.pair for d in found] == sorted(d.pair for d in found)
-        assert len(found) == 4
-        hidden = {d.pair for d in found} - {d.pair for d in require_resolutions(store).decisions()}
-        assert hidden == {_decision("zoe", "ada").pair}
-
-    def test_homonyms_are_listed_as_they_were_stored(self, store: Store) -> None:
-        fill_store(store)
-        found = {h.entity_id: h for h in require_contents(store).homonyms("", limit=9)}
-        assert list(found) == sorted(map(entity_id, ("hub", "zoe")))
-        assert len(found[entity_id("zoe")].senses) == 2
-        visible = require_homonyms(store).read()
-        assert list(visible) == [entity_id("hub")]
-        assert visible[entity_id("hub")] == found[entity_id("hub")]
-        assert require_contents(store).homonyms(next(iter(found)), limit=9) == [*found.values()][1:]
+        contents = require_contents(store)
+        assert contents.count("decisions") == 4
+        assert len(require_resolutions(store).decisions()) == 3
+        assert contents.count("homonyms") == 2
+        assert list(require_homonyms(store).read()) == [entity_id("hub")]
+        assert contents.count("touched") == len(require_resolutions(store).touched()) > 0
 
     def test_an_imported_graph_is_listed_in_its_order(self, store: Store) -> None:
         fill_store(store)
         contents = require_contents(store)
-        assert [n.id for n in contents.graph_nodes("people", 0, limit=9)] == ["b", "a"]
-        assert [n.id for n in contents.graph_nodes("people", 1, limit=9)] == ["a"]
-        (node,) = contents.graph_nodes("people", 0, limit=1)
-        assert node.labels == ("Person", "Old")
-        assert node.properties == {"age": 37, "share": 0.1, "tags": ["x", None, 2]}
-        edges = contents.graph_relationships("people", 0, limit=9)
-        assert edges == [
-            Relationship("r", "KNOWS", "a", "b", {"since": "1999"}),
-            Relationship("q", "Q", "b", "b"),
-        ]
-        assert contents.graph_relationships("people", 1, limit=9) == edges[1:]
-
-    def test_communities_are_put_beside_others_with_their_marks(self, store: Store) -> None:
-        contents, communities = require_contents(store), require_communities(store)
-        first, second = sample_community("1", of="ada bob"), sample_community("2", of="cy")
-        contents.put_communities([first, second], stale=[second.id])
-        communities.put_reports([sample_report(first), sample_report(second)])
-        assert communities.communities([first.id, second.id]) == {
-            first.id: first,
-            second.id: second,
-        }
-        assert communities.stale() == [second.id]
-        changed = replace(second, chunk_ids=(content_id(1),))
-        contents.put_communities([changed])
-        assert communities.communities([second.id]) == {second.id: changed}
-        assert communities.stale() == []
-        assert len(communities.reports([first.id, second.id])) == 2
-        contents.put_communities([first], stale=[first.id, second.id])
-        assert communities.stale() == [first.id]
+        (_, (nodes, edges)) = contents.page("graphs", "empty", limit=9).rows[0]
+        assert [row[0] for row in nodes] == [b"b", b"a"]
+        assert [row[:4] for row in edges] == [(b"r", b"KNOWS", 1, 0), (b"q", b"Q", 0, 0)]

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,13 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 import numpy as np
 
-from knotwork._sqlite_file import OFF, Migration, SqliteFile, is_damage
+from knotwork._sqlite_file import Migration, SqliteFile, is_damage
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.contents import VectorItem
+from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
-from knotwork._stores.embedded.store import EmbeddedStore
+from knotwork._stores.embedded.text_index import EmbeddedTexts
+from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.removal import remove_vectors
+from knotwork._stores.sql.documents import SqlIdChecks
+from knotwork._stores.sql.packing import key_list
+from knotwork._stores.sql.store import SqlStore
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
@@ -34,6 +39,7 @@ _ITEMS = 1_024
 _LAST_KEY = (1 << 63) - 1
 
 T = TypeVar("T")
+_Store = SqlStore[EmbeddedTexts, EmbeddedVectors]
 Gaps = list[tuple[str, str]]
 """Ranges of ids, of which items could not be read."""
 
@@ -80,11 +86,6 @@ class _DamagedDatabase(Database):
     def _prepare(self, migrations: Sequence[Migration]) -> None:
         pass
 
-    @staticmethod
-    def locate(path: Path) -> str:
-        del path
-        return ""
-
     def generation(self) -> int:
         return 0
 
@@ -106,22 +107,30 @@ class Salvage:
     lost_reports: bool = False
 
 
-class DamagedIndex:
+class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
     """A damaged index file, of which each part is read for itself."""
 
+    _database: Database
+
     def __init__(self, path: Path) -> None:
-        self._database = _DamagedDatabase(
+        database = _DamagedDatabase(
             path, read_only=True, create=False, busy_timeout_s=_BUSY_TIMEOUT_S
         )
-        self._store = EmbeddedStore(self._database)
+        super().__init__(
+            str(path),
+            database,
+            texts=partial(EmbeddedTexts, database),
+            vectors=partial(EmbeddedVectors, database),
+            contributions=EmbeddedContributions(database, SqlIdChecks(database)),
+        )
 
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread."""
         return self._database.connection()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+    def check(self) -> list[str]:
+        """Return the damaged parts."""
+        return list(dict.fromkeys(map(part_of, find_damaged_tables(self.connection()))))
 
     def damaged_documents(self) -> list[str]:
         """Return the uris of the documents in the list of sources that cannot be read."""
@@ -132,37 +141,34 @@ class DamagedIndex:
             if (key := entry.document_id) and self._writer(self._document(key), entry) is None
         ]
 
-    def copy_to(self, path: Path) -> Salvage:
+    def copy_to(self, target: _Store) -> Salvage:
         """Copy what can be read into a new index, except for its full text."""
         found = Salvage()
-        database = Database(
-            path, read_only=False, create=True, busy_timeout_s=_BUSY_TIMEOUT_S, synchronous=OFF
-        )
-        with closing(EmbeddedStore(database)) as target:
-            with target.transaction():
-                self._copy_documents(target, found)
-                with suppress(IndexDamaged):
-                    target.set_meta(self._store.meta())
-                self._copy_names(target, found)
-                self._copy_graphs(target, found)
-                self._copy_communities(target, found)
-            gaps: dict[str, Gaps] = {}
-            # A chunk is embedded with its sentences, and again if any of them is lost.
-            for name in sorted(VECTOR_INDEXES, key=lambda name: name != "sentence"):
-                for index in (name, staged_name(name)):
-                    lost = gaps.get(index.replace("chunk", "sentence"), [])
-                    with target.transaction():
-                        gaps[index] = self._copy_vectors(target, index, lost)
-            with suppress(IndexDamaged), target.transaction():
-                ((generation,),) = self._database.rows("SELECT generation FROM state")
-                database.write("UPDATE state SET generation = generation + ?", (generation,))
+        with target.transaction():
+            self._copy_documents(target, found)
+            with suppress(IndexDamaged):
+                target.set_meta(self.meta())
+            self._copy_names(target, found)
+            self._copy_graphs(target, found)
+            self._copy_communities(target, found)
+        gaps: dict[str, Gaps] = {}
+        # A chunk is embedded with its sentences, and again if any of them is lost.
+        for name in sorted(VECTOR_INDEXES, key=lambda name: name != "sentence"):
+            for index in (name, staged_name(name)):
+                lost = gaps.get(index.replace("chunk", "sentence"), [])
+                with target.transaction():
+                    gaps[index] = self._copy_vectors(target, index, lost)
+        with suppress(IndexDamaged), target.transaction():
+            sql = "UPDATE state SET generation = generation + ?"
+            (generation,) = self._database.rows("SELECT generation FROM state")
+            target._database.write(sql, generation)  # noqa: SLF001  a store of this package
         return found
 
     def _entries(self) -> tuple[dict[str, LedgerEntry], bool]:
         """Return the entries of the ledger up to a damaged page, by uri, and True if it has one."""
         found: dict[str, LedgerEntry] = {}
         try:
-            for entry in self._store.ledger.entries():
+            for entry in self.ledger.entries():
                 found[entry.uri] = entry
         except IndexDamaged:
             return found, True
@@ -170,17 +176,17 @@ class DamagedIndex:
 
     def _document(self, key: str) -> Document | None:
         with suppress(IndexDamaged):
-            return self._store.documents.documents([key]).get(key)
+            return self.documents.documents([key]).get(key)
         return None
 
     def _writer(
         self, document: Document | None, entry: LedgerEntry | None
-    ) -> Callable[[EmbeddedStore], None] | None:
+    ) -> Callable[[_Store], None] | None:
         """Return what writes all of a document to another store; None if any of it is lost."""
         if document is None:
             return None
-        stored, graph, key = self._store.documents, self._store.graph, document.id
-        readings, questions = self._store.readings, self._store.questions
+        stored, graph, key = self.documents, self.graph, document.id
+        readings, questions = self.readings, self.questions
         try:
             sections = stored.sections_of([key]).get(key, [])
             ids = stored.chunk_ids_of([key]).get(key, [])
@@ -205,7 +211,7 @@ class DamagedIndex:
             and (entry is None or entry.chunks == leaves)
         )
 
-        def write(target: EmbeddedStore) -> None:
+        def write(target: _Store) -> None:
             target.documents.put(document, sections, chunks)
             target.graph.upsert(mentions=mentions, relations=relations)
             target.readings.put(read, said)
@@ -216,21 +222,29 @@ class DamagedIndex:
         return write if is_whole else None
 
     def _count(self, table: str, chunk_ids: Sequence[str]) -> int:
-        keys = self._database.dialect.bind_keys(map(id_to_int, chunk_ids))
-        sql = f"SELECT count(*) FROM {table} WHERE chunk IN (SELECT value FROM json_each(?))"  # noqa: S608
-        ((count,),) = self._database.rows(sql, (keys,))
+        sql = f"SELECT count(*) FROM {table} WHERE chunk IN (SELECT j.value FROM keys($1))"  # noqa: S608
+        ((count,),) = self._database.rows(sql, (key_list(chunk_ids),))
         return int(count)
 
-    def _copy_documents(self, target: EmbeddedStore, found: Salvage) -> None:
+    def _readable_ids(self, table: str, column: str, gaps: Gaps) -> Iterator[str]:
+        """Yield the ids in a column that can be read; add ranges of others to ``gaps``."""
+        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} > ? ORDER BY 1 LIMIT ?"  # noqa: S608
+
+        def read(after: int, *, limit: int) -> Sequence[str]:
+            return [int_to_id(key) for (key,) in self._database.rows(sql, (after, limit))]
+
+        return _readable(read, gaps)
+
+    def _copy_documents(self, target: _Store, found: Salvage) -> None:
         entries, is_damaged = self._entries()
         left = {entry.document_id: entry for entry in entries.values() if entry.document_id}
         target.ledger.put(entry for entry in entries.values() if not entry.document_id)
         gaps: Gaps = []
-        for key in _readable(self._store.contents.document_ids, gaps):
+        for key in self._readable_ids("document", "id", gaps):
             document, entry = self._document(key), left.pop(key, None)
             if entry is None and document is not None and is_damaged:
                 with suppress(IndexDamaged):
-                    entry = self._store.ledger.get([document.uri]).get(document.uri)
+                    entry = self.ledger.get([document.uri]).get(document.uri)
             write = self._writer(document, entry)
             if write is not None and (entry is not None or not is_damaged):
                 write(target)
@@ -241,67 +255,61 @@ class DamagedIndex:
         if gaps and is_damaged:  # documents that neither list names
             found.documents.append(Unread("", None, None))
 
-    def _copy_names(self, target: EmbeddedStore, found: Salvage) -> None:
-        """Copy decisions about entities, and their descriptions by a model."""
-        contents = self._store.contents
+    def _copy_names(self, target: _Store, found: Salvage) -> None:
+        def copy_homonym(key: str) -> None:
+            target.homonyms.replace([self.homonyms.stored(key)], among=())
 
-        def decisions(after: str, *, limit: int) -> Sequence[Any]:
-            first, _, second = after.partition(" ")
-            return contents.decisions((first, second), limit=limit)
+        def copy_summary(key: str) -> None:
+            if target.readings.descriptions([key]):
+                target.readings.put_summaries(self.readings.summaries([key]).values())
 
-        gaps: Gaps = []
-        target.resolutions.put(_readable(decisions, gaps, key=lambda d: " ".join(d.pair)))
-        target.resolutions.touch(list(_readable(contents.touched, [])))
-        found.lost += ["decisions about aliases"] * bool(gaps)
-        gaps = []
-        homonyms = _readable(contents.homonyms, gaps, key=lambda h: h.entity_id)
-        target.homonyms.replace(homonyms)
-        found.lost += ["decisions about homonyms"] * bool(gaps)
-        gaps = []
-        summaries = list(_readable(contents.summaries, gaps, key=lambda s: s.entity_id))
-        described = target.readings.descriptions([summary.entity_id for summary in summaries])
-        target.readings.put_summaries(s for s in summaries if s.entity_id in described)
-        found.lost += ["descriptions of entities by a model"] * bool(gaps)
+        copies: tuple[tuple[str, str, Callable[[str], object], str], ...] = (
+            (
+                *("same_as", "first"),
+                lambda key: target.resolutions.put(self.resolutions.stored(key)),
+                "decisions about aliases",
+            ),
+            ("touched_entity", "entity", lambda key: target.resolutions.touch([key]), ""),
+            ("homonym", "entity", copy_homonym, "decisions about homonyms"),
+            ("entity_summary", "entity", copy_summary, "descriptions of entities by a model"),
+        )
+        for table, column, copy, lost in copies:
+            gaps: Gaps = []
+            for key in self._readable_ids(table, column, gaps):
+                try:
+                    copy(key)
+                except IndexDamaged:
+                    gaps.append((key, key))
+            found.lost += [lost] * bool(gaps and lost)
 
-    def _copy_graphs(self, target: EmbeddedStore, found: Salvage) -> None:
-        contents = self._store.contents
-
-        def listed(read: Callable[..., Sequence[T]], name: str) -> Iterator[T]:
-            start = 0
-            while page := read(name, start, limit=_ITEMS):
-                yield from page
-                start += len(page)
-
+    def _copy_graphs(self, target: _Store, found: Salvage) -> None:
         lost = "imported graphs: import these graphs again"
+        names: list[str] = []
         try:
-            names = self._store.property_graphs.names()
+            names = self.property_graphs.names()
         except IndexDamaged:
-            names = []
             found.lost.append(lost)
         for name in names:
             try:
-                nodes = list(listed(contents.graph_nodes, name))
-                target.property_graphs.put(
-                    name, nodes, list(listed(contents.graph_relationships, name))
-                )
-            except StoreError:  # a graph without some of its nodes is not valid
+                target.property_graphs.put_rows(name, self.property_graphs.rows_of(name))
+            except IndexDamaged:
                 found.lost.append(lost)
 
-    def _copy_communities(self, target: EmbeddedStore, found: Salvage) -> None:
+    def _copy_communities(self, target: _Store, found: Salvage) -> None:
         """Copy communities and reports; see `forget_lost`."""
-        held, stale, gaps = self._store.communities, set[str](), list[tuple[str, str]]()
+        held, stale, gaps = self.communities, set[str](), list[tuple[str, str]]()
         with suppress(IndexDamaged):
             stale.update(held.stale())
-        for key in _readable(self._store.contents.community_ids, gaps):
+        for key in self._readable_ids("community", "id", gaps):
             with suppress(IndexDamaged):
-                target.contents.put_communities(held.communities([key]).values(), stale=stale)
+                target.communities.write(list(held.communities([key]).values()), stale=stale)
             try:
                 target.communities.put_reports(held.reports([key]).values())
             except IndexDamaged:
                 found.lost_reports = True
         found.lost_reports |= bool(gaps)
 
-    def _copy_vectors(self, target: EmbeddedStore, index: str, lost: Gaps) -> Gaps:
+    def _copy_vectors(self, target: _Store, index: str, lost: Gaps) -> Gaps:
         """Copy the vectors of what is there and not ``lost``; return what cannot be read."""
         owners: Mapping[str, Callable[[list[str]], Collection[str]]] = {
             "chunk": target.documents.chunks,
@@ -314,11 +322,8 @@ class DamagedIndex:
             },
         }
 
-        def read(after: str, *, limit: int) -> Sequence[VectorItem]:
-            return self._store.contents.vector_items(index, after, limit=limit)
-
         gaps: Gaps = []
-        items = _readable(read, gaps, key=lambda item: item.id)
+        items = _readable(self.vectors(index).items, gaps, key=lambda item: item.id)
         while batch := list(islice(items, _ITEMS)):
             known = owners[final_name(index)]([item.id for item in batch])
             target.vectors(index).put(
@@ -331,7 +336,7 @@ class DamagedIndex:
         return gaps
 
 
-def forget_lost(store: EmbeddedStore) -> None:
+def forget_lost(store: _Store) -> None:
     """Remove from communities what was not read again, and the reports that cite it."""
     held = store.communities
     known = [key for level in held.levels() for key in level]
@@ -353,7 +358,7 @@ def _readable(
     read: Callable[..., Sequence[T]], gaps: Gaps, *, key: Callable[[T], str] = str
 ) -> Iterator[T]:
     """Yield the items of a list by id that can be read; add the others to ``gaps``."""
-    after, size = "", _ITEMS
+    after, size = -1, _ITEMS
     while True:
         try:
             items = read(after, limit=size)
@@ -362,31 +367,31 @@ def _readable(
                 size = 1  # up to the damaged page
                 continue
             beyond = _first_readable(read, after)
-            gaps.append((after[:16], int_to_id(beyond)))
+            gaps.append((int_to_id(after) if after >= 0 else "", int_to_id(beyond)))
             if beyond == _LAST_KEY:
                 return
-            after, size = int_to_id(beyond), _ITEMS
+            after, size = beyond, _ITEMS
             continue
         if not items:
             return
         yield from items
-        after = key(items[-1])
+        after = id_to_int(key(items[-1]))
 
 
-def _first_readable(read: Callable[..., Sequence[T]], after: str) -> int:
-    """Return the first id after ``after`` behind which something can be read, or the last id."""
+def _first_readable(read: Callable[..., Sequence[T]], after: int) -> int:
+    """Return the first key after ``after`` behind which something can be read, or the last key."""
 
     def can_read(key: int) -> bool:
         try:
-            read(int_to_id(key), limit=1)
+            read(key, limit=1)
         except IndexDamaged:
             return False
         return True
 
-    start, step = id_to_int(after[:16]) if after else -1, 1
-    while start + step < _LAST_KEY and not can_read(start + step):
+    step = 1
+    while after + step < _LAST_KEY and not can_read(after + step):
         step *= 2
-    low, high = start + step // 2, min(start + step, _LAST_KEY)
+    low, high = after + step // 2, min(after + step, _LAST_KEY)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if can_read(middle) else (middle, high)

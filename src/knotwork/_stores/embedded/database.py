@@ -1,4 +1,4 @@
-"""The index file: its tables and dialect, one connection per thread, one writer at a time."""
+"""The index file: its tables and statements, one connection per thread, one writer at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import apsw
@@ -28,50 +28,35 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_commits,
 )
-from knotwork._stores.sql.database import Bindings, Form, Row, SqlDatabase
+from knotwork._stores.sql.database import Bindings, Row, SqlDatabase, insert, rephrase
 from knotwork._stores.sql.tables import TABLES
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
-_FORMATS: Mapping[Form, str] = {"id": "%016x", "integer": "%d", "real": "%!.17g"}
+_FORMATS: Mapping[str, str] = {"id": "%016x", "integer": "%d", "real": "%!.17g"}
 """Formats of SQLite; 17 digits of a real number are the number itself."""
 
 
-class SqliteDialect:
-    """The `Dialect` of SQLite, which flattens the subqueries of its lists into ``json_each``."""
-
-    def keys(self, parameter: str) -> str:
-        return f"(SELECT key AS place, value FROM json_each({parameter})) j"
-
-    def texts(self, parameter: str) -> str:
-        return self.keys(parameter)
-
-    def rows(self, parameter: str, *columns: str) -> str:
-        found = ", ".join(f"value ->> {place} AS {name}" for place, name in enumerate(columns))
-        return f"(SELECT key AS place, {found} FROM json_each({parameter})) j"
-
-    def joined(self, query: str, **columns: Form) -> str:
-        """Return a scalar expression: the columns of all rows of ``query`` as one text.
-
-        SQLite has no LATERAL joins, and parses the text of a query of many keys only once.
-        """
-        formats = " ".join(_FORMATS[form] for form in columns.values())
-        row = f"format('{formats}', {', '.join(columns)})"
-        return f"(SELECT group_concat({row}, ' ') FROM ({query}))"
-
-    def bind_keys(self, keys: Iterable[int]) -> str:
-        """Return the JSON array of keys."""
-        return json.dumps(list(keys))
-
-    def bind_texts(self, texts: Iterable[str]) -> str:
-        """Return the JSON array of texts."""
-        return json.dumps(list(texts))
-
-    def bind_rows(self, rows: Iterable[Sequence[int]]) -> str:
-        """Return the JSON array of rows."""
-        return json.dumps(list(rows))
+@lru_cache(maxsize=1_024)
+def sqlite_text(sql: str) -> str:
+    """Return a shared statement as SQLite takes it; it flattens the subqueries of lists."""
+    return rephrase(sql, listed=_listed, joined=_joined)
 
 
-SQLITE = SqliteDialect()
+def _listed(_kind: str, parameter: str, names: Sequence[str]) -> str:
+    found = ", ".join(f"value ->> {place} AS {name}" for place, name in enumerate(names))
+    return f"(SELECT key AS place, {found or 'value'} FROM json_each({parameter})) j"
+
+
+def _joined(query: str, columns: Mapping[str, str]) -> str:
+    """Return a scalar expression, as SQLite has no LATERAL joins; it parses the text only once."""
+    formats = " ".join(_FORMATS[form] for form in columns.values())
+    row = f"format('{formats}', {', '.join(columns)})"
+    return f"(SELECT group_concat({row}, ' ') FROM ({query}))"
+
+
+def _bound(bindings: Bindings) -> Bindings:
+    """Return the values of parameters as SQLite takes them: lists are JSON."""
+    return [json.dumps(value) if type(value) is list else value for value in bindings]
 
 
 APPLICATION_ID = 0x4B4E4F54
@@ -139,11 +124,10 @@ class _Thread(threading.local):
 class Database(SqlDatabase):
     """An open index file, the `SqlDatabase` of SQLite.
 
-    Any number of threads and processes may use it at the same time. Messages name it by ``url``,
-    its path by default. A ``temporary`` one removes its folder with everything in it.
+    Any number of threads and processes may use it at the same time. Messages name it by its
+    path. One with a ``temporary_url`` is named by that, and removes its folder with everything in
+    it. ``locate`` returns what is damaged in a file, as a phrase, "" if that is unknown.
     """
-
-    dialect = SQLITE
 
     def __init__(
         self,
@@ -154,12 +138,13 @@ class Database(SqlDatabase):
         busy_timeout_s: float,
         synchronous: str = FULL,
         migrations: Sequence[Migration] = MIGRATIONS,
-        url: str = "",
-        temporary: bool = False,
+        temporary_url: str = "",
+        locate: Callable[[Path], str] = lambda _: "",
     ) -> None:
         self.path = path
-        self.url = url or str(path)
+        self.url = temporary_url or str(path)
         self.read_only = read_only
+        self.locate = partial(locate, path)
         self._create = create and not read_only
         self._busy_timeout_s = busy_timeout_s
         self._synchronous = synchronous
@@ -168,8 +153,8 @@ class Database(SqlDatabase):
         self._thread = _Thread()
         self._opened: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._of_parent_process: list[object] = []
-        self._remove_folder: Callable[[], object] = _do_nothing
-        if temporary:
+        self._remove_folder: Callable[[], object] = lambda: None
+        if temporary_url:
             args = path.parent, self._opened, self._process
             self._remove_folder = weakref.finalize(self, _remove_folder, *args)
         self._file = SqliteFile(
@@ -177,7 +162,7 @@ class Database(SqlDatabase):
             "index",
             APPLICATION_ID,
             repair=repair_advice(path),
-            locate=partial(self.locate, path),
+            locate=self.locate,
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -194,8 +179,7 @@ class Database(SqlDatabase):
             create=True,
             busy_timeout_s=_ONE_DAY_S,
             synchronous=OFF,
-            url=url,
-            temporary=True,
+            temporary_url=url,
         )
 
     def connection(self) -> apsw.Connection:
@@ -221,26 +205,26 @@ class Database(SqlDatabase):
         return list(self._opened)
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        checks_due()
         with self._translated_errors():
-            return self.connection().execute(sql, bindings).fetchall()
+            return self.connection().execute(sqlite_text(sql), _bound(bindings)).fetchall()
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
         return self._thread.kept
 
-    def fetch(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        checks_due()
-        return self.connection().execute(sql, bindings).fetchall()
-
     def stream(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
-        return checked(self.connection().execute(sql, bindings))
+        return checked(self.connection().execute(sqlite_text(sql), _bound(bindings)))
 
-    def write(self, sql: str, bindings: Bindings = ()) -> None:
+    def write(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         checks_due()
-        self._in_transaction().execute(sql, bindings)
+        return self._in_transaction().execute(sqlite_text(sql), _bound(bindings)).fetchall()
 
     def write_many(self, sql: str, rows: Iterable[Bindings]) -> None:
         self._in_transaction().executemany(sql, checked(rows))
+
+    def add_rows(self, table: str, columns: Mapping[str, str], rows: Iterable[Bindings]) -> None:
+        self.write_many(insert(table, *columns), rows)
 
     @property
     def writing(self) -> bool:
@@ -300,7 +284,6 @@ class Database(SqlDatabase):
                         connection.execute("ROLLBACK")
 
     def _lock_for_writing(self, connection: apsw.Connection) -> None:
-        """Begin a write transaction. Raises Cancelled while it waits for another writer."""
         end = time.monotonic() + self._busy_timeout_s
         connection.set_busy_timeout(int(min(self._busy_timeout_s, _LOCK_WAIT_S) * 1_000))
         try:
@@ -365,7 +348,6 @@ class Database(SqlDatabase):
         return missing
 
     def _migrate_with_writer(self, migrations: Sequence[Migration]) -> None:
-        """Migrate the file through a second, writable connection."""
         if not os.access(self.path, os.W_OK):
             raise SchemaMismatch(
                 f"`{self.path}` was written by an earlier version of Knotwork and needs an update, "
@@ -416,21 +398,8 @@ class Database(SqlDatabase):
     def damaged(self, detail: object) -> IndexDamaged:
         return self._file.damaged(detail)
 
-    @staticmethod
-    def locate(path: Path) -> str:
-        """Return what is damaged in a file, as a phrase.
-
-        The package replaces it: the way to find out opens a store, which is above this module.
-        """
-        del path
-        return ""
-
     def _translated_errors(self) -> AbstractContextManager[None]:
         return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _remove_folder(folder: Path, opened: Iterable[apsw.Connection], process: int) -> None:

@@ -15,10 +15,17 @@ from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import MIGRATIONS, Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
+from knotwork._stores.sql.documents import SqlIdChecks
 from knotwork._stores.sql.store import SqlStore
 
 if TYPE_CHECKING:
     import apsw
+
+
+def _locate_damage(path: Path) -> str:
+    from knotwork._stores.embedded.damage import locate_damage  # it opens a store
+
+    return locate_damage(path)
 
 
 class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
@@ -35,7 +42,7 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             database,
             texts=partial(EmbeddedTexts, database),
             vectors=partial(EmbeddedVectors, database),
-            contributions=EmbeddedContributions(database),
+            contributions=EmbeddedContributions(database, SqlIdChecks(database)),
         )
 
     @classmethod
@@ -63,6 +70,7 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             synchronous=synchronous,
             busy_timeout_s=busy_timeout_s,
             migrations=migrations,
+            locate=_locate_damage,
         )
         return cls(database)
 

@@ -14,6 +14,7 @@ to new ones. `Postings` searches one state of pages and of what waits in memory.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,8 +33,7 @@ from knotwork._stores.bm25 import (
     pack_terms,
     signed_hash,
 )
-from knotwork._stores.contents import TextItem
-from knotwork._stores.embedded.database import SQLITE, Database
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
@@ -158,7 +158,7 @@ class TextPages:
             f"SELECT t.key, p.key, s.items FROM json_each(?1) t CROSS JOIN json_each(?2) p"  # noqa: S608
             f" CROSS JOIN {self._table}_posting s ON s.page = p.value AND s.term = t.value"
             " ORDER BY t.key, p.key",
-            (SQLITE.bind_keys(terms), SQLITE.bind_keys([number for number, _ in self.state])),
+            (json.dumps(list(terms)), json.dumps([number for number, _ in self.state])),
         ).fetchall()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
         pages = np.array([row[1] for row in rows], dtype=np.int64)
@@ -183,7 +183,6 @@ def _joined(blobs: Sequence[bytes], type_: str) -> NDArray[Any]:
 
 
 def _read_pages(connection: apsw.Connection, table: str) -> TextPages:
-    """Read the keys and lengths of all pages."""
     rows: Any = connection.execute(f"SELECT * FROM {table}_page ORDER BY page").fetchall()  # noqa: S608
     return TextPages(table, rows)
 
@@ -353,30 +352,35 @@ class EmbeddedTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        if not found:
+        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+
+    def put(self, items: Collection[Row]) -> None:
+        """Add items that `items` returned; those that exist are replaced."""
+        if not items:
             return
+        keys = [row[0] for row in items]
         with self._database.transaction():
             totals = self._totals() or self._create()
-            replaced = self._lengths(found)
+            replaced = self._lengths(keys)
             self._database.write_many(
                 f"INSERT OR REPLACE INTO {self._table}_counts VALUES (?, ?, ?, ?)",  # noqa: S608
-                ((key, len(words), *pack_terms(words)) for key, words in found.items()),
+                items,
             )
-            added = sum(map(len, found.values()))
+            added = sum(row[1] for row in items)
             self._write_totals(
-                totals.items + len(found) - len(replaced), totals.tokens + added - sum(replaced)
+                totals.items + len(keys) - len(replaced), totals.tokens + added - sum(replaced)
             )
-            self._note_changes(found, gone=False)
+            self._note_changes(keys, gone=False)
 
-    def items(self, after: int, *, limit: int) -> list[TextItem]:
+    def items(self, after: int, *, limit: int) -> list[Row]:
+        """Return key, length, hashes and times of the first items whose keys follow ``after``."""
         with self._database.reading():
             if self._totals() is None:
                 return []
-            rows = self._database.fetch(
-                f"SELECT id, length FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
+            return self._database.rows(
+                f"SELECT * FROM {self._table}_counts WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
-        return [TextItem(int_to_id(key), length) for key, length in rows]
 
     def remove(self, ids: Collection[str]) -> None:
         with self._database.transaction():
@@ -415,10 +419,10 @@ class EmbeddedTexts:
         rows: list[Row] = []
         with self._database.reading():
             if keys and self._totals() is not None:
-                rows = self._database.fetch(
-                    "SELECT c.id, c.hashes, c.times FROM json_each(?) j"  # noqa: S608
+                rows = self._database.rows(
+                    "SELECT c.id, c.hashes, c.times FROM keys($1)"  # noqa: S608
                     f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-                    (SQLITE.bind_keys(keys.values()),),
+                    ([*keys.values()],),
                 )
         return count_occurrences(ids, keys, rows, terms)
 
@@ -443,7 +447,7 @@ class EmbeddedTexts:
                 return [identifier for identifier, _ in items]
             for identifier, text in items:
                 words = terms(text)
-                rows = self._database.fetch(sql, (id_to_int(identifier),))
+                rows = self._database.rows(sql, (id_to_int(identifier),))
                 if rows != [(len(words), *pack_terms(words))]:
                     found.append(identifier)
         return found
@@ -454,14 +458,14 @@ class EmbeddedTexts:
             totals = self._totals()
             if totals is None:
                 return False
-            ((items, tokens),) = self._database.fetch(
+            ((items, tokens),) = self._database.rows(
                 f"SELECT count(*), coalesce(sum(length), 0) FROM {self._table}_counts"  # noqa: S608
             )
             postings = self._postings()
             indexed = postings.count_terms(self._database.connection())
             ids = self._database.stream(f"SELECT id FROM {self._table}_counts ORDER BY id")  # noqa: S608
             keys = np.fromiter((key for (key,) in ids), np.int64)
-            ((stored,),) = self._database.fetch(
+            ((stored,),) = self._database.rows(
                 f"SELECT coalesce(sum(length(hashes)) / 8, 0) FROM {self._table}_counts"  # noqa: S608
             )
         found = np.sort(postings.keys)
@@ -488,11 +492,10 @@ class EmbeddedTexts:
         _update_pages(self._database.connection(), self._table, version=version)
 
     def _lengths(self, keys: Collection[int]) -> list[int]:
-        """Return the lengths in terms of the items that exist."""
-        rows = self._database.fetch(
-            "SELECT c.length FROM json_each(?1) j"  # noqa: S608
+        rows = self._database.rows(
+            "SELECT c.length FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
         return [length for (length,) in rows]
 

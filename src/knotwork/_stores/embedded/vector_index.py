@@ -19,22 +19,23 @@ permutations and Hadamard transforms of 64 numbers each, which cost much less th
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress, islice, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._stores.base import FloatMatrix, Scored
-from knotwork._stores.contents import VectorItem
-from knotwork._stores.embedded.database import SQLITE, Database
+from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
+from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
 from knotwork._stores.vectors import (
+    VectorItem,
     as_query,
     as_rows,
     error_bound,
@@ -59,30 +60,48 @@ _FEW_SHARE = 0.1
 PackedRows = Iterable[tuple[int, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorMatrix:
-    """A matrix with one row per id; replaced and removed rows stay, but are not ``alive``.
+@dataclass(frozen=True)
+class _Held(ABC):
+    """Rows in memory, at one version of their table.
 
-    ``buffer`` has spare rows after the ``len(keys)`` used ones. A newer matrix may share the buffer
-    and fill the spare rows, which an older one never reads.
+    Replaced and removed rows stay, but are not ``alive``.
     """
 
     version: int
     keys: NDArray[np.int64]
     alive: NDArray[np.bool_]
-    buffer: FloatMatrix
 
     @property
+    @abstractmethod
     def dimension(self) -> int:
-        return int(self.buffer.shape[1])
+        """The number of columns of a vector."""
 
     @property
     def items(self) -> int:
         return int(np.count_nonzero(self.alive))
 
     def matches(self, version: int, dimension: int) -> bool:
-        """Return True if the matrix has this version and dimension."""
+        """Return True if the rows have this version and dimension."""
         return self.version == version and self.dimension == dimension
+
+    def restricted(self, keys: NDArray[np.int64]) -> Self:
+        """Return only those rows whose keys are among ``keys``."""
+        return replace(self, alive=self.alive & is_among(self.keys, keys))
+
+
+@dataclass(frozen=True)
+class VectorMatrix(_Held):
+    """A matrix with one row per id.
+
+    ``buffer`` has spare rows after the ``len(keys)`` used ones. A newer matrix may share the buffer
+    and fill the spare rows, which an older one never reads.
+    """
+
+    buffer: FloatMatrix
+
+    @property
+    def dimension(self) -> int:
+        return int(self.buffer.shape[1])
 
     @classmethod
     def load(
@@ -94,22 +113,38 @@ class VectorMatrix:
         return cls(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
 
     def changed(self, rows: PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the matrix with these rows added or replaced; call only on the newest matrix."""
-        changes = list(rows)
-        used, needed = len(self.keys), len(self.keys) + len(changes)
-        if needed > len(self.buffer) or self.items < (1 - DEAD_SHARE) * used:
-            return self._moved(changes, stored=stored, version=version)
-        added = _fill(self.buffer, used, changes, stored)
-        alive = np.concatenate(
-            [self.alive & ~is_among(self.keys, added), np.ones(len(added), bool)]
-        )
-        return VectorMatrix(version, np.concatenate([self.keys, added]), alive, self.buffer)
+        """Return the matrix with these rows added or replaced; call only on the newest matrix.
 
-    def restricted(self, keys: NDArray[np.int64]) -> VectorMatrix:
-        """Return the matrix with only those rows whose keys are among ``keys``."""
-        return VectorMatrix(
-            self.version, self.keys, self.alive & is_among(self.keys, keys), self.buffer
-        )
+        If there is no room, or too many rows are not alive, the alive ones are copied.
+        """
+        changes = list(rows)
+        replaced = np.fromiter((key for key, _ in changes), np.int64, len(changes))
+        keys, buffer = self.keys, self.buffer
+        alive = self.alive & ~is_among(keys, replaced)
+        needed = len(keys) + len(changes)
+        if needed > len(buffer) or self.items < (1 - DEAD_SHARE) * len(keys):
+            kept = np.flatnonzero(alive)
+            keys, alive = keys[kept], alive[kept]
+            buffer = _room(len(kept) + len(changes), self.dimension)
+            np.take(self.buffer, kept, axis=0, out=buffer[: len(kept)])
+        added = _fill(buffer, len(keys), changes, stored)
+        alive = np.concatenate([alive, np.ones(len(added), bool)])
+        return VectorMatrix(version, np.concatenate([keys, added]), alive, buffer)
+
+    @cached_property
+    def _rows_by_key(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """The keys of the alive rows, ascending, and their rows."""
+        rows = np.flatnonzero(self.alive)
+        rows = rows[np.argsort(self.keys[rows], kind="stable")]
+        return self.keys[rows], rows
+
+    def get(self, wanted: Sequence[int]) -> tuple[NDArray[np.bool_], FloatMatrix]:
+        """Return a mask of the keys that exist, and copies of their rows."""
+        keys, rows = self._rows_by_key
+        sought = np.array(wanted, dtype=np.int64)
+        places = np.searchsorted(keys, sought).clip(max=max(len(keys) - 1, 0))
+        exists = keys[places] == sought if len(keys) else np.zeros(len(sought), bool)
+        return exists, self.buffer[rows[places[exists]]]
 
     def search(
         self, query: FloatMatrix, *, k: int, where: NDArray[np.int64] | None
@@ -138,40 +173,6 @@ class VectorMatrix:
         scores = exact_scores(rows[near], query)
         return top_scores(keys[near].tolist(), scores.tolist(), k)
 
-    def _moved(self, changes: PackedRows, *, stored: np.dtype[Any], version: int) -> VectorMatrix:
-        """Return the changed matrix in a new buffer, with alive rows only."""
-        changes = list(changes)
-        replaced = np.fromiter((key for key, _ in changes), np.int64, len(changes))
-        kept = np.flatnonzero(self.alive & ~is_among(self.keys, replaced))
-        buffer = _room(len(kept) + len(changes), self.dimension)
-        np.take(self.buffer, kept, axis=0, out=buffer[: len(kept)])
-        added = _fill(buffer, len(kept), changes, stored)
-        keys = np.concatenate([self.keys[kept], added])
-        return VectorMatrix(version, keys, np.ones(len(keys), dtype=np.bool_), buffer)
-
-
-@dataclass(frozen=True, slots=True)
-class RowLookup:
-    """Find the rows of a matrix by their keys."""
-
-    matrix: VectorMatrix
-    keys: NDArray[np.int64]
-    rows: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, matrix: VectorMatrix) -> RowLookup:
-        """Build a lookup of the alive rows of a matrix."""
-        rows = np.flatnonzero(matrix.alive)
-        rows = rows[np.argsort(matrix.keys[rows], kind="stable")]
-        return cls(matrix, matrix.keys[rows], rows)
-
-    def get(self, wanted: Sequence[int]) -> tuple[NDArray[np.bool_], FloatMatrix]:
-        """Return a mask of the keys that exist, and copies of their rows."""
-        sought = np.array(wanted, dtype=np.int64)
-        places = np.searchsorted(self.keys, sought).clip(max=max(len(self.keys) - 1, 0))
-        exists = self.keys[places] == sought if len(self.keys) else np.zeros(len(sought), bool)
-        return exists, self.matrix.buffer[self.rows[places[exists]]]
-
 
 def _room(rows: int, dimension: int) -> FloatMatrix:
     return np.empty((rows + int(rows * _SPARE_SHARE) + _SPARE_ROWS, dimension), dtype=np.float32)
@@ -180,7 +181,6 @@ def _room(rows: int, dimension: int) -> FloatMatrix:
 def _fill(
     buffer: FloatMatrix, start: int, rows: PackedRows, stored: np.dtype[Any]
 ) -> NDArray[np.int64]:
-    """Write rows into the buffer from row ``start`` on, and return their keys."""
     found = [np.empty(0, dtype=np.int64)]
     for keys, numbers in decode_blocks(rows, stored):
         buffer[start : start + len(keys)] = numbers
@@ -264,22 +264,18 @@ def _hadamard() -> FloatMatrix:
 class Coded(NamedTuple):
     """Coded vectors, one per row of each array.
 
-    ``signs`` has shape (n, words). ``scales``, ``errors`` and ``offsets`` turn what the signs say
-    into a dot product: see `VectorCodes`.
+    ``signs`` has shape (n, words). ``numbers`` are scales, errors and offsets, of shape (3, n),
+    which turn what the signs say into a dot product: see `VectorCodes`.
     """
 
     keys: Keys
     signs: Words
-    scales: FloatArray
-    errors: FloatArray
-    offsets: FloatArray
+    numbers: FloatArray
 
     def pack(self) -> tuple[bytes, bytes]:
         """Return the keys and the rest as bytes, of which `unpack` makes this again."""
-        numbers = np.stack([self.scales, self.errors, self.offsets]).astype("<f4")
-        return self.keys.astype("<i8").tobytes(), (
-            self.signs.astype("<u8").tobytes() + numbers.tobytes()
-        )
+        data = self.signs.astype("<u8").tobytes() + self.numbers.astype("<f4").tobytes()
+        return self.keys.astype("<i8").tobytes(), data
 
     @classmethod
     @decodes("a page of codes")
@@ -288,7 +284,7 @@ class Coded(NamedTuple):
         rows, words = len(keys) // 8, rotation_of(dimension).dimension // _WORD_BITS
         signs = np.frombuffer(data, "<u8", count=rows * words).reshape(rows, words)
         numbers = np.frombuffer(data, "<f4", offset=signs.nbytes).reshape(3, rows)
-        return cls(np.frombuffer(keys, "<i8"), signs, *numbers)
+        return cls(np.frombuffer(keys, "<i8"), signs, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,54 +305,43 @@ class CodeBook:
         alike = np.abs(turned).sum(axis=1) / rotation.dimension**0.5
         alike = np.where(lengths > 0, alike, 1)
         spread = np.sqrt(np.maximum(1 - alike**2, 0) / max(rotation.dimension - 1, 1))
-        return Coded(
-            keys,
-            signs,
-            (lengths / (alike * rotation.dimension**0.5)).astype(np.float32),
-            (lengths * spread / alike).astype(np.float32),
-            (rows @ self.center - self.center @ self.center).astype(np.float32),
+        numbers = (
+            lengths / (alike * rotation.dimension**0.5),
+            lengths * spread / alike,
+            rows @ self.center - self.center @ self.center,
         )
+        return Coded(keys, signs, np.array(numbers, dtype=np.float32))
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCodes:
-    """The codes of a table at one version; replaced and removed rows stay, but are not ``alive``.
+@dataclass(frozen=True)
+class VectorCodes(_Held):
+    """The codes of a table.
 
     The dot product of a query ``q`` with a row is about ``scale * s + offset + q·center``, where
     ``s`` is the sum of the numbers of the rotated ``q - center``, each with the sign of the code.
-    ``signs`` has shape (words, n), and ``ones`` counts the bits that are set.
+    ``signs`` has shape (words, n), ``numbers`` that of `Coded`, and ``ones`` counts the bits that
+    are set.
     """
 
-    version: int
     book: CodeBook
-    keys: Keys
-    alive: NDArray[np.bool_]
     signs: Words
     ones: NDArray[np.uint16]
-    scales: FloatArray
-    errors: FloatArray
-    offsets: FloatArray
+    numbers: FloatArray
 
     @classmethod
     def load(cls, book: CodeBook, blocks: Iterable[Coded], *, version: int) -> VectorCodes:
         """Join blocks; of rows with the same key, the last one is alive."""
         none = book.encode(np.empty(0, np.int64), np.empty((0, len(book.center)), np.float32))
-        keys, signs, *numbers = map(np.concatenate, zip(none, *blocks, strict=True))
-        by_word = np.ascontiguousarray(signs.T)
+        all_keys, all_signs, all_numbers = zip(none, *blocks, strict=True)
+        keys = np.concatenate(all_keys)
+        by_word = np.ascontiguousarray(np.concatenate(all_signs).T)
         ones = np.bitwise_count(by_word).sum(axis=0, dtype=np.uint16)
-        return cls(version, book, keys, _is_last(keys), by_word, ones, *numbers)
+        numbers = np.concatenate(all_numbers, axis=1)
+        return cls(version, keys, _is_last(keys), book, by_word, ones, numbers)
 
     @property
     def dimension(self) -> int:
         return len(self.book.center)
-
-    @property
-    def items(self) -> int:
-        return int(np.count_nonzero(self.alive))
-
-    def matches(self, version: int, dimension: int) -> bool:
-        """Return True if the codes are of this version and dimension."""
-        return self.version == version and self.dimension == dimension
 
     def changed(self, blocks: Iterable[Coded], *, version: int) -> VectorCodes:
         """Return the codes with these rows added or replaced."""
@@ -366,21 +351,13 @@ class VectorCodes:
             return self.load(self.book, [self._rows_of(alive), new.rows()], version=version)
         return VectorCodes(
             version,
-            self.book,
             np.concatenate([self.keys, new.keys]),
             np.concatenate([alive, new.alive]),
+            self.book,
             np.concatenate([self.signs, new.signs], axis=1),
             np.concatenate([self.ones, new.ones]),
-            np.concatenate([self.scales, new.scales]),
-            np.concatenate([self.errors, new.errors]),
-            np.concatenate([self.offsets, new.offsets]),
+            np.concatenate([self.numbers, new.numbers], axis=1),
         )
-
-    def restricted(self, keys: Keys) -> VectorCodes:
-        """Return the codes of only those rows whose keys are among ``keys``."""
-        alive = self.alive & is_among(self.keys, keys)
-        rest = (self.signs, self.ones, self.scales, self.errors, self.offsets)
-        return VectorCodes(self.version, self.book, self.keys, alive, *rest)
 
     def rows(self) -> Coded:
         """Return the rows that are alive."""
@@ -391,8 +368,7 @@ class VectorCodes:
         whole = self.rows()
         for start in range(0, len(whole.keys), rows):
             page = slice(start, start + rows)
-            numbers = (whole.scales[page], whole.errors[page], whole.offsets[page])
-            yield Coded(whole.keys[page], whole.signs[page], *numbers)
+            yield Coded(whole.keys[page], whole.signs[page], whole.numbers[:, page])
 
     def search(
         self, query: FloatArray, *, k: int, where: Keys | None, read: ReadRows
@@ -441,8 +417,7 @@ class VectorCodes:
         return unlike
 
     def _rows_of(self, wanted: NDArray[np.bool_]) -> Coded:
-        numbers = (self.scales[wanted], self.errors[wanted], self.offsets[wanted])
-        return Coded(self.keys[wanted], self.signs[:, wanted].T, *numbers)
+        return Coded(self.keys[wanted], self.signs[:, wanted].T, self.numbers[:, wanted])
 
     def _upper_bounds(self, query: FloatArray) -> FloatArray:
         """Return what the dot product of each row with ``query`` hardly ever exceeds."""
@@ -456,8 +431,9 @@ class VectorCodes:
         signed = self._sums(planes).astype(np.float32)  # of the levels where the bit is set
         signed = 2 * (least * self.ones + step * signed)
         signed -= least * len(turned) + step * levels.sum()
-        bounds = self.scales * signed + self.offsets
-        bounds += np.float32(_CERTAINTY * np.linalg.norm(from_center)) * self.errors
+        scales, errors, offsets = self.numbers
+        bounds = scales * signed + offsets
+        bounds += np.float32(_CERTAINTY * np.linalg.norm(from_center)) * errors
         return np.asarray(bounds + query @ center, dtype=np.float32)
 
     def _sums(self, planes: Sequence[Words]) -> NDArray[np.uint32]:
@@ -476,7 +452,6 @@ class VectorCodes:
 
 
 def _is_last(keys: Keys) -> NDArray[np.bool_]:
-    """Return a mask of the last row of each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     is_last = np.ones(len(keys), dtype=np.bool_)
@@ -491,7 +466,7 @@ _MOST_DEAD_SHARE = 0.5
 _CENTER_ROWS = 20_000
 _LATEST = (1 << 63) - 1
 
-Held = TypeVar("Held", VectorMatrix, VectorCodes)
+HeldRows = TypeVar("HeldRows", VectorMatrix, VectorCodes)
 
 
 class _Table(NamedTuple):
@@ -529,7 +504,6 @@ class EmbeddedVectors:
         self._table = f"vector_{name}"
         self._stored = np.dtype(stored_type(name)).newbyteorder("<")
         self._cached: VectorMatrix | VectorCodes | None = None
-        self._lookup: RowLookup | None = None
         self._updating = threading.Lock()
 
     def put(self, items: Iterable[tuple[str, str, FloatMatrix]]) -> None:
@@ -569,9 +543,13 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
-            lookup = self._current_lookup(table)
-            if lookup is not None:
-                exists, vectors = lookup.get(list(keys.values()))
+            held = self._cached
+            if (
+                isinstance(held, VectorMatrix)
+                and not self._database.writing
+                and held.matches(table.version, table.dimension)
+            ):
+                exists, vectors = held.get(list(keys.values()))
                 existing = compress(keys, exists.tolist())
                 return {i: row[np.newaxis] for i, row in zip(existing, vectors, strict=True)}
             rows = self._rows_of(keys.values())
@@ -587,7 +565,7 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return []
-            rows = self._database.fetch(
+            rows = self._database.rows(
                 f"SELECT id, key, data FROM {self._table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
@@ -601,11 +579,11 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return {}
-            rows = self._database.fetch(
-                "SELECT j.value, v.data FROM json_each(?1) j"  # noqa: S608
+            rows = self._database.rows(
+                "SELECT j.value, v.data FROM texts($1)"  # noqa: S608
                 f" CROSS JOIN {self._table} v ON v.id ="
                 f" (SELECT min(id) FROM {self._table} WHERE key = j.value)",
-                (SQLITE.bind_texts(dict.fromkeys(keys)),),
+                (list(dict.fromkeys(keys)),),
             )
         return self._unpack(dict(rows), table.dimension)
 
@@ -614,13 +592,13 @@ class EmbeddedVectors:
             table = self._read_table()
             if table is None:
                 return
-            keys = [key for _, key in keys_of(ids)]
+            keys = key_list(ids)
             sizes = self._sizes(keys)
             if not sizes:
                 return
             self._database.write(
-                f"DELETE FROM {self._table} WHERE id IN (SELECT value FROM json_each(?1))",  # noqa: S608
-                (SQLITE.bind_keys(keys),),
+                f"DELETE FROM {self._table} WHERE id IN (SELECT j.value FROM keys($1))",  # noqa: S608
+                (list(keys),),
             )
             one = table.dimension * self._stored.itemsize
             self._write_table(
@@ -700,17 +678,6 @@ class EmbeddedVectors:
             rows = self._rows_since(-1, until=table.coded)
             return paged.count_unlike(self._encoded(book, rows))
 
-    def _current_lookup(self, table: _Table) -> RowLookup | None:
-        """Return a lookup of the cached matrix, or None if it is missing or differs."""
-        matrix, lookup = self._cached, self._lookup
-        if self._database.writing or not isinstance(matrix, VectorMatrix):
-            return None
-        if not matrix.matches(table.version, table.dimension):
-            return None
-        if lookup is None or lookup.matrix is not matrix:
-            lookup = self._lookup = RowLookup.of(matrix)
-        return lookup
-
     def _current(self, table: _Table) -> VectorMatrix | VectorCodes:
         """Return the shared matrix or codes, updated to the state that this thread sees."""
         held = self._cached
@@ -761,12 +728,12 @@ class EmbeddedVectors:
             and self._changed_since(old.version) * 2 <= table.items
         )
 
-    def _restricted(self, held: Held, table: _Table) -> Held:
+    def _restricted(self, held: HeldRows, table: _Table) -> HeldRows:
         """Return what is held without the rows that were removed from the table."""
         if held.items == table.items:
             return held
         sql = f"SELECT id FROM {self._table} INDEXED BY {self._table}_version"  # noqa: S608
-        rows = self._database.fetch(sql)
+        rows = self._database.rows(sql)
         return held.restricted(np.fromiter((key for (key,) in rows), np.int64, len(rows)))
 
     def _load_codes(self, table: _Table) -> VectorCodes:
@@ -834,11 +801,10 @@ class EmbeddedVectors:
         return found, vectors.astype(np.float32, copy=False)
 
     def _rows_of(self, keys: Iterable[int]) -> list[Row]:
-        """Return the keys and packed vectors of those keys that exist."""
-        return self._database.fetch(
-            "SELECT v.id, v.data FROM json_each(?) j"  # noqa: S608
+        return self._database.rows(
+            "SELECT v.id, v.data FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
 
     def _all_rows(self) -> PackedRows:
@@ -847,7 +813,6 @@ class EmbeddedVectors:
         return self._database.stream(sql)
 
     def _rows_since(self, version: int, *, until: int = _LATEST) -> PackedRows:
-        """Return the keys and packed vectors written after a version, in no order."""
         sql = f"SELECT id, data FROM {self._table} WHERE version > ? AND version <= ?"  # noqa: S608
         return self._database.stream(sql, (version, until))
 
@@ -866,11 +831,10 @@ class EmbeddedVectors:
         return {i: rows[start:end] for i, (start, end) in zip(found, pairwise(starts), strict=True)}
 
     def _sizes(self, keys: Iterable[int]) -> list[int]:
-        """Return the sizes in bytes of the rows that exist."""
-        rows = self._database.fetch(
-            "SELECT length(v.data) FROM json_each(?1) j"  # noqa: S608
+        rows = self._database.rows(
+            "SELECT length(v.data) FROM keys($1)"  # noqa: S608
             f" CROSS JOIN {self._table} v ON v.id = j.value",
-            (SQLITE.bind_keys(keys),),
+            (list(keys),),
         )
         return [size for (size,) in rows]
 

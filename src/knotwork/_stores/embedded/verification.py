@@ -17,7 +17,7 @@ from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
-from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
+from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.tables import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
@@ -100,7 +100,7 @@ def find_faults(database: Database) -> list[str]:
     with database.reading():
         found = database.connection().execute(f"PRAGMA quick_check({_MAX_FAULTS})").fetchall()
     if found != [("ok",)]:
-        place = database.locate(database.path)
+        place = database.locate()
         return [f"damaged pages: {place}"] if place else [str(message) for (message,) in found]
     faults: list[str] = []
     for name, sql in _INCONSISTENCIES.items():
@@ -119,7 +119,7 @@ def find_all_faults(database: Database) -> list[str]:
         connection = database.connection()
         tables = find_damaged_tables(connection)
         if tables:
-            place = database.locate(database.path) or ", ".join(dict.fromkeys(map(part_of, tables)))
+            place = database.locate() or ", ".join(dict.fromkeys(map(part_of, tables)))
             return [f"damaged pages: {place}"]
         (structure,) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     if structure != ("ok",):
@@ -128,8 +128,10 @@ def find_all_faults(database: Database) -> list[str]:
 
 
 def _find_differences(database: Database) -> Iterator[str]:
-    """Yield a phrase for each part that differs from what it is derived from."""
-    stored, graph = SqlDocuments(database), SqlGraph(database, EmbeddedContributions(database))
+    stored, graph = (
+        SqlDocuments(database),
+        SqlGraph(database, EmbeddedContributions(database, SqlIdChecks(database))),
+    )
     chunk_texts, entity_texts = (EmbeddedTexts(database, name) for name in ("chunk", "entity"))
     vectors = EmbeddedVectors(database, "chunk")
     texts, fields = 0, 0
@@ -180,7 +182,6 @@ def _fields_differ(database: Database, document: Document) -> bool:
 
 
 def _vector_faults(database: Database) -> Iterator[str]:
-    """Yield a phrase for each vector index with bad values, a wrong count or wrong codes."""
     for name, dimension, items in database.rows(
         "SELECT name, dimension, items FROM vector_index ORDER BY name"
     ):

@@ -1,9 +1,15 @@
-"""Store documents, sections, chunks and the ledger of sources in tables."""
+"""Store documents, sections, chunks and the ledger of sources in tables, and check new ids.
+
+An id is a 63-bit hash of a natural key: the uri of a document, the place and text of a section or
+chunk, the normal form of an entity, the name of a relation. Nodes of all labels share one space of
+ids. docs/scale.md has the probabilities. Two things with one id are refused before anything of them
+is added.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
@@ -11,19 +17,18 @@ from knotwork._cancellation import checked
 from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
-from knotwork._stores.sql.collisions import SqlIdChecks
 from knotwork._stores.sql.database import (
-    Dialect,
     SqlDatabase,
     SqlPart,
     delete_keys,
     insert,
     insert_new,
-    reports_damage,
     upsert,
 )
 from knotwork._stores.sql.packing import (
-    keys_of,
+    key_list,
+    optional_id,
+    optional_key,
     pack_blocks,
     pack_outline,
     pack_spans,
@@ -36,124 +41,222 @@ from knotwork._stores.sql.packing import (
     unpack_strings,
     unpack_text,
 )
+from knotwork.errors import IdCollision
 from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id
 
-PUT_FIELD = insert_new("document_field", "name", "text", "document")
-PUT_PAGE = insert_new("document_page", "label", "document", "start", '"end"')
+
+def describe_holder(kind: str, name: str) -> str:
+    """Return what has an id, for messages: a "document", "section" or "chunk" of the uri ``name``,
+    or an "entity" or "relation" of that name.
+    """
+    return f"a {kind} of `{name}`" if kind in ("section", "chunk") else f"the {kind} `{name}`"
+
+
+def describe_ids(
+    document: Document, sections: Iterable[Section], chunks: Iterable[Chunk]
+) -> dict[str, str]:
+    """Return the ids of a document and of its parts, each with a description.
+
+    Raises IdCollision if two of them are the same.
+    """
+    described = {document.id: describe_holder("document", document.uri)}
+    for kind, parts in (("section", sections), ("chunk", chunks)):
+        text = describe_holder(kind, document.uri)
+        for part in parts:
+            if part.id in described:
+                raise IdCollision(part.id, described[part.id], text)
+            described[part.id] = text
+    return described
+
+
+def check_same_name(key: int, kind: str, held: str, new: str) -> None:
+    """Raise IdCollision if two names of a kind that have one key are different."""
+    if held != new:
+        raise IdCollision(int_to_id(key), describe_holder(kind, held), describe_holder(kind, new))
+
+
+_NO_DOCUMENT = -1
+_URI = "SELECT uri FROM document WHERE id = $1"
+_OF_DOCUMENTS = """
+    SELECT j.value, 'document', d.uri
+    FROM keys($1) CROSS JOIN document d WHERE d.id = j.value AND d.id <> $2
+    UNION ALL SELECT j.value, 'section', (SELECT uri FROM document WHERE id = s.document)
+    FROM keys($1) CROSS JOIN section s WHERE s.id = j.value AND s.document <> $2
+    UNION ALL SELECT j.value, 'chunk', (SELECT uri FROM document WHERE id = c.document)
+    FROM keys($1) CROSS JOIN chunk c WHERE c.id = j.value AND c.document <> $2
+"""
+HELD_BY_DOCUMENTS = f"{_OF_DOCUMENTS} LIMIT 1"
+_HELD = f"""
+    {_OF_DOCUMENTS} UNION ALL SELECT j.value, 'entity', e.normal_form
+    FROM keys($1) CROSS JOIN entity e WHERE e.id = j.value LIMIT 1
+"""
+_RELATION_NAMES = "SELECT r.id, r.name FROM keys($1) CROSS JOIN relation r WHERE r.id = j.value"
+_QUESTION_CHUNKS = "SELECT q.id, q.chunk FROM keys($1) CROSS JOIN question q WHERE q.id = j.value"
+
+
+class SqlIdChecks:
+    """Checks in the open transaction, before anything with a new id is written.
+
+    They are complete if there is one writer; an engine with several repeats what they may overtake.
+    """
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    def check_document(
+        self, document: Document, sections: Collection[Section], chunks: Collection[Chunk]
+    ) -> bool:
+        """Raise IdCollision if anything but this document has the id of one of its parts.
+
+        Return True if the document is in the index.
+        """
+        key = id_to_int(document.id)
+        row = self._database.row(_URI, (key,))
+        if row is not None:
+            check_same_name(key, "document", row[0], document.uri)
+        described = describe_ids(document, sections, chunks)
+        self._check_parts({id_to_int(i): text for i, text in described.items()}, key)
+        return row is not None
+
+    def check_entities(self, new: Mapping[int, str]) -> None:
+        """Raise IdCollision if a document, section or chunk has the id of a new entity.
+
+        ``new`` are the normal forms of the entities, by key.
+        """
+        described = {key: describe_holder("entity", form) for key, form in new.items()}
+        self._raise_first(HELD_BY_DOCUMENTS, described, _NO_DOCUMENT)
+
+    def check_relations(self, names: Mapping[int, str]) -> None:
+        """Raise IdCollision if a stored relation has the key of another name."""
+        if names:
+            for key, name in self._database.rows(_RELATION_NAMES, ([*names],)):
+                check_same_name(key, "relation", name, names[key])
+
+    def check_questions(self, rows: Sequence[tuple[int, int, int, bytes]]) -> None:
+        """Raise IdCollision if two questions have one id; rows begin with it and their chunk."""
+        chunks: dict[int, int] = {}
+        for key, chunk, *_ in rows:
+            if key in chunks:
+                raise _question_collision(key, chunks[key], chunk)
+            chunks[key] = chunk
+        bound = ([*chunks],)
+        for key, held in self._database.rows(_QUESTION_CHUNKS, bound) if chunks else ():
+            raise _question_collision(key, held, chunks[key])
+
+    def _check_parts(self, new: Mapping[int, str], document: int) -> None:
+        self._raise_first(_HELD, new, document)
+
+    def _raise_first(self, sql: str, new: Mapping[int, str], document: int) -> None:
+        bound = ([*new], document)
+        for key, kind, name in self._database.rows(sql, bound) if new else ():
+            raise IdCollision(int_to_id(key), describe_holder(kind, name), new[key])
+
+
+def _question_collision(key: int, held: int, new: int) -> IdCollision:
+    described = (f"a question of the chunk {int_to_id(chunk)}" for chunk in (held, new))
+    return IdCollision(int_to_id(key), *described)
+
+
+_DOCUMENTS = """
+    SELECT d.id, d.uri, d.text, d.title, d.media_type, d.language, d.metadata, d.outline
+    FROM keys($1) CROSS JOIN document d WHERE d.id = j.value
+"""
+_SECTIONS = """
+    SELECT s.document, s.id, s.parent, s.ordinal, s.level, s.title, s.start, s."end"
+    FROM keys($1) CROSS JOIN section s WHERE s.document = j.value
+    ORDER BY s.start, s.level, s.ordinal, s.id
+"""
+_CHUNKS = """
+    SELECT c.id, c.document, c.section, c.ordinal, c.start, c."end", c.text, c.sentences,
+        c.document_title, c.headings, c.parent, c.is_parent, c.blocks
+    FROM keys($1) CROSS JOIN chunk c WHERE c.id = j.value
+"""
+_CHUNK_IDS = """
+    SELECT c.document, c.id FROM keys($1) CROSS JOIN chunk c WHERE c.document = j.value
+    ORDER BY c.is_parent, c.ordinal, c.id
+"""
+_DOCUMENT_IDS = "SELECT id FROM document ORDER BY id"
+_DOCUMENT_COUNT = "SELECT count(*) FROM document"
+_LEAF_COUNT = "SELECT count(*) FROM chunk WHERE is_parent = 0"
+_PUT_DOCUMENT = insert(
+    "document", "id", "uri", "title", "media_type", "language", "metadata", "outline", "text"
+)
+_PUT_SECTION = insert(
+    "section", "id", "document", "parent", "ordinal", "level", "start", '"end"', "title"
+)
+_PUT_CHUNK = insert(
+    "chunk",
+    *("id", "document", "section", "parent", "is_parent", "ordinal", "start", '"end"'),
+    *("name", "document_title", "headings", "sentences", "text", "blocks"),
+)
+_PUT_FIELD = insert_new("document_field", "name", "text", "document")
+_PUT_PAGE = insert_new("document_page", "label", "document", "start", '"end"')
+_REMOVE = (
+    delete_keys("document", "id"),
+    *(
+        delete_keys(table, "document")
+        for table in ("section", "chunk", "document_field", "document_page")
+    ),
+)
 
 
 def field_rows(key: int, document: Document) -> list[tuple[str, str, int]]:
-    """Return the field rows of a document, for `PUT_FIELD`."""
+    """Return the rows of a document in ``document_field``."""
     found = document_fields(document)
     return [(name, value, key) for name, values in found.items() for value in values]
 
 
 def page_rows(key: int, document: Document) -> list[tuple[str, int, int, int]]:
-    """Return the page rows of a document, for `PUT_PAGE`."""
+    """Return the rows of a document in ``document_page``."""
     return [(page.label, key, page.start, page.end) for page in page_spans(document)]
 
 
-class DocumentStatements:
-    """The statements of `SqlDocuments` in one dialect."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        keys = dialect.keys("$1")
-        self.documents = f"""
-            SELECT d.id, d.uri, d.text, d.title, d.media_type, d.language, d.metadata, d.outline
-            FROM {keys} CROSS JOIN document d WHERE d.id = j.value
-        """
-        self.sections = f"""
-            SELECT s.document, s.id, s.parent, s.ordinal, s.level, s.title, s.start, s."end"
-            FROM {keys} CROSS JOIN section s WHERE s.document = j.value
-            ORDER BY s.start, s.level, s.ordinal, s.id
-        """
-        self.chunks = f"""
-            SELECT c.id, c.document, c.section, c.ordinal, c.start, c."end", c.text, c.sentences,
-                c.document_title, c.headings, c.parent, c.is_parent, c.blocks
-            FROM {keys} CROSS JOIN chunk c WHERE c.id = j.value
-        """
-        self.chunk_ids = f"""
-            SELECT c.document, c.id FROM {keys} CROSS JOIN chunk c WHERE c.document = j.value
-            ORDER BY c.is_parent, c.ordinal, c.id
-        """
-        self.document_ids = "SELECT id FROM document ORDER BY id"
-        self.document_count = "SELECT count(*) FROM document"
-        self.leaf_count = "SELECT count(*) FROM chunk WHERE is_parent = 0"
-        self.put_document = insert(
-            "document",
-            *("id", "uri", "title", "media_type", "language", "metadata", "outline", "text"),
-        )
-        self.put_section = insert(
-            "section",
-            *("id", "document", "parent", "ordinal", "level", "start", '"end"', "title"),
-        )
-        self.put_chunk = insert(
-            "chunk",
-            *("id", "document", "section", "parent", "is_parent", "ordinal", "start", '"end"'),
-            *("name", "document_title", "headings", "sentences", "text", "blocks"),
-        )
-        self.put_field = PUT_FIELD
-        self.put_page = PUT_PAGE
-        self.remove = {"document": delete_keys(dialect, "document", "id")} | {
-            table: delete_keys(dialect, table, "document")
-            for table in ("section", "chunk", "document_field", "document_page")
-        }
-
-
-@reports_damage
 class SqlDocuments(SqlPart):
     """The `DocumentStore` of stores in SQL databases."""
 
     def __init__(self, database: SqlDatabase, checks: SqlIdChecks | None = None) -> None:
         super().__init__(database)
         self._checks = checks or SqlIdChecks(database)
-        self._sql = DocumentStatements(database.dialect)
 
     def put(self, document: Document, sections: Sequence[Section], chunks: Sequence[Chunk]) -> None:
-        database, sql = self._database, self._sql
-        key = id_to_int(document.id)
+        database, key = self._database, id_to_int(document.id)
         with database.transaction():
             if self._checks.check_document(document, sections, chunks):
-                self._remove([key])
-            database.write(sql.put_document, _document_row(key, document))
-            database.write_many(sql.put_section, map(_section_row, sections))
-            database.write_many(sql.put_chunk, map(_chunk_row, chunks))
-            database.write_many(sql.put_field, field_rows(key, document))
-            database.write_many(sql.put_page, page_rows(key, document))
+                self._write_each(_REMOVE, [key])
+            database.write(_PUT_DOCUMENT, _document_row(key, document))
+            database.write_many(_PUT_SECTION, map(_section_row, sections))
+            database.write_many(_PUT_CHUNK, map(_chunk_row, chunks))
+            database.write_many(_PUT_FIELD, field_rows(key, document))
+            database.write_many(_PUT_PAGE, page_rows(key, document))
 
     def remove(self, document_ids: Collection[str]) -> None:
         with self._database.transaction():
-            self._remove(key for _, key in keys_of(document_ids))
+            self._write_each(_REMOVE, key_list(document_ids))
 
     def documents(self, ids: Collection[str]) -> dict[str, Document]:
-        return self._by_id(self._sql.documents, ids, _document)
+        return self._by_id(_DOCUMENTS, ids, _document)
 
     def document_ids(self) -> list[str]:
-        return self._ids(self._sql.document_ids)
+        return self._ids(_DOCUMENT_IDS)
 
     def sections_of(self, document_ids: Collection[str]) -> dict[str, list[Section]]:
-        return self._lists(self._sql.sections, document_ids, _section)
+        return self._lists(_SECTIONS, document_ids, _section)
 
     def chunks(self, ids: Collection[str]) -> dict[str, Chunk]:
-        return self._by_id(self._sql.chunks, ids, _chunk)
+        return self._by_id(_CHUNKS, ids, _chunk)
 
     def chunk_ids_of(self, document_ids: Collection[str]) -> dict[str, list[str]]:
-        return self._lists(self._sql.chunk_ids, document_ids, lambda _, key: int_to_id(key))
+        return self._lists(_CHUNK_IDS, document_ids, lambda _, key: int_to_id(key))
 
     def chunk_count(self) -> int:
-        return self._once(lambda: self._count(self._sql.leaf_count))
+        return self._once(lambda: self._count(_LEAF_COUNT))
 
     def document_count(self) -> int:
-        return self._count(self._sql.document_count)
+        return self._count(_DOCUMENT_COUNT)
 
     def _count(self, sql: str) -> int:
         ((count,),) = self._database.rows(sql)
         return int(count)
-
-    def _remove(self, keys: Iterable[int]) -> None:
-        bound = (self._bind(keys),)
-        for sql in self._sql.remove.values():
-            self._database.write(sql, bound)
 
 
 def _section(
@@ -162,7 +265,7 @@ def _section(
     return Section(
         int_to_id(key),
         document_id,
-        None if parent is None else int_to_id(parent),
+        optional_id(parent),
         ordinal,
         level,
         title,
@@ -194,20 +297,14 @@ def _document(
     metadata: str,
     outline: bytes,
 ) -> Document:
-    known = unpack_outline(outline)
+    blocks, pages, times, boxes, links, anchors = unpack_outline(outline)
     return Document(
-        uri,
-        unpack_text(text),
-        title,
-        media_type,
-        language,
-        unpack_json(metadata),
-        known.blocks,
-        known.pages,
-        times=known.times,
-        boxes=known.boxes,
-        links=known.links,
-        anchors=known.anchors,
+        *(uri, unpack_text(text), title, media_type, language, unpack_json(metadata)),
+        *(blocks, pages),
+        times=times,
+        boxes=boxes,
+        links=links,
+        anchors=anchors,
     )
 
 
@@ -215,7 +312,7 @@ def _section_row(section: Section) -> tuple[Any, ...]:
     return (
         id_to_int(section.id),
         id_to_int(section.document_id),
-        None if section.parent_id is None else id_to_int(section.parent_id),
+        optional_key(section.parent_id),
         section.ordinal,
         section.level,
         *section.span,
@@ -228,7 +325,7 @@ def _chunk_row(chunk: Chunk) -> tuple[Any, ...]:
         id_to_int(chunk.id),
         id_to_int(chunk.document_id),
         id_to_int(chunk.section_id),
-        None if chunk.parent_id is None else id_to_int(chunk.parent_id),
+        optional_key(chunk.parent_id),
         int(chunk.is_parent),
         chunk.ordinal,
         *chunk.span,
@@ -266,59 +363,44 @@ def _chunk(  # noqa: PLR0913, PLR0917  one parameter a column
         unpack_spans(sentences),
         document_title,
         unpack_strings(headings),
-        None if parent is None else int_to_id(parent),
+        optional_id(parent),
         bool(is_parent),
         unpack_blocks(blocks),
     )
 
 
 _COLUMNS = tuple(column.name for column in fields(LedgerEntry))
+_LISTED = ", ".join(f"l.{name}" for name in _COLUMNS)
+_ENTRIES = f"SELECT {_LISTED} FROM texts($1) CROSS JOIN ledger l WHERE l.uri = j.value"
+_NEXT_ENTRIES = f"SELECT {_LISTED} FROM ledger l WHERE l.uri > $1 ORDER BY l.uri LIMIT $2"
+_SETTINGS_COUNTS = """
+    SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings
+"""
+_PUT_ENTRY = upsert("ledger", *_COLUMNS, key=["uri"])
+_REMOVE_ENTRIES = "DELETE FROM ledger WHERE uri IN (SELECT j.value FROM texts($1))"
 
 
-class LedgerStatements:
-    """The statements of `SqlLedger` in one dialect."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        columns = ", ".join(f"l.{name}" for name in _COLUMNS)
-        texts = dialect.texts("$1")
-        self.entries = f"SELECT {columns} FROM {texts} CROSS JOIN ledger l WHERE l.uri = j.value"
-        self.next_entries = f"""
-            SELECT {columns} FROM ledger l WHERE l.uri > $1 ORDER BY l.uri LIMIT $2
-        """
-        self.settings_counts = """
-            SELECT settings, count(*) FROM ledger WHERE error_reason = '' GROUP BY settings
-        """
-        self.put = upsert("ledger", *_COLUMNS, key=["uri"])
-        self.remove = f"DELETE FROM ledger WHERE uri IN (SELECT j.value FROM {texts})"
-
-
-@reports_damage
-class SqlLedger:
+class SqlLedger(SqlPart):
     """The `Ledger` of stores in SQL databases."""
-
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-        self._bind = database.dialect.bind_texts
-        self._sql = LedgerStatements(database.dialect)
 
     def put(self, entries: Iterable[LedgerEntry]) -> None:
         with self._database.transaction():
-            self._database.write_many(self._sql.put, map(astuple, entries))
+            self._database.write_many(_PUT_ENTRY, map(astuple, entries))
 
     def get(self, uris: Collection[str]) -> dict[str, LedgerEntry]:
         distinct = dict.fromkeys(uris)
-        rows = self._database.rows(self._sql.entries, (self._bind(distinct),))
+        rows = self._database.rows(_ENTRIES, ([*distinct],))
         found = {row[0]: LedgerEntry(*row) for row in checked(rows)}
         return {uri: found[uri] for uri in distinct if uri in found}
 
     def entries(self) -> Iterator[LedgerEntry]:
         yield from self.get([""]).values()
-        for row in self._database.rows_in_pages(self._sql.next_entries, ("",)):
+        for row in self._database.rows_in_pages(_NEXT_ENTRIES, ("",)):
             yield LedgerEntry(*row)
 
     def settings_counts(self) -> dict[str, int]:
-        return dict(self._database.rows(self._sql.settings_counts))
+        return dict(self._database.rows(_SETTINGS_COUNTS))
 
     def remove(self, uris: Collection[str]) -> None:
         with self._database.transaction():
-            self._database.write(self._sql.remove, (self._bind(uris),))
+            self._database.write(_REMOVE_ENTRIES, (list(uris),))

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from itertools import chain
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from knotwork.records import (
     TimedSpan,
     Verdict,
     id_to_int,
+    int_to_id,
 )
 
 Arguments = ParamSpec("Arguments")
@@ -72,11 +73,26 @@ def keys_of(ids: Collection[str]) -> Iterator[tuple[str, int]]:
                 yield identifier, key
 
 
+def key_list(ids: Collection[str]) -> list[int]:
+    """Return the keys of the distinct ids that can be stored, as statements take them."""
+    return [key for _, key in keys_of(ids)]
+
+
 def key_array(ids: Collection[str]) -> NDArray[np.int64]:
     """Return the keys of ids as an array; that of an `IdSet` is not copied."""
     if isinstance(ids, IdSet):
         return ids.keys
-    return np.fromiter((key for _, key in keys_of(ids)), np.int64)
+    return np.array(key_list(ids), np.int64)
+
+
+def optional_id(key: int | None) -> str | None:
+    """Return the id of a key; None for NULL."""
+    return None if key is None else int_to_id(key)
+
+
+def optional_key(identifier: str | None) -> int | None:
+    """Return the key of an id; NULL for None."""
+    return None if identifier is None else id_to_int(identifier)
 
 
 def pack_spans(spans: Sequence[Span]) -> bytes:
@@ -137,15 +153,15 @@ def unpack_line(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-class Outline(NamedTuple):
-    """What a document has beside its text."""
-
-    blocks: tuple[Block, ...]
-    pages: tuple[Page, ...]
-    times: tuple[TimedSpan, ...]
-    boxes: tuple[BoxedSpan, ...]
-    links: tuple[Link, ...]
-    anchors: tuple[Anchor, ...]
+Outline = tuple[
+    tuple[Block, ...],
+    tuple[Page, ...],
+    tuple[TimedSpan, ...],
+    tuple[BoxedSpan, ...],
+    tuple[Link, ...],
+    tuple[Anchor, ...],
+]
+"""What a document has beside its text."""
 
 
 def pack_outline(document: Document) -> bytes:
@@ -165,7 +181,7 @@ def pack_outline(document: Document) -> bytes:
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
     blocks, pages, times, boxes, links, anchors = json.loads(unpack_text(data))["parts"]
-    return Outline(
+    return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
         tuple(TimedSpan(Span(start, end), *seconds) for start, end, *seconds in times),

@@ -2,63 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-from knotwork._companions import Companions
 from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.bm25 import TEXT_INDEXES
-from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner
-from knotwork._stores.contents import TextItem, VectorItem
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner, RowPage
+from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
-from knotwork._stores.sql.collisions import SqlIdChecks
-from knotwork._stores.sql.communities import SqlCommunities
-from knotwork._stores.sql.database import Dialect, Row, SqlDatabase, SqlPart, reports_damage, upsert
-from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
+from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, upsert
+from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
-from knotwork._stores.sql.packing import keys_of, unpack_line, unpack_strings
-from knotwork._stores.sql.property_graphs import SqlPropertyGraphs, unpack_properties
-from knotwork._stores.sql.readings import SqlQuestions, SqlReadings
-from knotwork._stores.sql.resolutions import (
-    DECISION_COLUMNS,
+from knotwork._stores.sql.packing import unpack_text
+from knotwork._stores.sql.parts import (
+    SqlCommunities,
     SqlHomonyms,
+    SqlPropertyGraphs,
+    SqlQuestions,
+    SqlReadings,
     SqlResolutions,
-    decision_of,
 )
-from knotwork._stores.vectors import VECTOR_INDEXES, final_name
+from knotwork._stores.sql.tables import TABLE_COLUMNS
+from knotwork._stores.vectors import VECTOR_INDEXES, VectorItem, final_name, stored_type
 from knotwork.errors import UnknownName
-from knotwork.records import (
-    Community,
-    EntitySummary,
-    Homonym,
-    PropertyNode,
-    PropertyValue,
-    QueryResult,
-    Relationship,
-    SameAs,
-    id_to_int,
-    int_to_id,
-)
-
-if TYPE_CHECKING:
-    from knotwork._stores.table_file import TableFile
+from knotwork.records import PropertyValue, QueryResult, id_to_int
 
 
 class SqlTexts(TextIndex, Protocol):
     """The text index of an engine."""
 
-    def items(self, after: int, *, limit: int) -> list[TextItem]:
-        """Return the first ``limit`` items whose keys follow ``after``."""
+    def items(self, after: int, *, limit: int) -> list[Row]:
+        """Return (key, length, hashes, times) of the first ``limit`` items that follow ``after``.
+
+        They are as `pack_terms` packs them.
+        """
         ...
+
+    def put(self, items: Collection[Row]) -> None:
+        """Add items that `items` returned; those that exist are replaced."""
 
 
 class SqlVectors(VectorIndex, Protocol):
@@ -75,148 +64,130 @@ class SqlVectors(VectorIndex, Protocol):
         """Remove all vectors."""
 
 
-class ContentsStatements:
-    """The statements of `SqlContents` in one dialect."""
+_CONTENTS = {
+    "documents": "document", "sections": "section", "chunks": "chunk",
+    "fields": "document_field", "pages": "document_page",
+    "mentions": "mention", "relations": "contribution",
+    "readings": "chunk_reading", "descriptions": "description", "summaries": "entity_summary",
+    "questions": "question", "communities": "community", "members": "community_member",
+    "community chunks": "community_chunk", "reports": "report", "citations": "report_citation",
+    "decisions": "same_as", "touched": "touched_entity", "homonyms": "homonym", "senses": "sense",
+    "ledger": "ledger", "entities": "entity", "edges": "edge",
+}  # fmt: skip
+"""The tables of the parts of `Contents`."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self.ids = {
-            table: f"SELECT {column} FROM {table} WHERE {column} > $1 ORDER BY {column} LIMIT $2"
-            for table, column in (
-                ("document", "id"),
-                ("entity", "id"),
-                ("community", "id"),
-                ("entity_summary", "entity"),
-                ("touched_entity", "entity"),
-            )
-        }
-        self.decisions = f"""
-            SELECT {DECISION_COLUMNS} FROM same_as d WHERE (d.first, d.second) > ($1, $2)
-            ORDER BY d.first, d.second LIMIT $3
-        """
-        self.homonyms = """
-            SELECT entity, reason FROM homonym WHERE entity > $1 ORDER BY entity LIMIT $2
-        """
-        self.senses = f"""
-            SELECT s.entity, s.number, s.chunk
-            FROM {dialect.keys("$1")} CROSS JOIN sense s WHERE s.entity = j.value
-            ORDER BY s.entity, s.number, s.chunk
-        """
-        self.nodes = """
-            SELECT id, labels, properties FROM property_node WHERE graph = $1 AND position >= $2
-            ORDER BY position LIMIT $3
-        """
-        self.relationships = """
-            SELECT r.id, r.type, s.id, t.id, r.properties FROM property_relationship r
-            JOIN property_node s ON s.graph = r.graph AND s.position = r.source
-            JOIN property_node t ON t.graph = r.graph AND t.position = r.target
-            WHERE r.graph = $1 AND r.position >= $2 ORDER BY r.position LIMIT $3
-        """
-        self.mark = "UPDATE community SET stale = 1 WHERE id = $1"
+_NAMED = {
+    "mentions": ", (SELECT e.normal_form FROM entity e WHERE e.id = t.entity)",
+    "relations": ", (SELECT r.name FROM relation r WHERE r.id = t.relation)",
+}
+"""What rows need beside their columns to be added: see `Contributions.add_rows`."""
+
+_COMPRESSED = {"documents": ("outline", "text"), "readings": ("raw",)}
 
 
-@reports_damage
+def _page_statement(part: str, *, is_first: bool) -> str:
+    table, (types, key) = _CONTENTS[part], TABLE_COLUMNS[_CONTENTS[part]]
+    ordered = ", ".join(f"t.{name}" for name in key)
+    places = ", ".join(f"${number}" for number in range(1, len(key) + 1))
+    where = "" if is_first else f"WHERE ({ordered}) > ({places})"
+    columns = ", ".join(f"t.{name}" for name in types) + _NAMED.get(part, "")
+    last = 1 if is_first else len(key) + 1
+    return f"SELECT {columns} FROM {table} t {where} ORDER BY {ordered} LIMIT ${last}"
+
+
+_PAGES = {
+    (part, is_first): _page_statement(part, is_first=is_first)
+    for part in _CONTENTS
+    for is_first in (True, False)
+}
+
+
 class SqlContents(SqlPart):
-    """The `Contents` of stores in SQL databases."""
+    """The `Contents` of stores in SQL databases, whose tables have the same columns."""
 
-    def __init__(
-        self,
-        database: SqlDatabase,
-        *,
-        texts: Callable[[str], SqlTexts],
-        vectors: Callable[[str], SqlVectors],
-    ) -> None:
+    def __init__(self, database: SqlDatabase, store: SqlStore[Any, Any]) -> None:
         super().__init__(database)
-        self._sql = ContentsStatements(database.dialect)
-        self._texts = texts
-        self._vectors = vectors
-        self._communities = SqlCommunities(database)
-        self._readings = SqlReadings(database)
-        self._graphs = SqlPropertyGraphs(database)
+        self._store = store
 
-    def document_ids(self, after: str, *, limit: int) -> list[str]:
-        return self._page("document", after, limit)
+    def _index(self, part: str) -> Any:  # noqa: ANN401  of texts or vectors
+        """Return the index whose items are a part; None for rows of tables."""
+        name, _, kind = part.rpartition(" ")
+        if kind in ("texts", "vectors"):
+            return self._store.texts(name) if kind == "texts" else self._store.vectors(name)
+        return None
 
-    def entity_ids(self, after: str, *, limit: int) -> list[str]:
-        return self._page("entity", after, limit)
-
-    def text_items(self, name: str, after: str, *, limit: int) -> list[TextItem]:
-        return self._texts(name).items(_key(after), limit=limit)
-
-    def vector_items(self, name: str, after: str, *, limit: int) -> list[VectorItem]:
-        return self._vectors(name).items(_key(after), limit=limit)
-
-    def community_ids(self, after: str, *, limit: int) -> list[str]:
-        return self._page("community", after, limit)
-
-    def summaries(self, after: str, *, limit: int) -> list[EntitySummary]:
-        with self._database.reading():
-            ids = self._page("entity_summary", after, limit)
-            return list(self._readings.summaries(ids).values())
-
-    def decisions(self, after: tuple[str, str], *, limit: int) -> list[SameAs]:
-        first, second = after
-        rows = self._database.rows(self._sql.decisions, (_key(first), _key(second), limit))
-        return [decision_of(*row) for row in rows]
-
-    def touched(self, after: str, *, limit: int) -> list[str]:
-        return self._page("touched_entity", after, limit)
-
-    def homonyms(self, after: str, *, limit: int) -> list[Homonym]:
-        with self._database.reading():
-            rows = self._database.fetch(self._sql.homonyms, (_key(after), limit))
-            bound = self._database.dialect.bind_keys(key for key, _ in rows)
-            sense_rows = self._database.fetch(self._sql.senses, (bound,))
-        senses: defaultdict[int, list[tuple[str, ...]]] = defaultdict(list)
-        for (entity, _), chunks in groupby(sense_rows, key=lambda row: row[:2]):
-            senses[entity].append(tuple(int_to_id(chunk) for _, _, chunk in chunks))
-        return [
-            Homonym(int_to_id(key), tuple(senses[key]), unpack_line(reason)) for key, reason in rows
-        ]
-
-    def graph_nodes(self, name: str, start: int, *, limit: int) -> list[PropertyNode]:
-        rows = self._graph_rows(self._sql.nodes, name, start, limit)
-        return [
-            PropertyNode(unpack_line(key), unpack_strings(labels), unpack_properties(properties))
-            for key, labels, properties in rows
-        ]
-
-    def graph_relationships(self, name: str, start: int, *, limit: int) -> list[Relationship]:
-        rows = self._graph_rows(self._sql.relationships, name, start, limit)
-        return [
-            Relationship(
-                unpack_line(key),
-                unpack_line(type_),
-                unpack_line(source),
-                unpack_line(target),
-                unpack_properties(properties),
+    def page(self, part: str, after: str, *, limit: int) -> RowPage:
+        if index := self._index(part):
+            rows: list[Any] = index.items(int(after or -1), limit=limit)
+            last = rows[-1][0] if rows else ""
+            return RowPage(rows, str(id_to_int(last) if isinstance(last, str) and last else last))
+        if part == "settings":
+            held = sorted(item for item in self._store.meta().items() if item[0] != COPY_META)
+            rows = [item for item in held if item[0] > after][:limit]
+            return RowPage(rows, rows[-1][0] if rows else "")
+        if part == "graphs":
+            graphs = self._store.property_graphs
+            names = [name for name in graphs.names() if name > after][:limit]
+            return RowPage(
+                [(name, graphs.rows_of(name)) for name in names], names[-1] if names else ""
             )
-            for key, type_, source, target, properties in rows
-        ]
+        start = json.loads(after) if after else ()
+        rows = self._database.rows(_PAGES[part, not after], (*start, limit))
+        types, key = TABLE_COLUMNS[_CONTENTS[part]]
+        places = [list(types).index(name) for name in key]
+        return RowPage(rows, json.dumps([rows[-1][place] for place in places]) if rows else "")
 
-    def put_communities(
-        self, communities: Iterable[Community], *, stale: Collection[str] = ()
-    ) -> None:
-        new = list(communities)
-        marked = set(stale)
-        with self._database.transaction():
-            self._communities.write(new)
-            self._database.write_many(
-                self._sql.mark,
-                ((id_to_int(community.id),) for community in new if community.id in marked),
-            )
+    def count(self, part: str) -> int:
+        if index := self._index(part):
+            return int(index.count())
+        if part == "settings":
+            return len(self._store.meta().keys() - {COPY_META})
+        if part == "graphs":
+            return len(self._store.property_graphs.names())
+        ((count,),) = self._database.rows(f"SELECT count(*) FROM {_CONTENTS[part]}")
+        return int(count)
 
-    def _page(self, table: str, after: str, limit: int) -> list[str]:
-        return self._ids(self._sql.ids[table], (_key(after), limit))
+    def add(self, part: str, rows: Sequence[Any]) -> None:
+        if index := self._index(part):
+            index.put(rows)
+        elif part == "settings":
+            self._store.set_meta(dict(rows))
+        elif part == "graphs":
+            for name, graph in rows:
+                self._store.property_graphs.put_rows(name, graph)
+        elif part == "mentions":
+            self._store.graph.contributions.add_rows(rows, ())
+        elif part == "relations":
+            self._store.graph.contributions.add_rows((), rows)
+        else:
+            table = _CONTENTS[part]
+            self._database.add_rows(table, TABLE_COLUMNS[table].types, rows)
 
-    def _graph_rows(self, sql: str, name: str, start: int, limit: int) -> list[Row]:
-        with self._database.reading():
-            key = self._graphs.key(name)
-            return [] if key is None else self._database.fetch(sql, (key, start, limit))
+    def values(self, part: str, rows: Sequence[Any]) -> list[tuple[str, object]]:
+        return list(self._values(part, rows))
 
-
-def _key(after: str) -> int:
-    """Return the key after which a page begins."""
-    return next((key for _, key in keys_of([after])), -1)
+    def _values(self, part: str, rows: Sequence[Any]) -> Iterator[tuple[str, object]]:
+        if part == "graphs":
+            for name, (nodes, relationships) in rows:
+                yield "graphs", name
+                yield from (("graph nodes", [name, i, *row]) for i, row in enumerate(nodes))
+                edges = enumerate(relationships)
+                yield from (("graph relationships", [name, i, *row]) for i, row in edges)
+        elif part.endswith(" vectors"):
+            stored = f"<f{stored_type(part.removesuffix(' vectors'))().itemsize}"
+            for key, content_key, matrix in rows:
+                found = matrix.astype(stored)
+                yield part, [key, content_key, found.shape, found.tobytes()]
+        elif part in _COMPRESSED:
+            places = [
+                list(TABLE_COLUMNS[_CONTENTS[part]].types).index(n) for n in _COMPRESSED[part]
+            ]
+            for row in map(list, rows):
+                for place in places:
+                    row[place] = None if row[place] is None else unpack_text(row[place])
+                yield part, row
+        else:
+            yield from ((part, row) for row in rows)
 
 
 _READ_META = "SELECT key, value FROM meta ORDER BY key"
@@ -262,17 +233,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self.property_graphs = SqlPropertyGraphs(database)
         self.fields = SqlFields(database)
         self.questions = SqlQuestions(database)
-        self.contents = SqlContents(database, texts=self.texts, vectors=self.vectors)
-
-    @property
-    def companions(self) -> Companions | None:
-        """What keeps the companions of the index in its database; None if they are files."""
-        return None
-
-    @property
-    def tables(self) -> TableFile | None:
-        """The tables that the database of the index keeps; None if they are in a file."""
-        return None
+        self.contents = SqlContents(database, self)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -288,8 +249,6 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             cypher=self.cypher,
             vector_replacement=self,
             contents=self.contents,
-            companions=self.companions,
-            tables=self.tables,
             self_check=self.check,
         )
 

@@ -12,6 +12,7 @@ stored as UTF-8 in blobs, since it may contain lone surrogates, which texts must
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 TABLES = """
@@ -128,6 +129,46 @@ CREATE TABLE question (
 );
 CREATE INDEX question_by_chunk ON question (chunk, ordinal);
 """
+
+
+class TableColumns(NamedTuple):
+    """The columns of a table with their types, as COPY of PostgreSQL names them, and its key."""
+
+    types: dict[str, str]
+    key: tuple[str, ...]
+
+
+_TYPES = {"INTEGER": "int8", "INT": "int4", "REAL": "float8", "TEXT": "text", "BLOB": "bytea"}
+_ENGINE_TABLES = """
+CREATE TABLE document_field (
+    document INTEGER, name TEXT, text TEXT, PRIMARY KEY (document, name, text)
+);
+CREATE TABLE document_page (
+    document INTEGER, start INT, "end" INT, label TEXT, PRIMARY KEY (document, start, label)
+);
+CREATE TABLE entity (
+    id INTEGER PRIMARY KEY, chunk_count INTEGER, name TEXT, type TEXT, normal_form TEXT
+);
+"""
+"""What all engines have in tables of their own, in an order that their indexes support."""
+
+
+def _columns(body: str) -> TableColumns:
+    columns = re.findall(rf'("?\w+"?) ({"|".join(_TYPES)})\b( PRIMARY KEY)?', body)
+    key = re.search(r"PRIMARY KEY \(([^)]*)\)", body)
+    own = [name for name, _, is_key in columns if is_key]
+    types = {name: _TYPES[kind] for name, kind, _ in columns}
+    return TableColumns(types, tuple(key[1].split(", ") if key else own))
+
+
+TABLE_COLUMNS = {
+    name: _columns(body)
+    for name, body in re.findall(
+        r"CREATE TABLE (\w+) \(\n?(.*?)\)(?: WITHOUT ROWID| /\*.*?\*/)?;",
+        TABLES + _ENGINE_TABLES,
+        re.DOTALL,
+    )
+}
 
 
 class _Reference(NamedTuple):
