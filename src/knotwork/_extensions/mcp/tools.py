@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol, TypeVar
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from knotwork._extensions.mcp import results
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._run import OUTCOMES, Progress, Stage
-from knotwork._shapes.evidence import PathShape
-from knotwork._shapes.graph import NameList, describe_communities
+from knotwork._shapes.base import Json, fields_of
+from knotwork._shapes.graph import describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError
@@ -97,11 +98,11 @@ def add_question_tools(
 ) -> None:
     """Add the tools `search`, `paths` and `ask` to a server."""
 
-    def describe(evidence: Evidence) -> results.SearchResult:
-        return results.to_search_result(evidence, knowledge_base.knowledge_base.store)
-
     async def find(request: AskRequest) -> CallToolResult:
-        found = await knowledge_base.call(describe, await knowledge_base.search(request))
+        evidence = await knowledge_base.search(request)
+        found = await knowledge_base.call(
+            lambda: results.to_search_result(evidence, knowledge_base.knowledge_base.store)
+        )
         return tool_result(found, results.format_passages(found))
 
     @server.tool(title="Find passages", annotations=READ_ONLY)
@@ -114,7 +115,7 @@ def add_question_tools(
         min_score: Annotated[float | None, Field(description="Minimum score of a passage")] = None,
         retrieval_query: RetrievalQueryText = "",
         query_params: QueryParams = {},  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, results.SearchResult]:
+    ) -> Annotated[CallToolResult, results.SEARCH.model]:
         """Find the passages of the documents that are relevant to a question, best first."""
         return await find(
             AskRequest(
@@ -132,7 +133,7 @@ def add_question_tools(
     @as_tool
     async def paths(
         question: QuestionText, k: PassageCount = 8, where: FilterText = ""
-    ) -> Annotated[CallToolResult, results.SearchResult]:
+    ) -> Annotated[CallToolResult, results.SEARCH.model]:
         """Find paths in the knowledge graph from the entities named in a question to those it asks
         for, each relation with the passage that states it.
         """
@@ -150,7 +151,7 @@ def add_question_tools(
         where: FilterText = "",
         retrieval_query: RetrievalQueryText = "",
         query_params: QueryParams = {},  # noqa: B006
-    ) -> Annotated[CallToolResult, results.AnswerResult]:
+    ) -> Annotated[CallToolResult, results.REPLY.model]:
         """Answer a question from the documents. The text cites its sources as [1], [2], …, and each
         source gives its exact position in the document. If the documents do not contain the
         answer, the result says so.
@@ -228,7 +229,7 @@ def add_graph_tools(
             int, Field(ge=1, le=MOST_RELATIONS, description="Maximum of relations")
         ] = 50,
         direction: Direction = "both",
-    ) -> Annotated[CallToolResult, results.SubgraphResult]:
+    ) -> Annotated[CallToolResult, results.SUBGRAPH.model]:
         """Show the neighbourhood of one or more entities, strongest relations first, each with the
         ids of the chunks that state it.
         """
@@ -246,17 +247,14 @@ def add_graph_tools(
         one: EntityName,
         other: EntityName,
         limit: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Maximum of paths")] = 5,
-    ) -> Annotated[CallToolResult, results.PathsResult]:
+    ) -> Annotated[CallToolResult, results.PATHS.model]:
         """Show the shortest paths in the graph between two entities, those over stated relations
         first, each relation with the id of the chunk that states it.
         """
-
-        def find() -> results.PathsResult:
-            graph = knowledge_base.knowledge_base.graph
-            paths = map(PathShape.of, graph.shortest_paths(one, other, limit=limit))
-            return results.PathsResult(paths=list(map(results.to_path_result, paths)))
-
-        found = await knowledge_base.call(find)
+        paths = await knowledge_base.call(
+            lambda: knowledge_base.knowledge_base.graph.shortest_paths(one, other, limit=limit)
+        )
+        found = results.PATHS(paths=paths)
         return tool_result(found, results.format_paths(found))
 
     @server.tool(
@@ -268,35 +266,34 @@ def add_graph_tools(
         about: Annotated[str, Field(max_length=1_000, description="A topic; empty: all")] = "",
         level: Annotated[int | None, Field(ge=0, description="0 is the top level")] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_COMMUNITIES)] = 10,
-    ) -> Annotated[CallToolResult, results.CommunitiesResult]:
+    ) -> Annotated[CallToolResult, results.COMMUNITIES.model]:
         """Show communities, groups of closely related entities, each with a report that cites the
         documents: those about a topic, or the top-level ones.
         """
 
-        def find() -> results.CommunitiesResult:
+        def find() -> list[Json]:
             base = knowledge_base.knowledge_base
             if update_communities:
                 base.communities.update()
             topics = base.communities.stored(about, level=level, limit=limit)
-            found = map(results.to_community_result, describe_communities(base, topics))
-            return results.CommunitiesResult(communities=list(found))
+            return list(map(results.to_community_result, describe_communities(base, topics)))
 
-        found = await knowledge_base.call(find)
+        found = results.COMMUNITIES(communities=await knowledge_base.call(find))
         return tool_result(found, results.format_communities(found))
 
     @server.tool(title="Show merged names", annotations=READ_ONLY)
     @as_tool
     async def names(
         about: Annotated[list[str], Field(max_length=20, description="Names; empty: all")] = [],  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, results.NamesResult]:
+    ) -> Annotated[CallToolResult, results.SAME_NAMES.model]:
         """Show which names refer to the same entity, which are kept apart, and which are shared by
         several entities.
         """
 
-        def find() -> results.NamesResult:
+        def find() -> Json:
             entities = knowledge_base.knowledge_base.entities
-            same = NameList.of(entities.aliases(about))
-            return results.NamesResult.of(same, homonyms=entities.homonyms(about))
+            same = fields_of(entities.aliases(about))
+            return results.SAME_NAMES(same, homonyms=entities.homonyms(about))
 
         found = await knowledge_base.call(find)
         return tool_result(found, results.format_names(found))
@@ -314,7 +311,7 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
             str, Field(description="The name of an imported graph; empty: the index")
         ] = OWN_GRAPH,
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Maximum of rows")] = 100,
-    ) -> Annotated[CallToolResult, results.QueryRows]:
+    ) -> Annotated[CallToolResult, results.ROWS.model]:
         """Run a read-only openCypher statement on the graph of the index. Nodes: Document, Section,
         Chunk, Entity, Keyword, Community (with title, summary and level) and Question, all with
         name. Relationships: HAS_SECTION, HAS_CHUNK, NEXT, HAS_CHILD, MENTIONS, ABOUT, RELATES and
@@ -325,7 +322,7 @@ def add_cypher_tool(server: MCPServer, knowledge_base: ToolBackend) -> None:
                 statement, parameters, graph=graph, row_limit=limit
             )
         )
-        found = results.QueryRows.of(rows)
+        found = results.ROWS(rows)
         return tool_result(found, results.format_rows(found))
 
 
@@ -348,7 +345,7 @@ def add_index_tool(
             list[str],
             Field(max_length=100, description="Files or folders; empty: all allowed folders"),
         ] = [],  # noqa: B006 - a default for the schema; never modified
-    ) -> Annotated[CallToolResult, results.IndexResult]:
+    ) -> Annotated[CallToolResult, results.INDEXED.model]:
         """Update the index from files and folders: unchanged files are skipped, and documents whose
         file is gone from a folder are removed. Only folders allowed at start can be read. Indexing
         may be cancelled at any time; finished documents are kept.
@@ -364,22 +361,16 @@ def add_index_tool(
                     total = None if step.stage == Stage.ENRICHING else max(step.total, number)
                     await ctx.report_progress(number, total, f"{step.stage}: {message}")
             report = await run.result()
-        done = results.IndexResult.of(
-            report,
-            unread=report.failures,
-            documents=report.total_documents,
-            chunks=report.total_chunks,
-            entities=report.total_entities,
-        )
+        done = results.INDEXED(report)
         await ctx.notify_resources_changed()
         return tool_result(done, results.format_index_report(done))
 
 
-def tool_result(value: BaseModel, text: str) -> CallToolResult:
+def tool_result(value: Json, text: str) -> CallToolResult:
     """Return a tool result with a structured value and its text form."""
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
-        structured_content=value.model_dump(mode="json"),
+        structured_content=to_jsonable_python(value),
     )
 
 

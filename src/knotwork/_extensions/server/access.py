@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -20,9 +20,8 @@ from knotwork._extensions.server.limits import holding
 from knotwork._extensions.server.responses import Envelope, wrap
 from knotwork._extensions.server.server import Service, is_loopback
 from knotwork._extensions.server.workspaces import ReadableWorkspace, Workspace, no_workspace
+from knotwork._shapes.base import Shape, converter, model_type
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
-
-T = TypeVar("T")
 
 _log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
@@ -224,7 +223,8 @@ Server = Annotated[Service, Depends(service_of)]
 class Routes(APIRouter):
     """The routes of one resource below /api/v1.
 
-    A route that is a plain function runs in a thread of the server, and an envelope has its result.
+    A plain function runs in a thread of the server. What it returns is sent in an envelope, records
+    in their shape; a `Response` is sent as it is.
     """
 
     def __init__(self, tag: str, *, route_class: type[APIRoute] = WorkspaceRoute) -> None:
@@ -232,33 +232,36 @@ class Routes(APIRouter):
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
         """Add a route, as its decorator does."""
-        is_plain = not inspect.iscoroutinefunction(endpoint)
-        super().add_api_route(path, _in_thread(endpoint) if is_plain else endpoint, **options)
+        super().add_api_route(path, _in_envelope(endpoint), **options)
 
 
-def _in_thread(
-    answer: Callable[..., T | Response],
-) -> Callable[..., Awaitable[Envelope[T] | Response]]:
-    """Return the route that runs a function in a thread, with the same parameters.
-
-    A `Response` is sent as it is.
-    """
+def _in_envelope(answer: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    """Return the route that sends what a function returns, with the same parameters."""
     types = get_type_hints(answer, include_extras=True)
+    returned = types["return"]
+    is_async = inspect.iscoroutinefunction(answer)
+    if isinstance(returned, type) and issubclass(returned, Response):
+        return answer
+    parts = get_args(returned)
+    kind = parts[0] if Response in parts else returned
+    is_shaped = any(isinstance(mark, Shape) for mark in getattr(kind, "__metadata__", ()))
+    convert = None if is_shaped else converter(kind)
+
+    @wraps(answer)
+    async def respond(*, _serving: Service, **arguments: Any) -> Any:  # noqa: ANN401
+        run = partial(answer, **arguments)
+        found = await (run() if is_async else _serving.threads.run(run))
+        if isinstance(found, Response):
+            return found
+        return wrap(convert(found) if convert else found)
+
     parameters = [
         parameter.replace(annotation=types[parameter.name])
         for parameter in inspect.signature(answer).parameters.values()
     ]
     serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
-
-    @wraps(answer)
-    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T] | Response:  # noqa: ANN401
-        found = await _serving.threads.run(partial(answer, **arguments))
-        return found if isinstance(found, Response) else wrap(found)
-
     envelope: Any = Envelope
-    has_response = Response in get_args(types["return"])  # then the decorator says what else
-    returned = Response if has_response else envelope[types["return"]]
     respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, serving], return_annotation=returned
+        [*parameters, serving], return_annotation=envelope[model_type(kind)]
     )
     return respond

@@ -19,8 +19,7 @@ from knotwork._extensions.server.responses import (
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._run import Progress, Stage, Steps, Verb
-from knotwork._shapes.answers import AnswerShape, split_pieces
-from knotwork._shapes.evidence import EvidenceShape
+from knotwork._shapes.results import ANSWER, describe_evidence, split_pieces
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError, NotPermitted, RequestTooLarge
 from knotwork.records import Answer, Evidence
@@ -70,10 +69,10 @@ NamedEvent = tuple[str, object]
 def name_step(step: Progress, workspace: Workspace) -> Iterator[NamedEvent]:
     """Yield the events of one step; those of the last one are the pieces and the answer."""
     if step.stage == Stage.FOUND:
-        evidence = EvidenceShape.found(step.value, workspace.base.store)
-        names = list(dict.fromkeys(seed for hit in evidence.hits for seed in hit.seeds))
-        yield "stage", {"stage": "found", "passages": len(evidence.hits), "names": names}
-        yield "sources", evidence
+        hits = step.value.hits
+        names = list(dict.fromkeys(seed for hit in hits for seed in hit.seeds))
+        yield "stage", {"stage": "found", "passages": len(hits), "names": names}
+        yield "sources", describe_evidence(step.value, workspace.base.store)
     elif step.stage == Stage.ASKED:
         yield "stage", {"stage": "writing", "model": step.note}
     elif step.stage == Stage.STEP:
@@ -85,7 +84,7 @@ def name_step(step: Progress, workspace: Workspace) -> Iterator[NamedEvent]:
     elif step.stage == Stage.FINISHED:
         if step.value.pieces:  # nothing else sent the text before
             yield from (("text", {"text": part}) for part in split_pieces(step.value))
-        yield "done", AnswerShape.of(step.value)
+        yield "done", ANSWER(step.value)
 
 
 async def stream_events(threads: Threads, make: Callable[[], Iterator[NamedEvent]]) -> EventStream:

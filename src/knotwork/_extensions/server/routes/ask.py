@@ -19,12 +19,7 @@ from knotwork._extensions.server.answer_events import (
     stream_events,
 )
 from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.responses import (
-    EVENT_RESPONSES,
-    Envelope,
-    EventStream,
-    wrap,
-)
+from knotwork._extensions.server.responses import EVENT_RESPONSES, EventStream
 from knotwork._extensions.server.schemas import (
     AskRequest,
     FilterText,
@@ -37,12 +32,13 @@ from knotwork._extensions.server.schemas import (
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
-from knotwork._shapes.answers import AnswerShape
-from knotwork._shapes.evidence import EvidenceShape
+from knotwork._shapes.base import Json
+from knotwork._shapes.results import ANSWER, EVIDENCE, describe_evidence
 from knotwork._synthesis import ask_request
 from knotwork._synthesis.ask_request import ASK_MODES
 from knotwork.agents._agent import DEFAULT_STEPS, DEFAULT_TOKENS, DEFAULT_TOOLS
 from knotwork.agents._agent import ask_agent as ask_by_agent
+from knotwork.records import Answer
 
 MOST_STEPS = 20
 MOST_AGENT_TOKENS = 200_000
@@ -77,50 +73,43 @@ router = Routes("questions")
 
 
 @router.get("/retrievers")
-async def list_retrievers(_key: Caller) -> Envelope[dict[str, Any]]:
+async def list_retrievers(_key: Caller) -> dict[str, Any]:
     """List the retrievers, the steps to compose them with, and the answer modes."""
-    return wrap(
-        {
-            "auto": AUTO_IS,
-            "retrievers": [
-                {
-                    "name": entry.name,
-                    "summary": entry.summary,
-                    "needs_model": "model" in entry.needs,
-                    "needs_embedder": "embedder" in entry.needs,
-                }
-                for entry in RETRIEVERS.entries()
-            ],
-            "steps": [{"name": entry.name, "summary": entry.summary} for entry in STEPS.entries()],
-            "modes": list(ASK_MODES),
-        }
-    )
+    return {
+        "auto": AUTO_IS,
+        "retrievers": [
+            {
+                "name": entry.name,
+                "summary": entry.summary,
+                "needs_model": "model" in entry.needs,
+                "needs_embedder": "embedder" in entry.needs,
+            }
+            for entry in RETRIEVERS.entries()
+        ],
+        "steps": [{"name": entry.name, "summary": entry.summary} for entry in STEPS.entries()],
+        "modes": list(ASK_MODES),
+    }
 
 
 @router.post("/workspaces/{workspace}/search")
 async def search_passages(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: SearchRequest
-) -> Envelope[EvidenceShape]:
+) -> Annotated[Json, EVIDENCE]:
     """Find the passages relevant to a question, each with the reasons why it was found."""
     question = check_question(server, key, _ask_request(asked))
 
-    def find() -> EvidenceShape:
-        return EvidenceShape.found(search(workspace, question), workspace.base.store)
-
-    return wrap(await server.threads_for(question).run(find))
+    return await server.threads_for(question).run(
+        lambda: describe_evidence(search(workspace, question), workspace.base.store)
+    )
 
 
 @router.post("/workspaces/{workspace}/ask")
 async def ask_question(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: AskRequest
-) -> Envelope[AnswerShape]:
+) -> Answer:
     """Answer a question with a citation for each statement, or report that there is no answer."""
     question = check_question(server, key, _ask_request(asked))
-
-    def answer() -> AnswerShape:
-        return AnswerShape.of(ask(server, workspace, question))
-
-    return wrap(await server.threads_for(question).run(answer))
+    return await server.threads_for(question).run(ask, server, workspace, question)
 
 
 @router.post(
@@ -181,5 +170,5 @@ def _agent_events(
             yield "step", step.value
         answer, evidence = run.result()
         server.metrics.note_answer(answer, span)
-        yield "sources", EvidenceShape.found(evidence, workspace.base.store)
-        yield "done", AnswerShape.of(answer)
+        yield "sources", describe_evidence(evidence, workspace.base.store)
+        yield "done", ANSWER(answer)

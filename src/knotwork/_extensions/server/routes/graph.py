@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal
 
 from fastapi import File, Form, Query, UploadFile
 from fastapi import Path as InPath
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from knotwork._durable_files import move_folder
 from knotwork._extensions.graphs.graph_import.formats import list_files
 from knotwork._extensions.graphs.graph_import.graph_importer import graph_root
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_runner import hide_folder
+from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.private_files import make_private_folder
-from knotwork._extensions.server.responses import Envelope, wrap
-from knotwork._extensions.server.schemas import JobShape, RefusedFile, RequestModel, Text
+from knotwork._extensions.server.schemas import REFUSED, RequestModel, Text
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
     UploadRoute,
@@ -31,13 +31,14 @@ from knotwork._extensions.server.uploads import (
 )
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork._indexing.communities.index_reports import Topic, topics_within
+from knotwork._indexing.resolution.resolver import SameNames
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._shapes.answers import ResultShape
-from knotwork._shapes.evidence import PathShape
-from knotwork._shapes.graph import CommunityShape, NameList, SubgraphShape, describe_communities
+from knotwork._shapes.base import Json, Shape, typed
+from knotwork._shapes.graph import COMMUNITY, SUBGRAPH, describe_communities
+from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import LoadError, NotFound
-from knotwork.records import Entity
+from knotwork.records import Entity, QueryResult
 from knotwork.records._documents import GRAPH_URI
 
 MOST_RELATIONS = 2_000
@@ -63,12 +64,6 @@ class PathsRequest(RequestModel):
     limit: int = Field(5, ge=1, le=50, description="Maximum of paths.")
 
 
-class PathList(BaseModel):
-    """Paths, best first."""
-
-    paths: list[PathShape]
-
-
 class StatementRequest(RequestModel):
     """Run a read-only query."""
 
@@ -79,31 +74,36 @@ class StatementRequest(RequestModel):
     timeout_s: float = Field(10.0, gt=0, le=60)
 
 
-class CommunityList(BaseModel):
-    """The first of ``total`` communities; ``levels`` are the level numbers from the top, and
-    ``is_current`` is false if documents changed since the communities were built.
-    """
-
-    communities: list[CommunityShape]
-    total: int
-    levels: list[int]
-    is_current: bool
-
-
-class EntityShape(BaseModel):
-    """An entity of the graph."""
-
-    id: str
-    name: str
-    type: str
-    chunks: int
-
-
-class EntityList(BaseModel):
-    """Entities, best match first."""
-
-    entities: list[EntityShape]
-
+PATH_LIST = Shape("PathList", None, "Paths, best first.", paths=list[PATH.json])
+COMMUNITY_LIST = Shape(
+    "CommunityList",
+    None,
+    "The first of ``total`` communities; ``levels`` are the level numbers from the top, and "
+    "``is_current`` is false if documents changed since the communities were built.",
+    communities=list[COMMUNITY.json],
+    total=int,
+    levels=list[int],
+    is_current=bool,
+)
+ENTITY = Shape("EntityShape", Entity, "An entity of the graph.", "id name type chunks=chunk_count")
+ENTITY_LIST = Shape("EntityList", None, "Entities, best match first.", entities=list[ENTITY.json])
+IMPORTED = Shape(
+    "ImportedGraph",
+    None,
+    "An imported graph; ``name`` is its name in queries.",
+    **typed(str, "name uri"),
+    **typed(int, "documents chunks"),
+    property_graph=bool,
+)
+UPLOAD = Shape(
+    "GraphUpload",
+    None,
+    "The stored and refused files of a graph, and the job that imports them.",
+    name=str,
+    files=list[str],
+    refused=list[REFUSED.json],
+    job=Job,
+)
 
 router = Routes("graph")
 uploads = Routes("graph", route_class=UploadRoute)
@@ -113,13 +113,13 @@ _MOST_MEMBERS = 200
 
 
 @router.post("/workspaces/{workspace}/explore")
-def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> SubgraphShape:
+def explore_graph(workspace: ReadWorkspace, asked: ExploreRequest) -> Annotated[Json, SUBGRAPH]:
     """Explore the graph around entities, strongest relations first.
 
     The error for an unknown name suggests similar names.
     """
     subgraph = workspace.base.graph.explore(**asked.model_dump())
-    return SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= asked.limit)
+    return SUBGRAPH(subgraph, is_cut=len(subgraph.edges) >= asked.limit)
 
 
 @router.get("/workspaces/{workspace}/entities")
@@ -127,21 +127,15 @@ def find_entities(
     workspace: ReadWorkspace,
     name: Annotated[str, Query(min_length=1, max_length=500)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> EntityList:
+) -> Annotated[Json, ENTITY_LIST]:
     """Find entities by the words of a name, or by a part of it."""
-    return EntityList(
-        entities=[
-            EntityShape(id=e.id, name=e.name, type=e.type, chunks=e.chunk_count)
-            for e in search_entities(workspace.base, name, limit=limit)
-        ]
-    )
+    return ENTITY_LIST(entities=search_entities(workspace.base, name, limit=limit))
 
 
 @router.post("/workspaces/{workspace}/paths")
-def find_paths(workspace: ReadWorkspace, asked: PathsRequest) -> PathList:
+def find_paths(workspace: ReadWorkspace, asked: PathsRequest) -> Annotated[Json, PATH_LIST]:
     """Find the shortest paths between two entities, each relation with a passage that states it."""
-    paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
-    return PathList(paths=[PathShape.of(path) for path in paths])
+    return PATH_LIST(paths=workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit))
 
 
 @router.get("/workspaces/{workspace}/names")
@@ -149,10 +143,10 @@ def list_names(
     workspace: ReadWorkspace,
     about: Annotated[str, Query(max_length=500)] = "",
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-) -> NameList:
+) -> SameNames:
     """List the entities with several names, and the names that are kept apart."""
     known = workspace.base.entities.aliases(about)
-    return NameList.of(replace(known, things=known.things[:limit], apart=known.apart[:limit]))
+    return replace(known, things=known.things[:limit], apart=known.apart[:limit])
 
 
 @router.get("/workspaces/{workspace}/communities")
@@ -165,7 +159,7 @@ def list_communities(
     ] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     members: Annotated[int, Query(ge=0, le=_MOST_MEMBERS)] = 8,
-) -> CommunityList:
+) -> Annotated[Json, COMMUNITY_LIST]:
     """List communities with their reports: by topic, by level, or inside another community.
 
     This returns the stored communities. A job updates them after indexing and on request.
@@ -179,7 +173,7 @@ def list_communities(
     else:
         topics = workspace.base.communities.stored(about, level=level, limit=limit)
         total = len(topics) if about or not levels else len(levels[level or 0])
-    return CommunityList(
+    return COMMUNITY_LIST(
         communities=describe_communities(workspace.base, topics[:limit], members=members),
         total=total,
         levels=list(range(len(levels))),
@@ -191,7 +185,7 @@ def list_communities(
 def show_community(
     workspace: ReadWorkspace,
     community: Annotated[str, InPath(max_length=40)],
-) -> CommunityShape:
+) -> Annotated[Json, COMMUNITY]:
     """Return a community with its report and its members."""
     communities = workspace.base.store.capabilities.communities
     if communities is not None:
@@ -206,9 +200,9 @@ def show_community(
 @router.post("/workspaces/{workspace}/cypher")
 async def run_statement(
     server: Server, workspace: ReadWorkspace, asked: StatementRequest
-) -> Envelope[ResultShape]:
+) -> QueryResult:
     """Run a read-only openCypher query on the index or on an imported graph."""
-    result = await server.statements.run(
+    return await server.statements.run(
         workspace.base.graph.cypher,
         asked.statement,
         asked.parameters,
@@ -216,7 +210,6 @@ async def run_statement(
         row_limit=asked.limit,
         timeout_s=asked.timeout_s,
     )
-    return wrap(ResultShape.of(result))
 
 
 MOST_SCANNED = 20_000
@@ -251,25 +244,6 @@ def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entit
 GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "trig"]
 
 
-class ImportedGraph(BaseModel):
-    """An imported graph; ``name`` is its name in queries."""
-
-    name: str
-    uri: str
-    documents: int
-    chunks: int
-    property_graph: bool
-
-
-class GraphUpload(BaseModel):
-    """The stored and refused files of a graph, and the job that imports them."""
-
-    name: str
-    files: list[str]
-    refused: list[RefusedFile]
-    job: JobShape
-
-
 GraphName = Annotated[str, InPath(description="The name of an imported graph.", max_length=200)]
 
 
@@ -290,7 +264,7 @@ def import_graph(
         bool | None,
         Form(description="Whether to embed passages; default: for graphs up to 2,000 entities."),
     ] = None,
-) -> GraphUpload:
+) -> Annotated[Json, UPLOAD]:
     """Upload the files of a graph, and start a job that imports it.
 
     It replaces a graph of the same name.
@@ -329,17 +303,17 @@ def import_graph(
         "files": stored,
     }
     job = server.jobs.submit(workspace.name, "import_graph", arguments)
-    return GraphUpload(name=name, files=stored, refused=refused, job=JobShape.of(job))
+    return UPLOAD(name=name, files=stored, refused=refused, job=job)
 
 
 @router.get("/workspaces/{workspace}/graphs")
-def list_graphs(workspace: ReadWorkspace) -> list[ImportedGraph]:
+def list_graphs(workspace: ReadWorkspace) -> list[Annotated[Json, IMPORTED]]:
     """List the imported graphs by name."""
     store = workspace.base.store
     property_graphs = store.capabilities.property_graphs
     graphs = property_graphs.names() if property_graphs is not None else []
     return [
-        ImportedGraph(
+        IMPORTED(
             name=name,
             uri=graph_root(name),
             documents=len(entries),
@@ -351,13 +325,13 @@ def list_graphs(workspace: ReadWorkspace) -> list[ImportedGraph]:
 
 
 @router.delete("/workspaces/{workspace}/graphs/{graph}", status_code=202)
-def delete_graph(server: Server, workspace: WriteWorkspace, graph: GraphName) -> JobShape:
+def delete_graph(server: Server, workspace: WriteWorkspace, graph: GraphName) -> Job:
     """Start a job that removes an imported graph with all its passages."""
     entries = _imported_graphs(workspace).get(graph)
     if entries is None:
         raise NotFound(f"Unknown graph `{graph}`.", fix="List graphs: GET …/graphs")
     uris = [entry.uri for entry in entries]
-    return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
+    return server.jobs.submit(workspace.name, "delete", {"documents": uris})
 
 
 def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:

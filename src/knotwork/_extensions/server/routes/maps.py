@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes
 from knotwork._extensions.server.graph_map import (
@@ -22,14 +22,12 @@ from knotwork._extensions.server.graph_map import (
     Names,
     count_members,
 )
-from knotwork._extensions.server.responses import Envelope
 from knotwork._extensions.server.schemas import RequestModel
 from knotwork._extensions.server.workspaces import Workspace
-from knotwork._retrieval.entity_lookup import read_dossier
-from knotwork._shapes.base import fields_of
-from knotwork._shapes.graph import SourceShape
+from knotwork._retrieval.entity_lookup import Dossier, DossierPassage, read_dossier
+from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork.errors import InvalidRequest, NotFound
-from knotwork.records import CommunityReport, content_id
+from knotwork.records import CommunityReport, Edge, content_id
 
 MOST_NEIGHBOURS = 30
 MOST_KNOWN = 2_000
@@ -81,164 +79,121 @@ class EntitiesRequest(FilterFields):
     entities: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_KNOWN)]
 
 
-class CircleColumns(BaseModel):
-    """Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching``
-    those that match the filters, ``children`` the communities of the next level inside.
-    """
-
-    id: list[str]
-    title: list[str]
-    level: list[int]
-    parent: list[str | None]
-    x: list[float]
-    y: list[float]
-    radius: list[float]
-    size: list[int]
-    matching: list[int]
-    children: list[int]
-
-
-class LinkColumns(BaseModel):
-    """Links between communities: positions in their list, and the total weight of relations."""
-
-    source: list[Position]
-    target: list[Position]
-    weight: list[float]
-
-
-class EntityColumns(BaseModel):
-    """Entities with position, number of passages that mention them, and lowest community."""
-
-    id: list[str]
-    name: list[str]
-    type: list[str]
-    x: list[float]
-    y: list[float]
-    chunks: list[int]
-    community: list[str | None]
-
-
-class EdgeColumns(BaseModel):
-    """Relations, strongest first. ``source`` and ``target`` are positions in the list of entities
-    followed by ``anchors``; ``relation`` is a position in ``relations``.
-    """
-
-    source: list[Position]
-    target: list[Position]
-    weight: list[float]
-    relation: list[Position]
-    relations: list[str]
-    anchors: list[str]
-
-
-class Facet(BaseModel):
-    """A value to filter by, with its count."""
-
-    name: str
-    count: int
-
-
-class FacetList(BaseModel):
-    """The most frequent values; ``total`` is the number of all values."""
-
-    values: list[Facet]
-    total: int
-
-
-class LevelShape(BaseModel):
-    """A level of communities; half of its entities are in communities of at least ``radius``."""
-
-    level: int
-    communities: int
-    radius: float
-
-
-class Overview(BaseModel):
-    """A level of the map: the largest communities and the strongest links among them."""
-
-    key: str
-    is_current: bool
-    radius: float
-    entities: int
-    relations: int
-    levels: list[LevelShape]
-    level: int
-    communities: CircleColumns
-    total: int
-    order: str = "size"
-    links: LinkColumns
-    links_total: int
-    types: FacetList
-    relation_names: FacetList
-
-
-class AncestorShape(BaseModel):
-    """A community that contains an entity or another community."""
-
-    id: str
-    title: str
-    level: int
-
-
-class PartShape(BaseModel):
-    """Entities with the relations among them, and the totals they were taken from."""
-
-    entities: EntityColumns
-    entities_total: int
-    order: str
-    edges: EdgeColumns
-    edges_total: int
-
-
-class CommunityView(BaseModel):
-    """The content of a community: its children, its most important entities, and the facets."""
-
-    key: str
-    circle: CircleColumns
-    summary: str
-    around: list[AncestorShape]
-    children: CircleColumns
-    children_total: int
-    links: LinkColumns
-    links_total: int
-    part: PartShape
-    types: FacetList
-    relation_names: FacetList
-
-
-class RelationRow(BaseModel):
-    """A relation of an entity; ``forward`` is true if the entity is its source."""
-
-    relation: str
-    forward: bool
-    other: str
-    other_name: str
-    other_type: str
-    weight: float
-    chunks: list[str]
-
-
-class EntityDetails(BaseModel):
-    """The details of an entity; ``x`` and ``y`` are null if it is not on the map."""
-
-    id: str
-    name: str
-    type: str
-    names: list[str]
-    description: str
-    description_source: str
-    x: float | None
-    y: float | None
-    communities: list[AncestorShape]
-    relations: list[RelationRow]
-    relations_total: int
-    sources: list[SourceShape]
-    sources_total: int
+CIRCLES = Shape(
+    "CircleColumns",
+    None,
+    "Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching`` "
+    "those that match the filters, ``children`` the communities of the next level inside.",
+    **typed(list[str], "id title"),
+    **typed(list[int], "level size matching children"),
+    parent=list[str | None],
+    **typed(list[float], "x y radius"),
+)
+LINKS = Shape(
+    "LinkColumns",
+    None,
+    "Links between communities: positions in their list, and the total weight of relations.",
+    **typed(list[Position], "source target"),
+    weight=list[float],
+)
+ENTITIES = Shape(
+    "EntityColumns",
+    None,
+    "Entities with position, number of passages that mention them, and lowest community.",
+    **typed(list[str], "id name type"),
+    **typed(list[float], "x y"),
+    chunks=list[int],
+    community=list[str | None],
+)
+EDGES = Shape(
+    "EdgeColumns",
+    None,
+    "Relations, strongest first. ``source`` and ``target`` are positions in the list of entities "
+    "followed by ``anchors``; ``relation`` is a position in ``relations``.",
+    **typed(list[Position], "source target relation"),
+    weight=list[float],
+    **typed(list[str], "relations anchors"),
+)
+FACET = Shape("Facet", None, "A value to filter by, with its count.", name=str, count=int)
+FACETS = Shape(
+    "FacetList",
+    None,
+    "The most frequent values; ``total`` is the number of all values.",
+    values=list[FACET.json],
+    total=int,
+)
+LEVEL = Shape(
+    "LevelShape",
+    None,
+    "A level of communities; half of its entities are in communities of at least ``radius``.",
+    **typed(int, "level communities"),
+    radius=float,
+)
+OVERVIEW = Shape(
+    "Overview",
+    None,
+    "A level of the map: the largest communities and the strongest links among them.",
+    **typed(str, "key order"),
+    is_current=bool,
+    radius=float,
+    **typed(int, "entities relations level total links_total"),
+    levels=list[LEVEL.json],
+    communities=CIRCLES.json,
+    links=LINKS.json,
+    **typed(FACETS.json, "types relation_names"),
+)
+ANCESTOR = Shape(
+    "AncestorShape",
+    None,
+    "A community that contains an entity or another community.",
+    **typed(str, "id title"),
+    level=int,
+)
+PART = Shape(
+    "PartShape",
+    None,
+    "Entities with the relations among them, and the totals they were taken from.",
+    entities=ENTITIES.json,
+    **typed(int, "entities_total edges_total"),
+    order=str,
+    edges=EDGES.json,
+)
+COMMUNITY = Shape(
+    "CommunityView",
+    None,
+    "The content of a community: its children, its most important entities, and the facets.",
+    **typed(str, "key summary"),
+    **typed(CIRCLES.json, "circle children"),
+    around=list[ANCESTOR.json],
+    **typed(int, "children_total links_total"),
+    links=LINKS.json,
+    part=PART.json,
+    **typed(FACETS.json, "types relation_names"),
+)
+RELATION = View(
+    "RelationRow",
+    Edge,
+    "A relation of an entity; ``forward`` is true if the entity is its source.",
+    "relation forward other other_name other_type weight chunks",
+    forward=bool,
+    **typed(str, "other other_name other_type"),
+)
+DETAILS = Shape(
+    "EntityDetails",
+    Dossier,
+    "The details of an entity; ``x`` and ``y`` are null if it is not on the map.",
+    "id=entity.id name=entity.name type=entity.type names description description_source x y "
+    "communities relations relations_total sources=passages sources_total=entity.chunk_count",
+    **typed(float | None, "x y"),
+    communities=list[ANCESTOR.json],
+    relations=list[RELATION.json],
+    relations_total=int,
+    sources=list[DossierPassage],
+)
+PartJson = Annotated[Json, PART]
 
 
 router = Routes("graph")
-T = TypeVar("T")
-
 CommunityId = Annotated[str, Path(max_length=40)]
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified."}}
 _LINKS_FOR_EACH = 3
@@ -251,21 +206,19 @@ _FEWEST_EDGES = 90
 _MOST_FACETS = 40
 
 
-@router.get(
-    "/workspaces/{workspace}/graph", responses=_NOT_MODIFIED, response_model=Envelope[Overview]
-)
+@router.get("/workspaces/{workspace}/graph", responses=_NOT_MODIFIED)
 def show_map(
     workspace: ReadWorkspace,
     request: Request,
     response: Response,
     asked: Annotated[LevelQuery, Query()],
-) -> Overview | Response:
+) -> Annotated[Json, OVERVIEW] | Response:
     """Return a level of the map: its largest communities with their positions and links.
 
     The map is built once for each state of the communities, and cached.
     """
 
-    def read() -> Overview:
+    def read() -> Json:
         view = _View(workspace, asked)
         drawn = view.map
         if asked.level and asked.level >= drawn.levels:
@@ -279,7 +232,7 @@ def show_map(
         shown = view.largest(places, asked.limit)
         links, links_total = view.links(shown, limit=_LINKS_FOR_EACH * asked.limit)
         types, relations = view.facets()
-        return Overview(
+        return OVERVIEW(
             key=drawn.key,
             is_current=workspace.base.communities.is_current(),
             radius=round(float(drawn.radius), 2),
@@ -289,6 +242,7 @@ def show_map(
             level=asked.level,
             communities=view.circles(shown),
             total=len(places),
+            order="size",
             links=links,
             links_total=links_total,
             types=types,
@@ -298,21 +252,17 @@ def show_map(
     return _cached_response(workspace, request, response, read, keeps=True)
 
 
-@router.get(
-    "/workspaces/{workspace}/graph/communities/{community}",
-    responses=_NOT_MODIFIED,
-    response_model=Envelope[CommunityView],
-)
+@router.get("/workspaces/{workspace}/graph/communities/{community}", responses=_NOT_MODIFIED)
 def open_community(
     workspace: ReadWorkspace,
     request: Request,
     response: Response,
     asked: Annotated[CommunityQuery, Query()],
     community: CommunityId,
-) -> CommunityView | Response:
+) -> Annotated[Json, COMMUNITY] | Response:
     """Return the content of a community: its child communities and most important entities."""
 
-    def read() -> CommunityView:
+    def read() -> Json:
         view = _View(workspace, asked)
         drawn = view.map
         place = drawn.find_community(community)
@@ -330,7 +280,7 @@ def open_community(
         importance = drawn.importance[int(drawn.community_levels[place])][fitting]
         edges = min(max(_EDGES_FOR_EACH * asked.limit, _FEWEST_EDGES), MOST_EDGES)
         report = view.reports([place]).get(place)
-        return CommunityView(
+        return COMMUNITY(
             key=drawn.key,
             circle=view.circles([place]),
             summary=report.summary if report else "",
@@ -353,7 +303,7 @@ def open_community(
 
 
 @router.post("/workspaces/{workspace}/graph/neighbours")
-def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartShape:
+def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartJson:
     """Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` is
     the number of all of them.
     """
@@ -383,7 +333,7 @@ def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartS
 
 
 @router.post("/workspaces/{workspace}/graph/entities")
-def place_entities(workspace: ReadWorkspace, asked: EntitiesRequest) -> PartShape:
+def place_entities(workspace: ReadWorkspace, asked: EntitiesRequest) -> PartJson:
     """Return the positions of entities and the relations among them, without those that are not on
     the map.
     """
@@ -398,7 +348,7 @@ def show_entity(
     entity: Annotated[str, Path(max_length=40)],
     relations: Annotated[int, Query(ge=0, le=200)] = 50,
     sources: Annotated[int, Query(ge=0, le=50)] = 8,
-) -> EntityDetails:
+) -> Annotated[Json, DETAILS]:
     """Return the details of an entity: its relations, and the passages that mention it."""
     found = read_dossier(workspace.base.store, entity, relations=relations, passages=sources)
     if found is None:
@@ -413,13 +363,12 @@ def show_entity(
         other = found.others.get(edge.target if edge.source == entity else edge.source)
         if other is not None:
             rows.append(
-                RelationRow(
-                    **fields_of(edge, "relation", "weight"),
+                RELATION(
+                    edge,
                     forward=edge.source == entity,
                     other=other.id,
                     other_name=other.name,
                     other_type=other.type,
-                    chunks=list(edge.chunks),
                 )
             )
     x = y = None
@@ -430,16 +379,13 @@ def show_entity(
         home = int(drawn.homes()[place])
         around = [] if home == NOWHERE else [*drawn.around(home), home]
         total = max(total, len(drawn.edges_at(place)))
-    return EntityDetails(
-        **fields_of(found.entity, "id", "name", "type"),
-        **fields_of(found, "names", "description", "description_source"),
+    return DETAILS(
+        found,
         x=x,
         y=y,
         communities=view.ancestors(around),
         relations=rows,
         relations_total=total,
-        sources=[SourceShape.of(passage) for passage in found.passages],
-        sources_total=found.entity.chunk_count,
     )
 
 
@@ -447,10 +393,10 @@ def _cached_response(
     workspace: Workspace,
     request: Request,
     response: Response,
-    read: Callable[[], T],
+    read: Callable[[], Json],
     *,
     keeps: bool = False,
-) -> T | Response:
+) -> Json | Response:
     """Return a view of the map, or 304 if the client has the current version.
 
     The entity tag is weak, and changes with the index and with the query. ``keeps`` stores the view
@@ -503,12 +449,12 @@ class _View:
         named = {mention.entity_id for found in mentions.values() for mention in found}
         return self._mask(self.map.find_entities(sorted(named)))
 
-    def circles(self, places: Sequence[int]) -> CircleColumns:
+    def circles(self, places: Sequence[int]) -> Json:
         """Return communities with their titles, and the number of selected entities in each."""
         drawn, parents = self.map, self.map.community_parents
         laid = drawn.community_places[list(places)].astype(float).round(2)
         fits = count_members(drawn.chains, drawn.community_levels, self.entities)
-        return CircleColumns(
+        return CIRCLES(
             id=[drawn.community_id(place) for place in places],
             title=self._titles(places),
             level=[int(drawn.community_levels[place]) for place in places],
@@ -524,10 +470,10 @@ class _View:
             children=[int((parents == place).sum()) for place in places],
         )
 
-    def ancestors(self, places: Sequence[int]) -> list[AncestorShape]:
+    def ancestors(self, places: Sequence[int]) -> list[Json]:
         """Return the titles and levels of communities."""
         return [
-            AncestorShape(
+            ANCESTOR(
                 id=self.map.community_id(place),
                 title=title,
                 level=int(self.map.community_levels[place]),
@@ -539,7 +485,7 @@ class _View:
         """Return the largest of some communities."""
         return _highest(places, self.map.community_sizes[places], limit)
 
-    def links(self, places: Sequence[int], *, limit: int) -> tuple[LinkColumns, int]:
+    def links(self, places: Sequence[int], *, limit: int) -> tuple[Json, int]:
         """Return the strongest links between communities, and the number of all links.
 
         None of the communities is an ancestor of another.
@@ -558,14 +504,14 @@ class _View:
         weights = np.bincount(pairs, weights=drawn.edge_weights[apart])
         linked = np.flatnonzero(weights)
         best = np.array(_highest(linked, weights[linked], limit), dtype=np.int64)
-        columns = LinkColumns(
+        columns = LINKS(
             source=(best // max(count, 1)).tolist(),
             target=(best % max(count, 1)).tolist(),
             weight=weights[best].tolist(),
         )
         return columns, len(linked)
 
-    def facets(self, inside: Keys | None = None) -> tuple[FacetList, FacetList]:
+    def facets(self, inside: Keys | None = None) -> tuple[Json, Json]:
         """Count entities by type and relations by name, most frequent first.
 
         A facet ignores its own filter, so that it shows the alternatives. ``inside`` limits the
@@ -590,7 +536,7 @@ class _View:
         order: str,
         edge_limit: int,
         known: Sequence[int] = (),
-    ) -> PartShape:
+    ) -> Json:
         """Return entities with the strongest relations among them and with those ``known``."""
         drawn = self.map
         laid = drawn.entity_places[list(entities)].astype(float).round(2)
@@ -608,8 +554,8 @@ class _View:
             for column in (sources, targets)
         ]
         numbers = [names.setdefault(int(drawn.edge_relations[edge]), len(names)) for edge in edges]
-        return PartShape(
-            entities=EntityColumns(
+        return PART(
+            entities=ENTITIES(
                 id=[drawn.entity_id(place) for place in entities],
                 name=[drawn.entity_names[place] for place in entities],
                 type=[drawn.types[int(drawn.entity_types[place])] for place in entities],
@@ -623,7 +569,7 @@ class _View:
             ),
             entities_total=total,
             order=order,
-            edges=EdgeColumns(
+            edges=EDGES(
                 source=ends[0],
                 target=ends[1],
                 weight=drawn.edge_weights[edges].astype(float).round(3).tolist(),
@@ -690,16 +636,16 @@ def _matches_names(names: Names, wanted: Collection[str]) -> Mask:
     return np.array([name in wanted for name in names], dtype=np.bool_)
 
 
-def _count_names(names: Names, counts: Keys) -> FacetList:
+def _count_names(names: Names, counts: Keys) -> Json:
     most = _highest(np.arange(len(counts)), counts, _MOST_FACETS)
-    values = [Facet(name=names[p], count=int(counts[p])) for p in most if counts[p]]
-    return FacetList(values=values, total=int(np.count_nonzero(counts)))
+    values = [FACET(name=names[p], count=int(counts[p])) for p in most if counts[p]]
+    return FACETS(values=values, total=int(np.count_nonzero(counts)))
 
 
-def _describe_level(drawn: GraphMap, level: int) -> LevelShape:
+def _describe_level(drawn: GraphMap, level: int) -> Json:
     here = np.flatnonzero(drawn.community_levels == level)
     order = here[np.argsort(-drawn.community_places[here, 2], kind="stable")]
     covered = np.cumsum(drawn.community_sizes[order])
     half = int(np.searchsorted(covered, covered[-1] / 2)) if len(order) else 0
     radius = float(drawn.community_places[order[half], 2]) if len(order) else 0.0
-    return LevelShape(level=level, communities=len(here), radius=round(radius, 2))
+    return LEVEL(level=level, communities=len(here), radius=round(radius, 2))

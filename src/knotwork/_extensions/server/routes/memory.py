@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from fastapi import Path, Query
 from fastapi.responses import StreamingResponse
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from knotwork._extensions.server.access import (
     Caller,
@@ -42,12 +42,20 @@ from knotwork._extensions.server.schemas import (
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._run import Run, Steps
+from knotwork._shapes.base import Json, Shape
 from knotwork._synthesis import ask_request
 from knotwork._text.dates import is_before, read_moment
-from knotwork.agents._chat import Chat, ChatResponse, Conversation, MemoryUpdate, local_now
+from knotwork.agents._chat import (
+    Chat,
+    ChatResponse,
+    Conversation,
+    MemoryOffer,
+    MemoryUpdate,
+    local_now,
+)
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.agents._fact_rules import split_message
-from knotwork.agents._shapes import ChatReplyShape, FactShape, MemoryUpdateShape, OfferShape
+from knotwork.agents._shapes import CHAT_REPLY
 from knotwork.errors import NotFound
 
 MOST_NAME_CHARACTERS = 500
@@ -117,18 +125,14 @@ class NewFacts(RequestModel):
         return self
 
 
-class FactList(BaseModel):
-    """Facts of the key, by subject, relation and time, or the newest first if a name was given."""
-
-    facts: list[FactShape]
-    total: int
-
-
-class DeletedFacts(BaseModel):
-    """The number of deleted facts."""
-
-    deleted: int
-
+FACT_LIST = Shape(
+    "FactList",
+    None,
+    "Facts of the key, by subject, relation and time, or the newest first if a name was given.",
+    facts=list[RememberedFact],
+    total=int,
+)
+DELETED = Shape("DeletedFacts", None, "The number of deleted facts.", deleted=int)
 
 router = Routes("memory")
 
@@ -137,16 +141,14 @@ OfferId = Annotated[str, Path(description="The id of an offer.", max_length=64)]
 
 
 @router.post("/workspaces/{workspace}/chat")
-def chat(
-    key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage
-) -> ChatReplyShape:
+def chat(key: Caller, server: Server, workspace: ReadWorkspace, asked: ChatMessage) -> ChatResponse:
     """Answer the question of a message from the memory and the documents; store or offer its facts.
 
     "Remember that …" stores facts, which needs a key that may write. Facts of other statements are
     offered to such a key: accept or refuse them by the id of the offer.
     """
     question = _check_message(server, key, asked)
-    return ChatReplyShape.of(Run(_chat(server, workspace, key, asked, question)).result())
+    return Run(_chat(server, workspace, key, asked, question)).result()
 
 
 @router.post(
@@ -167,7 +169,7 @@ async def stream_chat(
         run = Run(_chat(server, workspace, key, asked, question))
         for step in run:
             yield from name_step(step, workspace)
-        yield "done", ChatReplyShape.of(run.result())
+        yield "done", CHAT_REPLY(run.result())
 
     return await stream_events(server.threads, steps)
 
@@ -229,18 +231,18 @@ def list_facts(
     ] = "",
     at: Annotated[Moment | None, Query(description="Only facts valid at that time.")] = None,
     limit: Annotated[int, Query(ge=0, le=1_000, description="Maximum of facts.")] = 100,
-) -> FactList:
+) -> Annotated[Json, FACT_LIST]:
     """List the facts of the key, including those that are no longer valid."""
     with known_facts(workspace, key) as memory:
         most = memory.count()
         found = memory.about([name], at=at, limit=most) if name else memory.facts(at=at)
-    return FactList(facts=list(map(FactShape.of, found[:limit])), total=len(found))
+    return FACT_LIST(facts=found[:limit], total=len(found))
 
 
 @router.post("/workspaces/{workspace}/memory", status_code=201)
 def add_facts(
     key: Caller, server: Server, workspace: WriteWorkspace, asked: NewFacts
-) -> MemoryUpdateShape:
+) -> MemoryUpdate:
     """Remember the facts of a statement, or one fact. A new value ends the old one."""
     server.jobs.check()
     request = ask_request.AskRequest(asked.statement or "")
@@ -248,9 +250,9 @@ def add_facts(
     with stored_facts(workspace, key) as memory:
         check_room(memory)
         if asked.fact is not None:
-            return MemoryUpdateShape.of(_learn(memory, asked.fact))
+            return _learn(memory, asked.fact)
         with Chat(workspace.base, memory=memory, budget=budget) as conversation:
-            return MemoryUpdateShape.of(conversation.tell(asked.statement or ""))
+            return conversation.tell(asked.statement or "")
 
 
 def _learn(memory: FactMemory, new: NewFact) -> MemoryUpdate:
@@ -270,17 +272,19 @@ def delete_facts(
     name: Annotated[
         str, Query(max_length=MOST_NAME_CHARACTERS, description="A name; without one, all facts.")
     ] = "",
-) -> DeletedFacts:
+) -> Annotated[Json, DELETED]:
     """Delete all facts of the key about a name, or all its facts and offers in the workspace."""
     server.jobs.check()
     if not name:
         server.offers.of(workspace.name, key).clear()
     with stored_facts(workspace, key) as memory:
-        return DeletedFacts(deleted=memory.forget(name) if name else memory.clear())
+        return DELETED(deleted=memory.forget(name) if name else memory.clear())
 
 
 @router.delete("/workspaces/{workspace}/memory/{fact}")
-def delete_fact(key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId) -> FactShape:
+def delete_fact(
+    key: Caller, server: Server, workspace: WriteWorkspace, fact: FactId
+) -> RememberedFact:
     """Delete a fact as if it had never been stated; a fact that it ended continues."""
     server.jobs.check()
     with stored_facts(workspace, key) as memory:
@@ -290,34 +294,34 @@ def delete_fact(key: Caller, server: Server, workspace: WriteWorkspace, fact: Fa
                 f"Unknown fact `{fact}`.",
                 fix="List the facts: GET /api/v1/workspaces/{workspace}/memory",
             )
-    return FactShape.of(found)
+    return found
 
 
 @router.get("/workspaces/{workspace}/memory/offers")
-def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> list[OfferShape]:
+def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> list[MemoryOffer]:
     """List the offers to the key that were neither accepted nor refused, oldest first.
 
     The last 32 stay open until the server ends.
     """
-    return list(map(OfferShape.of, server.offers.of(workspace.name, key).open()))
+    return server.offers.of(workspace.name, key).open()
 
 
 @router.post("/workspaces/{workspace}/memory/offers/{offer}/accept")
 def accept_offer(
     key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
-) -> MemoryUpdateShape:
+) -> MemoryUpdate:
     """Store the facts of an offer."""
     server.jobs.check()
     with stored_facts(workspace, key) as memory:
         check_room(memory)
         offers = server.offers.of(workspace.name, key)
         conversation = Conversation(memory, now=local_now, offers=offers)
-        return MemoryUpdateShape.of(conversation.accept(offer))
+        return conversation.accept(offer)
 
 
 @router.post("/workspaces/{workspace}/memory/offers/{offer}/refuse")
 def refuse_offer(
     key: Caller, server: Server, workspace: WriteWorkspace, offer: OfferId
-) -> OfferShape:
+) -> MemoryOffer:
     """Drop an offer."""
-    return OfferShape.of(server.offers.of(workspace.name, key).take(offer))
+    return server.offers.of(workspace.name, key).take(offer)

@@ -37,7 +37,7 @@ from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._run import Progress, Run, Stage, Steps
-from knotwork._shapes.answers import AnswerShape, split_pieces
+from knotwork._shapes.results import ANSWER, split_pieces
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork._synthesis.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
@@ -166,7 +166,7 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: TokenCounts
-    knotwork: AnswerShape
+    knotwork: Annotated[Any, ANSWER]
 
 
 class ModelShape(BaseModel):
@@ -362,7 +362,7 @@ async def complete_chat(
         model=asked.model,
         choices=[Choice(message=message)],
         usage=_count_tokens_used(answer),
-        knotwork=AnswerShape.of(answer),
+        knotwork=ANSWER(answer),
     )
 
 
