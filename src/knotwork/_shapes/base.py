@@ -97,6 +97,16 @@ class Shape:
         """The type of a value that is shown in this shape."""
         return Annotated[Json, self]
 
+    @property
+    def many(self) -> Any:  # noqa: ANN401  a type
+        """The type of a list of these."""
+        return list[Annotated[(Json, self)]]
+
+    @property
+    def named(self) -> Any:  # noqa: ANN401  a type
+        """The type of a mapping of names to these."""
+        return dict[str, Annotated[(Json, self)]]
+
     @cached_property
     def model(self) -> type[BaseModel]:
         """The model of pydantic, for the schemas of the servers."""
@@ -104,9 +114,10 @@ class Shape:
 
         self.__dict__["model"] = self.name  # what is inside it refers to it by name
         types: dict[str, Any] = {key: (model_type(kind), ...) for key, kind in self._types.items()}
-        self.__dict__["model"] = made = create_model(
+        made: type[BaseModel] = create_model(
             self.name, __doc__=self._doc, __config__=_CONFIG, **types
         )
+        self.__dict__["model"] = made
         return made
 
     def __get_pydantic_core_schema__(self, _: object, handler: Any) -> Any:  # noqa: ANN401

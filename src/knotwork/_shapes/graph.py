@@ -67,7 +67,7 @@ FINDING = Shape(
     None,
     "A finding of a community report, and the passages that support it.",
     text=str,
-    supports=list[SUPPORT.json],
+    supports=SUPPORT.many,
 )
 COMMUNITY = Shape(
     "CommunityShape",
@@ -80,9 +80,9 @@ COMMUNITY = Shape(
     parent=str | None,
     children=Annotated[int, "Number of communities inside it, of the next level."],
     is_stale=Annotated[bool, "Whether its documents changed since it was built."],
-    members=list[MEMBER.json],
+    members=MEMBER.many,
     score=float,
-    findings=list[FINDING.json],
+    findings=FINDING.many,
 )
 
 

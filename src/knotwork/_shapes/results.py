@@ -133,7 +133,7 @@ HIT = Shape(
     time=Annotated[TimeSpan | None, "When it is spoken; null unless in a recording or subtitles."],
     box=Annotated[PageBox | None, "Where it is on its page; null unless in a scan or picture."],
     sentences=(
-        list[SENTENCE.json],
+        SENTENCE.many,
         lambda hit: [{"span": span, "relevance": value} for span, value in hit.sentences],
     ),
 )

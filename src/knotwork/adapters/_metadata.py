@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.queries.query_rows import show_row
@@ -104,4 +104,4 @@ def short_quote(citation: Citation) -> str:
 def passage_metadata(passage: Json | Citation) -> PassageMetadata:
     """Return the metadata of a passage or citation."""
     place = fields_of(passage) if isinstance(passage, Citation) else passage
-    return PassageMetadata(**locate(place))  # type: ignore[typeddict-item]  the same keys
+    return cast("PassageMetadata", locate(place))

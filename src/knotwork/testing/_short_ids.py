@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from knotwork.records import _documents, entity_id
+from knotwork import records
+from knotwork.records import entity_id
 
 _Cached = type(entity_id)
 
@@ -17,7 +18,7 @@ _Cached = type(entity_id)
 def short_ids(bits: int) -> Iterator[None]:
     """Make all new ids have this many bits in the block; open only new stores in it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_documents, "_MASK", (1 << bits) - 1)
+        patch.setattr(records, "_MASK", (1 << bits) - 1)
         try:
             _forget_ids()
             yield

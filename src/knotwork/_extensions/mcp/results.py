@@ -25,11 +25,11 @@ from knotwork.records import (
     Hop,
     Node,
     QueryResult,
+    Span,
     Strength,
     Subgraph,
+    lead_gap,
 )
-from knotwork.records._documents import Span
-from knotwork.records._evidence import lead_gap
 
 _TIME = "Seconds in the recording where it is spoken; null for other documents"
 _PLACE: dict[str, Any] = {
@@ -65,13 +65,13 @@ PATH = View(
     "A path in the knowledge graph.",
     "text score links=hops",
     score=Rounded,
-    links=list[HOP.json],
+    links=HOP.many,
 )
 PATHS = View(
     "PathsResult",
     None,
     "Paths of at most five relations between two entities, best first.",
-    paths=list[PATH.json],
+    paths=PATH.many,
 )
 ROWS = View(
     "QueryRows",
@@ -93,9 +93,9 @@ SEARCH = View(
     confidence=Annotated[
         Rounded, "0 to 1: the estimated probability that the passages contain an answer"
     ],
-    passages=list[PASSAGE.json],
-    paths=list[PATH.json],
-    results=list[ROWS.json],
+    passages=PASSAGE.many,
+    paths=PATH.many,
+    results=ROWS.many,
 )
 ANSWER_SOURCE = View(
     "AnswerSource",
@@ -115,7 +115,9 @@ ANSWER_PART = View(
 REPLY = View(
     "AnswerResult",
     Answer,
-    "An answer. [1], [2], … in its text refer to its sources.",
+    "An answer. [1], [2], … in its text refer to its sources. `pieces` are the parts of documents "
+    "that the text consists of, empty if a model wrote it. `results` are the rows of the query "
+    "that answers the question, and of retrieval_query.",
     "question text short answered reason confidence strength pieces sources results mode model "
     "notes",
     text=Annotated[str, "Markdown"],
@@ -129,15 +131,9 @@ REPLY = View(
         Strength | None,
         "The confidence as a word: strong, weak or none; null if confidence is null",
     ],
-    pieces=Annotated[
-        list[ANSWER_PART.json],
-        "The parts of documents that the text consists of; empty if a model wrote it",
-    ],
-    sources=list[ANSWER_SOURCE.json],
-    results=Annotated[
-        list[ROWS.json],
-        "The rows of the query that answers the question, and of retrieval_query",
-    ],
+    pieces=ANSWER_PART.many,
+    sources=ANSWER_SOURCE.many,
+    results=ROWS.many,
     model=Annotated[str, "The model that wrote it; empty if sentences are quoted"],
 )
 ENTITY = View(
@@ -158,8 +154,8 @@ SUBGRAPH = View(
     None,
     "A part of the graph, strongest first: relations that chunks state between entities, and "
     "co-occurrences, pairs of entities in one sentence.",
-    things=list[ENTITY.json],
-    **typed(list[RELATION.json], "relations co_occurrences"),
+    things=ENTITY.many,
+    **typed(RELATION.many, "relations co_occurrences"),
 )
 FINDING = View(
     "ReportFinding",
@@ -178,13 +174,13 @@ COMMUNITY = View(
     size=Annotated[int, "Number of entities"],
     members=Annotated[list[str], "Names of the most important entities"],
     rating=float,
-    findings=list[FINDING.json],
+    findings=FINDING.many,
 )
 COMMUNITIES = View(
     "CommunitiesResult",
     None,
     "Communities with their reports.",
-    communities=list[COMMUNITY.json],
+    communities=COMMUNITY.many,
 )
 MERGED = View("MergedEntity", MergedEntity, "An entity with several names.", "names chunks")
 SPLIT = View(
@@ -203,9 +199,9 @@ SAME_NAMES = View(
     "NamesResult",
     None,
     "Merged entities, names kept apart, and names shared by several entities.",
-    things=list[MERGED.json],
-    apart=list[SPLIT.json],
-    homonyms=list[HOMONYM.json],
+    things=MERGED.many,
+    apart=SPLIT.many,
+    homonyms=HOMONYM.many,
     compared=Annotated[bool, "Whether entity resolution has run"],
 )
 UNREAD = View(
@@ -217,7 +213,7 @@ INDEXED = View(
     "The result of an indexing run.",
     "added changed unchanged removed unread=failures documents=total_documents "
     "chunks=total_chunks entities=total_entities notes",
-    unread=list[UNREAD.json],
+    unread=UNREAD.many,
     documents=Annotated[int, "Documents in the index now"],
 )
 

@@ -27,8 +27,7 @@ from knotwork._extensions.mcp.tools import (
 from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork.errors import ConfigError
-from knotwork.records import Document
-from knotwork.records._documents import Span
+from knotwork.records import Document, Span
 
 if TYPE_CHECKING:
     from knotwork._extensions.mcp.tools import ToolBackend

@@ -62,7 +62,7 @@ DOCUMENT_LIST = Shape(
     "DocumentList",
     None,
     "A page of documents; ``next`` is the start of the next page, null at the end.",
-    documents=list[DOCUMENT.json],
+    documents=DOCUMENT.many,
     total=int,
     next=int | None,
 )
@@ -135,9 +135,9 @@ CONTENTS = Shape(
     None,
     "What a document contributes to the graph: entities by number of mentions, relations by "
     "weight. Those with ``only_here`` are removed with the document. ``linked_from`` are by uri.",
-    things=list[ENTITY_HERE.json],
-    relations=list[RELATION_HERE.json],
-    linked_from=list[LINK_HERE.json],
+    things=ENTITY_HERE.many,
+    relations=RELATION_HERE.many,
+    linked_from=LINK_HERE.many,
 )
 UPLOADED = Shape(
     "UploadedFile",
@@ -150,8 +150,8 @@ UPLOAD = Shape(
     "Upload",
     None,
     "The result of an upload; ``job`` indexes the files, null if not requested.",
-    files=list[UPLOADED.json],
-    refused=list[REFUSED.json],
+    files=UPLOADED.many,
+    refused=REFUSED.many,
     job=Job | None,
 )
 

@@ -56,7 +56,7 @@ EVALUATION_LIST = Shape(
     "EvaluationList",
     None,
     "Evaluations, newest first.",
-    evaluations=list[EVALUATION.json],
+    evaluations=EVALUATION.many,
     total=int,
 )
 CASE = Shape(
@@ -77,7 +77,7 @@ DETAILS = Shape(
     **_PLAN,
     **typed(str, "state job finished"),
     outcomes=list[OutcomeShape],
-    cases=list[CASE.json],
+    cases=CASE.many,
     next=int | None,
 )
 SIDE = Shape(
@@ -101,13 +101,13 @@ PAIR = Shape(
 DIFFERENCE = Shape(
     "DifferenceShape",
     None,
-    "The paired difference of two sides; ``cases`` are sorted by their difference in "
-    "``sorted_by``.",
+    "The paired difference of two sides. In ``cases``, the largest differences in ``sorted_by`` "
+    "are first, in either direction.",
     **typed(SIDE.json, "first second"),
     questions=int,
-    metrics=dict[str, METRIC.json],
+    metrics=METRIC.named,
     sorted_by=str,
-    cases=Annotated[list[PAIR.json], "Largest differences first, in either direction."],
+    cases=PAIR.many,
 )
 EvaluationJson = Annotated[Json, EVALUATION]
 

@@ -38,8 +38,7 @@ from knotwork._shapes.graph import COMMUNITY, SUBGRAPH, describe_communities
 from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import LoadError, NotFound
-from knotwork.records import Entity, QueryResult
-from knotwork.records._documents import GRAPH_URI
+from knotwork.records import GRAPH_URI, Entity, QueryResult
 
 MOST_RELATIONS = 2_000
 MOST_SEEDS = 50
@@ -74,19 +73,19 @@ class StatementRequest(RequestModel):
     timeout_s: float = Field(10.0, gt=0, le=60)
 
 
-PATH_LIST = Shape("PathList", None, "Paths, best first.", paths=list[PATH.json])
+PATH_LIST = Shape("PathList", None, "Paths, best first.", paths=PATH.many)
 COMMUNITY_LIST = Shape(
     "CommunityList",
     None,
     "The first of ``total`` communities; ``levels`` are the level numbers from the top, and "
     "``is_current`` is false if documents changed since the communities were built.",
-    communities=list[COMMUNITY.json],
+    communities=COMMUNITY.many,
     total=int,
     levels=list[int],
     is_current=bool,
 )
 ENTITY = Shape("EntityShape", Entity, "An entity of the graph.", "id name type chunks=chunk_count")
-ENTITY_LIST = Shape("EntityList", None, "Entities, best match first.", entities=list[ENTITY.json])
+ENTITY_LIST = Shape("EntityList", None, "Entities, best match first.", entities=ENTITY.many)
 IMPORTED = Shape(
     "ImportedGraph",
     None,
@@ -101,7 +100,7 @@ UPLOAD = Shape(
     "The stored and refused files of a graph, and the job that imports them.",
     name=str,
     files=list[str],
-    refused=list[REFUSED.json],
+    refused=REFUSED.many,
     job=Job,
 )
 

@@ -119,7 +119,7 @@ FACETS = Shape(
     "FacetList",
     None,
     "The most frequent values; ``total`` is the number of all values.",
-    values=list[FACET.json],
+    values=FACET.many,
     total=int,
 )
 LEVEL = Shape(
@@ -137,7 +137,7 @@ OVERVIEW = Shape(
     is_current=bool,
     radius=float,
     **typed(int, "entities relations level total links_total"),
-    levels=list[LEVEL.json],
+    levels=LEVEL.many,
     communities=CIRCLES.json,
     links=LINKS.json,
     **typed(FACETS.json, "types relation_names"),
@@ -164,7 +164,7 @@ COMMUNITY = Shape(
     "The content of a community: its children, its most important entities, and the facets.",
     **typed(str, "key summary"),
     **typed(CIRCLES.json, "circle children"),
-    around=list[ANCESTOR.json],
+    around=ANCESTOR.many,
     **typed(int, "children_total links_total"),
     links=LINKS.json,
     part=PART.json,
@@ -185,8 +185,8 @@ DETAILS = Shape(
     "id=entity.id name=entity.name type=entity.type names description description_source x y "
     "communities relations relations_total sources=passages sources_total=entity.chunk_count",
     **typed(float | None, "x y"),
-    communities=list[ANCESTOR.json],
-    relations=list[RELATION.json],
+    communities=ANCESTOR.many,
+    relations=RELATION.many,
     relations_total=int,
     sources=list[DossierPassage],
 )

@@ -298,7 +298,7 @@ def delete_fact(
 
 
 @router.get("/workspaces/{workspace}/memory/offers")
-def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> list[MemoryOffer]:
+def list_offers(key: Caller, server: Server, workspace: ReadWorkspace) -> tuple[MemoryOffer, ...]:
     """List the offers to the key that were neither accepted nor refused, oldest first.
 
     The last 32 stay open until the server ends.
