@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -30,6 +30,7 @@ HELD_BODY = "knotwork.held_body"
 """The key of the scope with the `HeldBytes` of the request body."""
 
 _ADMITTED_KEY = "knotwork.key"
+_LEASED = "knotwork.workspace"
 
 _ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
 
@@ -140,16 +141,19 @@ WorkspaceName = Annotated[
 @contextmanager
 def lease(server: Service, name: str, key: AccessKey) -> Iterator[Workspace]:
     """Keep a workspace open for a request until all its work is done, including work that has
-    timed out; it has only the documents that the key may read. Raises NotFound.
+    timed out; it has only the documents that the key may read. Raises NotFound, also for a key
+    without access.
     """
+    if not key.may_see(name):
+        raise no_workspace(name)
     with server.workspaces.lease(name) as workspace:
         holding.set(partial(server.workspaces.hold, workspace))
         yield ReadableWorkspace(workspace, key.where) if key.where else workspace
 
 
 @dataclass(frozen=True, slots=True)
-class _Leasing:
-    """The dependency that leases the workspace of a route for a key with a role.
+class _Access:
+    """The dependency that returns the workspace of a route, which its `WorkspaceRoute` leases.
 
     ``is_whole`` refuses keys that are bound to some documents.
     """
@@ -157,12 +161,10 @@ class _Leasing:
     role: KeyRole
     is_whole: bool = False
 
-    async def __call__(
-        self, request: Request, key: Caller, workspace: WorkspaceName
-    ) -> AsyncIterator[Workspace]:
-        self.check(key, workspace)
-        with lease(service_of(request), workspace, key) as leased:
-            yield leased
+    def __call__(self, request: Request, key: Caller, workspace: WorkspaceName) -> Workspace:
+        del key, workspace  # parameters for the OpenAPI document
+        leased: Workspace = request.scope[_LEASED]
+        return leased
 
     def check(self, key: AccessKey, workspace: str) -> None:
         """Raise NotFound or NotPermitted if a key has no access to the route of a workspace."""
@@ -181,7 +183,7 @@ RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class WorkspaceRoute(APIRoute):
-    """A route that checks access to its workspace before the body of a request is read.
+    """A route that leases its workspace before the body of a request is read.
 
     FastAPI reads bodies before it calls dependencies, and a key that may not write should not make
     the server receive an upload.
@@ -189,32 +191,36 @@ class WorkspaceRoute(APIRoute):
 
     def get_route_handler(self) -> RouteHandler:
         """Return the handler of the route."""
-        return self.checked(super().get_route_handler())
-
-    def checked(self, handle: RouteHandler) -> RouteHandler:
-        """Return a handler that checks access, and then calls ``handle``."""
+        handle = super().get_route_handler()
         calls = [dependency.call for dependency in self.dependant.dependencies]
-        leasing = next((call for call in calls if isinstance(call, _Leasing)), None)
-        if leasing is None:
+        access = next((call for call in calls if isinstance(call, _Access)), None)
+        if access is None:
             return handle
 
-        async def check_first(request: Request) -> Response:
-            name = request.path_params["workspace"]
-            leasing.check(key_of(request), name)
-            with service_of(request).workspaces.lease(name):
-                pass  # raises NotFound for an unknown workspace
-            return await handle(request)
+        async def answer(request: Request) -> Response:
+            key, name = key_of(request), request.path_params["workspace"]
+            access.check(key, name)
+            with lease(service_of(request), name, key) as workspace:
+                request.scope[_LEASED] = workspace
+                return await self.answer(request, workspace, handle)
 
-        return check_first
+        return answer
+
+    async def answer(
+        self, request: Request, workspace: Workspace, handle: RouteHandler
+    ) -> Response:
+        """Answer a request that has access to its workspace."""
+        del workspace
+        return await handle(request)
 
 
-ReadWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.READ))]
+ReadWorkspace = Annotated[Workspace, Depends(_Access(KeyRole.READ))]
 """The workspace in the path, for a key that may read it, with the documents that it may read."""
 
-ReadWhole = Annotated[Workspace, Depends(_Leasing(KeyRole.READ, is_whole=True))]
+ReadWhole = Annotated[Workspace, Depends(_Access(KeyRole.READ, is_whole=True))]
 """The workspace in the path, for a key that may read all of it."""
 
-WriteWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.WRITE))]
+WriteWorkspace = Annotated[Workspace, Depends(_Access(KeyRole.WRITE))]
 """The workspace in the path, for a key that may write to it."""
 
 Server = Annotated[Service, Depends(service_of)]

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from knotwork._extensions.mcp.tools import WRITES_INDEX, as_tool, tool_result
-from knotwork._extensions.server.mcp_sessions import (
+from knotwork._extensions.server.mcp_endpoint import (
     SessionKnowledgeBase,
     current_session,
     current_workspace,

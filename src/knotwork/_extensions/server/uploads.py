@@ -104,28 +104,22 @@ class UploadRoute(WorkspaceRoute):
     most_bytes: int | None = None
     """The largest body, in bytes; None for `service.max_upload_mb`."""
 
-    def checked(self, handle: RouteHandler) -> RouteHandler:
-        """Return a handler that checks access, receives the form, and then calls ``handle``."""
-
-        async def answer(request: Request) -> Response:
-            server = service_of(request)
-            server.jobs.check()
-            most = self.most_bytes or int(server.limits.max_upload_mb * MEGABYTE)
-            client = caller_of(request)
-            declared = int(request.headers.get("content-length", "0"))
-            _check_size(declared, most)
-            server.received.check(client, declared)
-            with (
-                server.workspaces.lease(request.path_params["workspace"]) as workspace,
-                server.received.hold(client) as held,
-            ):
-                async with _private_folder(workspace.files) as folder:
-                    form = _FormParser(request, folder, held, most_bytes=most)
-                    received = _ReceivedRequest(request.scope, request.receive)
-                    received.received = await form.parse()
-                    return await handle(received)
-
-        return super().checked(answer)
+    async def answer(
+        self, request: Request, workspace: Workspace, handle: RouteHandler
+    ) -> Response:
+        """Receive the form of a request, and answer it."""
+        server, client = service_of(request), caller_of(request)
+        server.jobs.check()
+        most = self.most_bytes or int(server.limits.max_upload_mb * MEGABYTE)
+        declared = int(request.headers.get("content-length", "0"))
+        _check_size(declared, most)
+        server.received.check(client, declared)
+        with server.received.hold(client) as held:
+            async with _private_folder(workspace.files) as folder:
+                received = _ReceivedRequest(request.scope, request.receive)
+                form = _FormParser(request, folder, held, most_bytes=most)
+                received.received = await form.parse()
+                return await handle(received)
 
 
 class QuestionsRoute(UploadRoute):

@@ -17,18 +17,18 @@ from knotwork._extensions.server.access import (
     WriteWorkspace,
     require,
 )
-from knotwork._extensions.server.answer_events import (
-    NamedEvent,
-    check_question,
-    name_step,
-    stream_events,
-)
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
 from knotwork._extensions.server.observability import trace
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,
+)
+from knotwork._extensions.server.routes.ask import (
+    NamedEvent,
+    check_question,
+    name_step,
+    stream_events,
 )
 from knotwork._extensions.server.schemas import (
     AnswerOptions,
