@@ -149,13 +149,26 @@ RELATION = View(
     "A relation between two entities, with the chunks that state it.",
     "source relation=name target weight chunk_ids=chunks",
 )
+
+
+def _edges_of(subgraph: Subgraph, *, co_occurring: bool) -> list[Json]:
+    names = {node.id: node.name for node in subgraph.nodes}
+    return [
+        RELATION(edge, source=names[edge.source], target=names[edge.target])
+        for edge in subgraph.edges
+        if (edge.type == EdgeType.CO_OCCURS) is co_occurring
+    ]
+
+
 SUBGRAPH = View(
     "SubgraphResult",
-    None,
+    Subgraph,
     "A part of the graph, strongest first: relations that chunks state between entities, and "
     "co-occurrences, pairs of entities in one sentence.",
+    "things=nodes",
     things=ENTITY.many,
-    **typed(RELATION.many, "relations co_occurrences"),
+    relations=(RELATION.many, lambda subgraph: _edges_of(subgraph, co_occurring=False)),
+    co_occurrences=(RELATION.many, lambda subgraph: _edges_of(subgraph, co_occurring=True)),
 )
 FINDING = View(
     "ReportFinding",
@@ -250,17 +263,6 @@ def to_answer_result(answer: Answer) -> Json:
     return REPLY(answer, sources=[_locate(CITATION(cited)) for cited in answer.citations])
 
 
-def to_subgraph_result(subgraph: Subgraph) -> Json:
-    """Return the JSON of a subgraph, with stated relations and co-occurrences separate."""
-    names = {node.id: node.name for node in subgraph.nodes}
-    stated: list[Json] = []
-    together: list[Json] = []
-    for edge in subgraph.edges:
-        shown = RELATION(edge, source=names[edge.source], target=names[edge.target])
-        (together if edge.type == EdgeType.CO_OCCURS else stated).append(shown)
-    return SUBGRAPH(things=subgraph.nodes, relations=stated, co_occurrences=together)
-
-
 def to_community_result(community: Json) -> Json:
     """Return the JSON of a community with the names of its most important members."""
     findings = [
@@ -325,6 +327,11 @@ def format_answer(reply: Json) -> str:
         for source in reply["sources"]
     ]
     return "\n".join([*lines, *reply["notes"]]).rstrip()
+
+
+def format_subgraph(subgraph: Subgraph) -> str:
+    """Return as much of a subgraph as fits."""
+    return subgraph.format(budget=SUBGRAPH_CHARACTERS)
 
 
 def format_paths(found: Json) -> str:

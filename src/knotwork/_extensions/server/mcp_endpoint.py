@@ -195,10 +195,10 @@ def _build_manager(*, writes: bool) -> StreamableHTTPSessionManager:
     check_sdk()
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from knotwork._extensions.mcp.server import build_read_only_server
+    from knotwork._extensions.mcp.server import IndexServer
 
     knowledge_base = SessionKnowledgeBase()
-    server = build_read_only_server(knowledge_base, Permissions())
+    server = IndexServer(knowledge_base, Permissions())
     if writes:
         from knotwork._extensions.server.mcp_document_tool import add_document_tool
 
