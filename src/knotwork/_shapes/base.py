@@ -9,7 +9,6 @@ from functools import cached_property, reduce
 from operator import attrgetter, or_
 from types import SimpleNamespace, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -22,9 +21,6 @@ from typing import (
     get_type_hints,
 )
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 
 class Record(Protocol):
     """A dataclass."""
@@ -35,14 +31,14 @@ class Record(Protocol):
 Json: TypeAlias = dict[str, Any]
 Convert: TypeAlias = Callable[[Any], Any]
 
-_FOUR_DECIMALS = object()
-Rounded = Annotated[float, _FOUR_DECIMALS]
-"""A confidence, score or time, with the decimals that are shown."""
 
-_CONFIG: Any = {
-    "use_attribute_docstrings": True,
-    "json_schema_serialization_defaults_required": True,
-}
+def rounded(value: float) -> float:
+    """Return a confidence, score or time with the decimals that are shown."""
+    return round(value, 4)
+
+
+Rounded = Annotated[float, rounded]
+
 _SHAPES: dict[object, Shape] = {}
 """The shape of each class of records that has one."""
 
@@ -53,8 +49,9 @@ class Shape:
     ``keys`` are fields and properties of ``record``, or KEY=NAME for another name or a part of a
     part, as in "span=chunk.span"; by default all fields. ``further`` has the type of a key that the
     caller gives or that is shown in another type, or a pair of its type and of what computes it. A
-    type annotated with a text has this description. A value of a class with a shape of its own gets
-    that shape, which is the first one of the class.
+    type annotated with a text has this description, and with a function or a shape, values are
+    converted by it. A value of a class with a shape of its own gets that shape, which is the first
+    one of the class.
     """
 
     is_first: ClassVar[bool] = True
@@ -108,16 +105,16 @@ class Shape:
         return dict[str, Annotated[(Json, self)]]
 
     @cached_property
-    def model(self) -> type[BaseModel]:
-        """The model of pydantic, for the schemas of the servers."""
-        from pydantic import create_model
+    def model(self) -> Any:  # noqa: ANN401  a type
+        """The type of the JSON as a `TypedDict`, for pydantic."""
+        from typing_extensions import TypedDict
 
-        self.__dict__["model"] = self.name  # what is inside it refers to it by name
-        types: dict[str, Any] = {key: (model_type(kind), ...) for key, kind in self._types.items()}
-        made: type[BaseModel] = create_model(
-            self.name, __doc__=self._doc, __config__=_CONFIG, **types
-        )
-        self.__dict__["model"] = made
+        make: Any = TypedDict
+        made = self.__dict__["model"] = make(self.name, {})  # what is inside it may refer to it
+        made.__annotations__ = {key: model_type(kind) for key, kind in self._types.items()}
+        made.__required_keys__ = frozenset(self._types)
+        made.__doc__ = self._doc
+        made.__pydantic_config__ = {"json_schema_serialization_defaults_required": True}
         return made
 
     def __get_pydantic_core_schema__(self, _: object, handler: Any) -> Any:  # noqa: ANN401
@@ -169,11 +166,9 @@ def _type_at(kind: Any, path: str) -> Any:  # noqa: ANN401
 def converter(kind: Any) -> Convert | None:  # noqa: ANN401
     """Return what makes a value of a type ready for JSON; None for one that is."""
     marks = getattr(kind, "__metadata__", ())
-    if _FOUR_DECIMALS in marks:
-        return rounded
-    shape = next((mark for mark in marks if isinstance(mark, Shape)), _SHAPES.get(kind))
-    if shape is not None:
-        return shape
+    convert: Convert | None = next(filter(callable, marks), _SHAPES.get(kind))
+    if convert is not None:
+        return convert
     inner = next(filter(None, map(converter, get_args(kind))), None)
     origin = get_origin(kind)
     if inner is None or origin is Annotated:
@@ -182,7 +177,8 @@ def converter(kind: Any) -> Convert | None:  # noqa: ANN401
         return lambda value: None if value is None else inner(value)
     if origin in (dict, Mapping):
         return lambda values: {key: inner(value) for key, value in values.items()}
-    return lambda values: list(map(inner, values))
+    several = tuple if origin is tuple else list
+    return lambda values: several(map(inner, values))
 
 
 def model_type(kind: Any) -> Any:  # noqa: ANN401
@@ -211,8 +207,3 @@ def typed(kind: Any, keys: str) -> dict[str, Any]:  # noqa: ANN401
 def fields_of(record: Record, *names: str) -> dict[str, Any]:
     """Return the fields of a record by name, or the fields and properties ``names``."""
     return {name: getattr(record, name) for name in names or [f.name for f in fields(record)]}
-
-
-def rounded(value: float) -> float:
-    """Return a confidence, score or time with the decimals that are shown."""
-    return round(value, 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -17,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from knotwork._extensions.server.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork._extensions.server.limits import holding
-from knotwork._extensions.server.responses import Envelope, wrap
+from knotwork._extensions.server.responses import Envelope, request_id
 from knotwork._extensions.server.server import Service, is_loopback
 from knotwork._extensions.server.workspaces import ReadableWorkspace, Workspace, no_workspace
 from knotwork._shapes.base import Shape, converter, model_type
@@ -238,10 +238,11 @@ class Routes(APIRouter):
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
         """Add a route, as its decorator does."""
-        super().add_api_route(path, _in_envelope(endpoint), **options)
+        status = options.get("status_code") or 200
+        super().add_api_route(path, _in_envelope(endpoint, status), **options)
 
 
-def _in_envelope(answer: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+def _in_envelope(answer: Callable[..., Any], status_code: int) -> Callable[..., Any]:
     """Return the route that sends what a function returns, with the same parameters."""
     types = get_type_hints(answer, include_extras=True)
     returned = types["return"]
@@ -252,22 +253,32 @@ def _in_envelope(answer: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     kind = parts[0] if Response in parts else returned
     is_shaped = any(isinstance(mark, Shape) for mark in getattr(kind, "__metadata__", ()))
     convert = None if is_shaped else converter(kind)
+    generic: Any = Envelope
+    envelope = generic[model_type(kind)]
 
-    @wraps(answer)
-    async def respond(*, _serving: Service, **arguments: Any) -> Any:  # noqa: ANN401
-        run = partial(answer, **arguments)
-        found = await (run() if is_async else _serving.threads.run(run))
+    def send(found: Any, given: Response | None) -> Response:  # noqa: ANN401
         if isinstance(found, Response):
             return found
-        return wrap(convert(found) if convert else found)
+        data = convert(found) if convert else found
+        body = envelope.model_construct(data=data, request_id=request_id.get()).model_dump_json()
+        response = Response(body, status_code, media_type="application/json")
+        if given is not None:
+            response.headers.update(given.headers)
+        return response
+
+    @wraps(answer)
+    async def respond(*, _serving: Service, **arguments: Any) -> Response:  # noqa: ANN401
+        given = arguments.get("response")
+        if is_async:
+            return send(await answer(**arguments), given)
+        return await _serving.threads.run(lambda: send(answer(**arguments), given))
 
     parameters = [
         parameter.replace(annotation=types[parameter.name])
         for parameter in inspect.signature(answer).parameters.values()
     ]
     serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
-    envelope: Any = Envelope
     respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, serving], return_annotation=envelope[model_type(kind)]
+        [*parameters, serving], return_annotation=envelope
     )
     return respond

@@ -433,7 +433,7 @@ def summarize_results(
             values[name].setdefault(metric, []).append(value)
         searching[name].append(result.seconds)
         if result.answer is not None:
-            answering[name].append(result.answer.usage.seconds)
+            answering[name].append(result.answer["usage"]["seconds"])
         tokens[name] += result.tokens
         money[name] = None if paid is None or result.money is None else paid + Decimal(result.money)
     return [

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -116,8 +115,8 @@ BUDGET_FIELD = Field(
     "", max_length=40, description='Ceiling in tokens, such as "200k", or in money.'
 )
 MOST_NAMED = 1_000
-PublicText = Annotated[str, BeforeValidator(hide_paths)]
-PublicObject = Annotated[dict[str, Any], BeforeValidator(hide_paths_within)]
+PublicText = Annotated[str, hide_paths]
+PublicObject = Annotated[dict[str, Any], hide_paths_within]
 """Values without paths of the server."""
 
 

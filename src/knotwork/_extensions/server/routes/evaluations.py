@@ -66,7 +66,6 @@ CASE = Shape(
     "fact.",
     "id question type gold answers is_answerable results",
     gold=(list[list[str]], lambda case: [sorted(group) for group in case.gold]),
-    answers=list[str],
     is_answerable=bool,
     results=list[MeasuredQuestion],
 )
