@@ -1489,56 +1489,35 @@ _TAG_START = re.compile(r"<(?=[A-Za-z/!?|｜])")
 _Type = TypeVar("_Type", str, tuple[str, str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class _Labels:
+class _Labels(NamedTuple):
     """The words of a language; ``counted`` has the one and the many of each section."""
 
-    entities: str
-    relations: str
-    co_occurrences: str
-    entity_types: str
-    relation_types: str
-    weight: str
-    type: str
-    colon: str
-    comma: str
-    semicolon: str
-    not_shown: str
-    counted: tuple[tuple[str, str], tuple[str, str], tuple[str, str]]
-
-
-_ENGLISH = _Labels(
-    entities="Entities:",
-    relations="Relations:",
-    co_occurrences="Co-occurrences:",
-    entity_types="Entity types:",
-    relation_types="Relation types:",
-    weight=" (weight {})",
-    type=" ({})",
-    colon=": ",
-    comma=", ",
-    semicolon="; ",
-    not_shown="(Not shown: {})",
-    counted=(
+    entities: str = "Entities:"
+    relations: str = "Relations:"
+    co_occurrences: str = "Co-occurrences:"
+    entity_types: str = "Entity types:"
+    relation_types: str = "Relation types:"
+    weight: str = " (weight {})"
+    type: str = " ({})"
+    colon: str = ": "
+    comma: str = ", "
+    semicolon: str = "; "
+    not_shown: str = "(Not shown: {})"
+    counted: tuple[tuple[str, str], ...] = (
         ("{} entity", "{} entities"),
         ("{} relation", "{} relations"),
         ("{} co-occurrence", "{} co-occurrences"),
+    )
+
+
+_LABELS = {
+    "en": _Labels(),
+    "zh": _Labels(
+        *("实体：", "关系：", "共现：", "实体类型：", "关系类型："),
+        *("（权重 {}）", "（{}）", "：", "、", "；", "（未列出：{}）"),
+        (("{} 个实体",) * 2, ("{} 条关系",) * 2, ("{} 条共现",) * 2),
     ),
-)
-_CHINESE = _Labels(
-    entities="实体：",
-    relations="关系：",
-    co_occurrences="共现：",
-    entity_types="实体类型：",
-    relation_types="关系类型：",
-    weight="（权重 {}）",
-    type="（{}）",
-    colon="：",
-    comma="、",
-    semicolon="；",
-    not_shown="（未列出：{}）",
-    counted=(("{} 个实体",) * 2, ("{} 条关系",) * 2, ("{} 条共现",) * 2),
-)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -1753,4 +1732,4 @@ def _join_sections(sections: Iterable[tuple[str, list[str]]]) -> str:
 
 
 def _labels_in(language: str) -> _Labels:
-    return _CHINESE if language == "zh" else _ENGLISH
+    return _LABELS.get(language, _LABELS["en"])
