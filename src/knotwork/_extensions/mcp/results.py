@@ -190,10 +190,7 @@ COMMUNITY = View(
     findings=FINDING.many,
 )
 COMMUNITIES = View(
-    "CommunitiesResult",
-    None,
-    "Communities with their reports.",
-    communities=COMMUNITY.many,
+    "CommunitiesResult", None, "Communities with their reports.", communities=COMMUNITY.many
 )
 MERGED = View("MergedEntity", MergedEntity, "An entity with several names.", "names chunks")
 SPLIT = View(

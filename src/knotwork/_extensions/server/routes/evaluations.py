@@ -41,23 +41,21 @@ from knotwork.errors import (
     UnknownName,
 )
 
-_PLAN: dict[str, Any] = {name: of.annotation for name, of in PlanShape.model_fields.items()}
+_EVALUATION: dict[str, Any] = {
+    **{name: field.annotation for name, field in PlanShape.model_fields.items()},
+    **typed(str, "state job finished"),
+    "outcomes": list[OutcomeShape],
+}
 EVALUATION = Shape(
     "EvaluationShape",
     None,
     "An evaluation with its results so far; ``state`` is that of its newest job. "
     "``unanswerable`` counts questions without an answer, ``documents`` the documents of the index "
     "when it started. ``filters`` is the filter that documents had to match, empty for none.",
-    **_PLAN,
-    **typed(str, "state job finished"),
-    outcomes=list[OutcomeShape],
+    **_EVALUATION,
 )
 EVALUATION_LIST = Shape(
-    "EvaluationList",
-    None,
-    "Evaluations, newest first.",
-    evaluations=EVALUATION.many,
-    total=int,
+    "EvaluationList", None, "Evaluations, newest first.", evaluations=EVALUATION.many, total=int
 )
 CASE = Shape(
     "CaseShape",
@@ -73,9 +71,7 @@ DETAILS = Shape(
     "EvaluationDetails",
     None,
     "An evaluation with a page of its questions; ``next`` is the start of the next page.",
-    **_PLAN,
-    **typed(str, "state job finished"),
-    outcomes=list[OutcomeShape],
+    **_EVALUATION,
     cases=CASE.many,
     next=int | None,
 )
