@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from knotwork._extensions.mcp import build_server, check_sdk
-from knotwork._extensions.mcp.permissions import Permissions
+from knotwork._extensions.mcp import Permissions, build_server, check_sdk
 
 __all__ = ["Permissions", "build_server", "check_sdk"]

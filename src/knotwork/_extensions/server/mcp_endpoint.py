@@ -18,8 +18,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from knotwork._extensions.mcp import check_sdk
-from knotwork._extensions.mcp.permissions import Permissions
+from knotwork._extensions.mcp import Permissions, check_sdk
 from knotwork._extensions.server.access import key_of, lease, service_of
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.responses import hide_paths
