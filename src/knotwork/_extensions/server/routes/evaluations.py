@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import File, Form, Path, Query, UploadFile
 
 from knotwork._extensions.evaluation.datasets import EvaluationCase, QuestionSet, read_question_set
-from knotwork._extensions.evaluation.metrics import compare_paired
+from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.evaluation_job import (
@@ -80,7 +80,7 @@ SIDE = Shape(
 )
 METRIC = Shape(
     "MetricDifference",
-    None,
+    PairedComparison,
     "A metric of two sides on the same questions; ``wins`` counts questions where the first is "
     "better, ``p_value`` is that of a two-sided sign-flip permutation test.",
     **typed(float, "first second difference p_value"),
@@ -400,13 +400,7 @@ def _compare_metric(pairs: list[tuple[MetricValues, MetricValues]], metric: str)
     both = [(a[metric], b[metric]) for a, b in pairs if metric in a and metric in b]
     first, second = [a for a, _ in both], [b for _, b in both]
     compared = compare_paired(first, second)
+    ties = len(both) - compared.wins - compared.losses
     return METRIC(
-        first=fmean(first),
-        second=fmean(second),
-        difference=compared.difference,
-        wins=compared.wins,
-        ties=len(both) - compared.wins - compared.losses,
-        losses=compared.losses,
-        p_value=compared.p_value,
-        questions=len(both),
+        compared, first=fmean(first), second=fmean(second), ties=ties, questions=len(both)
     )

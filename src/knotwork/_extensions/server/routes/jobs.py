@@ -127,15 +127,16 @@ async def follow_job(
 
 
 async def _events(server: Service, workspace: str, job: str, after: int) -> AsyncGenerator[bytes]:
-    while True:
-        # Read before the events: a job in a final state adds no more of them.
-        found = server.jobs.find(workspace, job)
-        for event in server.records.events(job, after=after):
-            after = event.number
-            yield format_event(hide_paths_within(event.body), event=event.kind, number=after)
-        if found.state.is_final and not server.records.events(job, after=after, limit=1):
-            yield format_event({"state": found.state}, event=_END)
-            return
-        if server.closing:
-            return
-        await asyncio.sleep(_POLL_INTERVAL_S)
+    with server.workspaces.lease(workspace):
+        while True:
+            # Read before the events: a job in a final state adds no more of them.
+            found = server.jobs.find(workspace, job)
+            for event in server.records.events(job, after=after):
+                after = event.number
+                yield format_event(hide_paths_within(event.body), event=event.kind, number=after)
+            if found.state.is_final and not server.records.events(job, after=after, limit=1):
+                yield format_event({"state": found.state}, event=_END)
+                return
+            if server.closing:
+                return
+            await asyncio.sleep(_POLL_INTERVAL_S)
