@@ -12,7 +12,7 @@ from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -90,12 +90,10 @@ class SessionKnowledgeBase:
         return await self.call(lambda: search(current_workspace(), checked))
 
     @property
-    def ask(self) -> _Asking:
-        """Answers questions within the limits of the server."""
-        return _Asking()
+    def ask(self) -> Self:
+        """Answers questions within the limits of the server, by `run`."""
+        return self
 
-
-class _Asking:
     async def run(self, question: AskRequest, /) -> AsyncGenerator[Progress]:
         """Answer a question, and yield each step."""
         session = current_session.get()
