@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
-from knotwork._extensions.mcp import Permissions, build_server, check_sdk
+from knotwork._extensions.mcp import build_server, check_sdk
+from knotwork._extensions.mcp.permissions import Permissions
 
 __all__ = ["Permissions", "build_server", "check_sdk"]

@@ -36,7 +36,7 @@ from knotwork.errors import ConfigError, KnotworkError
 from knotwork.records import Direction, Document, Evidence, Span, Subgraph
 
 if TYPE_CHECKING:
-    from knotwork._extensions.mcp import Permissions
+    from knotwork._extensions.mcp.permissions import Permissions
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")

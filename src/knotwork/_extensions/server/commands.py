@@ -324,7 +324,8 @@ def mcp_command(
 
     Assistants get tools to search, ask and explore, and documents and reports as resources.
     """
-    from knotwork._extensions.mcp import Permissions, check_sdk
+    from knotwork._extensions.mcp import check_sdk
+    from knotwork._extensions.mcp.permissions import Permissions
 
     if session.common.json:
         raise ConfigError("`knotwork mcp` does not support --json.", fix="Remove --json.")

@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from knotwork._extensions.mcp.server import WRITES, add_tool
-from knotwork._extensions.server.mcp_endpoint import (
+from knotwork._extensions.server.mcp_sessions import (
     SessionKnowledgeBase,
     current_session,
     current_workspace,
