@@ -25,6 +25,6 @@ def test_the_metadata_of_adapters_have_box_and_times():
 
 def test_the_sources_of_the_tool_ask_have_box_and_times():
     answer = Answer("What?", "1,450 [1] well [2]", answered=True, citations=(SCANNED, SPOKEN))
-    scanned, spoken = to_answer_result(answer).sources
-    assert (scanned.page, scanned.box) == ("3", [0.1, 0.2, 0.4, 0.25])
-    assert (spoken.box, spoken.start_s) == (None, 61.5)
+    scanned, spoken = to_answer_result(answer)["sources"]
+    assert (scanned["page"], scanned["box"]) == ("3", [0.1, 0.2, 0.4, 0.25])
+    assert (spoken["box"], spoken["start_s"]) == (None, 61.5)

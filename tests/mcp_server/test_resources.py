@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 import knotwork
 from knotwork._extensions.mcp.results import document_resource_uri
 from knotwork.mcp_server import build_server
-from knotwork.records._documents import Span
+from knotwork.records import Span
 
 pytestmark = pytest.mark.slow
 

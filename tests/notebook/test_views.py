@@ -24,10 +24,10 @@ from knotwork.records import (
     Node,
     Query,
     QueryResult,
+    Span,
     Step,
     Subgraph,
 )
-from knotwork.records._documents import Span
 
 pytestmark = pytest.mark.slow
 

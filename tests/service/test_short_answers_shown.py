@@ -14,7 +14,7 @@ from knotwork._extensions.mcp.results import format_answer, to_answer_result
 from knotwork._extensions.notebook.views import render
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._knowledge_base import local_models
-from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.results import ANSWER
 from knotwork._synthesis import extractive_answers
 from knotwork.records import AnswerSpan, Prediction, Span
 
@@ -60,9 +60,9 @@ def answer(kb):
 
 
 def test_programs_get_it_by_itself(answer):
-    assert AnswerShape.of(answer).short == WORDS
+    assert ANSWER(answer)["short"] == WORDS
     reply = to_answer_result(answer)
-    assert reply.short == WORDS
+    assert reply["short"] == WORDS
     assert format_answer(reply).startswith(f"{WORDS} — {answer.text}\n")
     assert f"<b>{WORDS}</b> — " in render(answer)
 

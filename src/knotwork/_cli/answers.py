@@ -24,8 +24,7 @@ from knotwork._retrieval.query_rows import (
     show_value,
 )
 from knotwork._run import Progress, Stage
-from knotwork._shapes.base import fields_of
-from knotwork._shapes.evidence import EvidenceShape
+from knotwork._shapes import results
 from knotwork._text.printable import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
@@ -49,7 +48,7 @@ _MOST_ROWS = 20
 
 def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
     """Return the object of `search --json`. Its keys are a public interface: docs/json.md."""
-    return {"query": evidence.query.text, **fields_of(EvidenceShape.found(evidence, store))}
+    return {"query": evidence.query.text, **results.describe_evidence(evidence, store)}
 
 
 def print_answer(

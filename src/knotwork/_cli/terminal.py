@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe, make_printable
-from knotwork.records import Span
-from knotwork.records._evidence import lead_gap
+from knotwork.records import Span, lead_gap
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -24,6 +24,8 @@ THREADS = 8
 AHEAD_ITEMS = 16
 """How many steps a run may be ahead of its consumer."""
 
+_CLOSED = "The index was closed before this call had finished."
+
 
 class WorkerThreads:
     """The threads of one knowledge base: as many for calls as for runs.
@@ -43,7 +45,17 @@ class WorkerThreads:
         With ``waits``, the task ends when the function has stopped.
         """
         cancellation = Cancellation()
-        work = partial(_call_cancellably, function, cancellation)
+
+        def work() -> T:
+            try:
+                with cancellation.scope():
+                    return function()
+            except KeyboardInterrupt:
+                if not cancellation.is_cancelled:
+                    raise
+                # Raised where the result is awaited: a KeyboardInterrupt there would end the loop.
+                raise StoreError(_CLOSED) from None
+
         job = self._calls.submit(contextvars.copy_context().run, work)
         self._stops.add(cancellation.cancel)
         try:
@@ -90,7 +102,7 @@ class WorkerThreads:
                 room.release()
                 yield step
             if cancellation.is_cancelled:
-                raise StoreError("The index was closed before this call had finished.")
+                raise StoreError(_CLOSED)
         finally:
             stop()
             self._stops.discard(stop)
@@ -242,14 +254,3 @@ def _opened(
 
 
 open_async = _opened(open_knowledge_base)
-
-
-def _call_cancellably(function: Callable[[], T], cancellation: Cancellation) -> T:
-    try:
-        with cancellation.scope():
-            return function()
-    except KeyboardInterrupt:
-        if not cancellation.is_cancelled:
-            raise
-        # Raised where the result is awaited. A KeyboardInterrupt there would end the event loop.
-        raise StoreError("The index was closed before this call had finished.") from None

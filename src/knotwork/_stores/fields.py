@@ -31,8 +31,7 @@ from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import DayRange, read_day_range
 from knotwork._text.visible import visible_text
 from knotwork.errors import FilterError, UnknownName
-from knotwork.records import Document, Filter, GraphSchema
-from knotwork.records._filters import Comparison, Condition, conditions
+from knotwork.records import Comparison, Condition, Document, Filter, GraphSchema, conditions
 
 PATH = "path"
 URI = "uri"

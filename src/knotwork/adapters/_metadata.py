@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.query_rows import show_row
-from knotwork._shapes.evidence import EvidenceShape, HitShape
+from knotwork._shapes.base import Json, fields_of
+from knotwork._shapes.results import describe_evidence, locate
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Citation,
@@ -88,9 +89,9 @@ def hits_with_metadata(
     evidence: Evidence, knowledge_base: KnowledgeBase
 ) -> Iterator[tuple[Hit, PassageMetadata]]:
     """Yield the hits with their metadata, best first. Hits of deleted documents are skipped."""
-    shape = EvidenceShape.found(evidence, knowledge_base.store)
-    for hit, described in zip(evidence.hits, shape.hits, strict=True):
-        if described.document:
+    hits = describe_evidence(evidence, knowledge_base.store)["hits"]
+    for hit, described in zip(evidence.hits, hits, strict=True):
+        if described["document"]:
             yield hit, passage_metadata(described)
 
 
@@ -100,18 +101,7 @@ def short_quote(citation: Citation) -> str:
     return line if len(line) <= QUOTE_CHARACTERS else f"{line[:QUOTE_CHARACTERS].rstrip()} …"
 
 
-def passage_metadata(passage: HitShape | Citation) -> PassageMetadata:
+def passage_metadata(passage: Json | Citation) -> PassageMetadata:
     """Return the metadata of a passage or citation."""
-    return PassageMetadata(
-        document=passage.document,
-        title=passage.title,
-        section=passage.section,
-        page=passage.page,
-        start=passage.span.start,
-        end=passage.span.end,
-        score=passage.score,
-        chunk_id=passage.chunk_id,
-        start_s=passage.time.start_s if passage.time else None,
-        end_s=passage.time.end_s if passage.time else None,
-        box=passage.box.edges if passage.box else None,
-    )
+    place = fields_of(passage) if isinstance(passage, Citation) else passage
+    return cast("PassageMetadata", locate(place))

@@ -6,8 +6,7 @@ from tests.indexing.resolution.worlds import add, idof, judge_by, make_index, re
 
 from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._text.names import normal_form
-from knotwork.records import Mention, Relation
-from knotwork.records._graph import ALIAS_RELATION
+from knotwork.records import ALIAS_RELATION, Mention, Relation
 
 TWO_ALTMANS = {
     "ai.txt": "Sam Altman runs a laboratory in Oakland. Altman spoke in Oakland. "

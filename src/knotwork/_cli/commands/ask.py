@@ -97,10 +97,9 @@ def show_answer(
         print_answer,
         print_evidence,
     )
-    from knotwork._shapes.answers import AnswerShape
-    from knotwork._shapes.base import fields_of
+    from knotwork._shapes.results import ANSWER
 
-    payload = fields_of(AnswerShape.of(answer)) | beside
+    payload = ANSWER(answer) | beside
     if evidence:
         payload["evidence"] = describe_evidence(evidence, knowledge_base.store)
     if session.emit(payload):

@@ -27,8 +27,8 @@ def demo_command(session: Session) -> None:
     """
     from platformdirs import user_cache_path
 
-    from knotwork._shapes.answers import AnswerShape
     from knotwork._shapes.indexing import describe_report
+    from knotwork._shapes.results import ANSWER
     from knotwork.demo import QUESTIONS
 
     started = time.perf_counter()
@@ -42,7 +42,7 @@ def demo_command(session: Session) -> None:
     described = {
         "store": str(path),
         "index": describe_report(report),
-        "answers": list(map(AnswerShape.of, answers)),
+        "answers": list(map(ANSWER, answers)),
         "seconds": round(seconds, 3),
     }
     if not session.emit(described):

@@ -243,12 +243,11 @@ def _as_markdown(message: str, answer: Answer | None) -> str:
 
 
 def _accept(session: Session, chat: Chat, offer_id: str) -> None:
-    offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
-    from knotwork._extensions.agents.shapes import MemoryUpdateShape
-    from knotwork._shapes.base import fields_of
+    from knotwork._extensions.agents.shapes import MEMORY_UPDATE
 
+    offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
     update = chat.accept(offer_id)
-    if not session.emit({"accepted": offer_id, **fields_of(MemoryUpdateShape.of(update))}):
+    if not session.emit({"accepted": offer_id, **MEMORY_UPDATE(update)}):
         print_stated_facts(session.terminal, update)
 
 
@@ -290,22 +289,21 @@ def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
-    from knotwork._extensions.agents.shapes import FactShape, MemoryUpdateShape, OfferShape
-    from knotwork._shapes.answers import AnswerShape
-    from knotwork._shapes.base import fields_of
+    from knotwork._extensions.agents.shapes import FACT, MEMORY_UPDATE, OFFER
+    from knotwork._shapes.results import ANSWER
 
     described: dict[str, Any] = {"message": reply.message}
     if reply.told is not None:
-        described |= fields_of(MemoryUpdateShape.of(reply.told))
+        described |= MEMORY_UPDATE(reply.told)
     if reply.offer is not None:
-        described |= {"offer": OfferShape.of(reply.offer), "tokens": reply.tokens}
+        described |= {"offer": OFFER(reply.offer), "tokens": reply.tokens}
     if reply.answer is None or reply.evidence is None:
         return described
     return {
         **described,
         "understood": reply.evidence.query.text,
-        **fields_of(AnswerShape.of(reply.answer)),
-        "remembered": [FactShape.of(fact) for fact in reply.remembered],
+        **ANSWER(reply.answer),
+        "remembered": list(map(FACT, reply.remembered)),
     }
 
 
@@ -336,7 +334,7 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
     """
-    from knotwork._extensions.agents.shapes import FactShape
+    from knotwork._extensions.agents.shapes import FACT
     from knotwork._text.dates import read_moment
 
     moment = read_moment(at) if at else None
@@ -345,7 +343,7 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
     session.show_table(
-        {"facts": [FactShape.of(fact) for fact in facts]},
+        {"facts": list(map(FACT, facts))},
         [(f.subject, f.relation, f.object, f.valid_from, f.valid_to, f.source) for f in facts],
         header=("subject", "relation", "object", "since", "until", "from"),
         counted=count_of(len(facts), "fact"),
@@ -363,13 +361,13 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
 def tell(session: Session, *, text: str) -> None:
     """Remember the facts of a statement. A new value ends the validity of the old one."""
     from knotwork._extensions.agents.chat import Chat
-    from knotwork._extensions.agents.shapes import MemoryUpdateShape
+    from knotwork._extensions.agents.shapes import MEMORY_UPDATE
 
     with Chat(session.open()) as chat:
         if chat.unsaved is not None:
             raise chat.unsaved
         update = chat.tell(text)
-    if not session.emit(MemoryUpdateShape.of(update)):
+    if not session.emit(MEMORY_UPDATE(update)):
         print_stated_facts(session.terminal, update)
 
 

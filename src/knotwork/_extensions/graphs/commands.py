@@ -277,18 +277,16 @@ def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int
 
 
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
-    from knotwork._shapes.graph import ThingShape
+    from knotwork._shapes.graph import THING
 
     decisions = list(map(_describe_decision, entity.decisions))
-    known = fields_of(ThingShape.of(entity))
-    return {**known, "ids": entity.entity_ids, "decisions": decisions}
+    return {**THING(entity), "ids": entity.entity_ids, "decisions": decisions}
 
 
 def _describe_decision(item: NamedDecision) -> dict[str, Any]:
-    from knotwork._shapes.graph import DecisionShape
+    from knotwork._shapes.graph import DECISION
 
-    shape = DecisionShape.of(item)
-    return {**fields_of(shape), "names": [shape.first, shape.second], "by": shape.source}
+    return {**DECISION(item), "names": [item.first, item.second], "by": item.decision.source}
 
 
 IMPORT_FORMATS = ("auto", "graphrag", "lightrag")

@@ -21,7 +21,7 @@ from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._retrieval.entity_lookup import Dossier, DossierPassage
-    from knotwork._shapes.graph import CommunityShape
+    from knotwork._shapes.base import Json
     from knotwork.records import PropertyValue, QueryResult
 
 
@@ -54,7 +54,7 @@ def explore_command(
 
     Relations are listed with the strongest first, then co-occurrences.
     """
-    from knotwork._shapes.graph import SubgraphShape
+    from knotwork._shapes.graph import SUBGRAPH
     from knotwork.records import EdgeType
 
     opened = session.open()
@@ -65,9 +65,9 @@ def explore_command(
             fields_of(node, "id", "label", "name") | dict(node.properties)
             for node in subgraph.nodes
         ]
-        shape = SubgraphShape.of(subgraph, is_cut=len(subgraph.edges) >= limit)
         entities = [_describe_dossier(dossier) for dossier in dossiers]
-        session.terminal.emit({"entities": entities, **fields_of(shape), "nodes": nodes})
+        shown = SUBGRAPH(subgraph, nodes=nodes, is_cut=len(subgraph.edges) >= limit)
+        session.terminal.emit({"entities": entities, **shown})
         return
     for dossier in dossiers:
         _print_dossier(session.terminal, dossier)
@@ -94,13 +94,13 @@ def explore_command(
 
 
 def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
-    from knotwork._shapes.graph import SourceShape
+    from knotwork._shapes.graph import SOURCE
 
     return {
         **fields_of(dossier.entity, "id", "name", "type"),
         **fields_of(dossier, "names", "description", "communities"),
         "nearby": [fields_of(other, "id", "name", "is_keyword") for other in dossier.nearby],
-        "passages": [SourceShape.of(passage) for passage in dossier.passages],
+        "passages": list(map(SOURCE, dossier.passages)),
     }
 
 
@@ -157,10 +157,10 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
 
     Paths over stated relations come before those over co-occurrences.
     """
-    from knotwork._shapes.evidence import PathShape
+    from knotwork._shapes.results import PATH
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)
-    if session.emit({"paths": [PathShape.of(path) for path in paths]}):
+    if session.emit({"paths": list(map(PATH, paths))}):
         return
     for path in paths:
         session.terminal.say(join_lines(path.text))
@@ -198,11 +198,11 @@ def cypher_command(
 def print_rows(session: Session, result: QueryResult) -> None:
     """Print the rows of a statement."""
     from knotwork._cli.answers import show_rows
-    from knotwork._shapes.answers import ResultShape
+    from knotwork._shapes.results import RESULT
 
     cut = " (--limit allows no more)" if result.truncated else ""
     session.show_table(
-        ResultShape.of(result),
+        RESULT(result),
         show_rows(result.rows),
         header=result.columns,
         counted=f"{count_of(len(result.rows), 'row')}{cut}" if result.rows else "No rows.",
@@ -243,13 +243,13 @@ def communities_command(
     session.terminal.note(total if communities else "No communities found.", style="dim")
 
 
-def _print_community(terminal: Terminal, community: CommunityShape) -> None:
-    terminal.say(community.title, style="bold")
-    size = count_of(community.size, "entity", "entities")
-    members = ", ".join(member.name for member in community.members)
-    terminal.say(f"level {community.level}, {size}: {members}", style="dim", indent=2)
-    for finding in community.findings:
-        places = {support.document for support in finding.supports}
+def _print_community(terminal: Terminal, community: Json) -> None:
+    terminal.say(community["title"], style="bold")
+    size = count_of(community["size"], "entity", "entities")
+    members = ", ".join(member["name"] for member in community["members"])
+    terminal.say(f"level {community['level']}, {size}: {members}", style="dim", indent=2)
+    for finding in community["findings"]:
+        places = {support["document"] for support in finding["supports"]}
         where = f" ({', '.join(sorted(places))})" if places else ""
-        terminal.say(f"• {shorten_excerpt(finding.text)}{where}", indent=2)
+        terminal.say(f"• {shorten_excerpt(finding['text'])}{where}", indent=2)
     terminal.say()

@@ -18,7 +18,7 @@ from knotwork._indexing.loaders.loader import Source, broken_file_error, flat_me
 from knotwork._indexing.loaders.unread import DECLARED, DURATION
 from knotwork._indexing.reading_limits import LONGEST_S
 from knotwork.errors import LoadError
-from knotwork.records._documents import clock
+from knotwork.records import clock
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame

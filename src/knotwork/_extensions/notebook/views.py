@@ -29,8 +29,8 @@ from knotwork.records import (
     Node,
     QueryResult,
     Subgraph,
+    lead_gap,
 )
-from knotwork.records._evidence import lead_gap
 
 MOST_HITS = 20
 MOST_RESULT_ROWS = 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -17,12 +17,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from knotwork._extensions.server.keys import LOCAL_USER, AccessKey, KeyRole
 from knotwork._extensions.server.limits import holding
-from knotwork._extensions.server.responses import Envelope, wrap
+from knotwork._extensions.server.responses import Envelope, request_id
 from knotwork._extensions.server.server import Service, is_loopback
 from knotwork._extensions.server.workspaces import ReadableWorkspace, Workspace, no_workspace
+from knotwork._shapes.base import Shape, converter, model_type
 from knotwork.errors import ConfigError, NotAuthenticated, NotPermitted, Overloaded
-
-T = TypeVar("T")
 
 _log = logging.getLogger("knotwork.service")
 _scheme = HTTPBearer(auto_error=False, description="A key: knotwork keys add NAME")
@@ -31,6 +30,7 @@ HELD_BODY = "knotwork.held_body"
 """The key of the scope with the `HeldBytes` of the request body."""
 
 _ADMITTED_KEY = "knotwork.key"
+_LEASED = "knotwork.workspace"
 
 _ADD_KEY = "Send a key as: Authorization: Bearer KEY. Create one with: knotwork keys add NAME"
 
@@ -141,16 +141,19 @@ WorkspaceName = Annotated[
 @contextmanager
 def lease(server: Service, name: str, key: AccessKey) -> Iterator[Workspace]:
     """Keep a workspace open for a request until all its work is done, including work that has
-    timed out; it has only the documents that the key may read. Raises NotFound.
+    timed out; it has only the documents that the key may read. Raises NotFound, also for a key
+    without access.
     """
+    if not key.may_see(name):
+        raise no_workspace(name)
     with server.workspaces.lease(name) as workspace:
         holding.set(partial(server.workspaces.hold, workspace))
         yield ReadableWorkspace(workspace, key.where) if key.where else workspace
 
 
 @dataclass(frozen=True, slots=True)
-class _Leasing:
-    """The dependency that leases the workspace of a route for a key with a role.
+class _Access:
+    """The dependency that returns the workspace of a route, which its `WorkspaceRoute` leases.
 
     ``is_whole`` refuses keys that are bound to some documents.
     """
@@ -158,12 +161,10 @@ class _Leasing:
     role: KeyRole
     is_whole: bool = False
 
-    async def __call__(
-        self, request: Request, key: Caller, workspace: WorkspaceName
-    ) -> AsyncIterator[Workspace]:
-        self.check(key, workspace)
-        with lease(service_of(request), workspace, key) as leased:
-            yield leased
+    def __call__(self, request: Request, key: Caller, workspace: WorkspaceName) -> Workspace:
+        del key, workspace  # parameters for the OpenAPI document
+        leased: Workspace = request.scope[_LEASED]
+        return leased
 
     def check(self, key: AccessKey, workspace: str) -> None:
         """Raise NotFound or NotPermitted if a key has no access to the route of a workspace."""
@@ -182,7 +183,7 @@ RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class WorkspaceRoute(APIRoute):
-    """A route that checks access to its workspace before the body of a request is read.
+    """A route that leases its workspace before the body of a request is read.
 
     FastAPI reads bodies before it calls dependencies, and a key that may not write should not make
     the server receive an upload.
@@ -190,32 +191,36 @@ class WorkspaceRoute(APIRoute):
 
     def get_route_handler(self) -> RouteHandler:
         """Return the handler of the route."""
-        return self.checked(super().get_route_handler())
-
-    def checked(self, handle: RouteHandler) -> RouteHandler:
-        """Return a handler that checks access, and then calls ``handle``."""
+        handle = super().get_route_handler()
         calls = [dependency.call for dependency in self.dependant.dependencies]
-        leasing = next((call for call in calls if isinstance(call, _Leasing)), None)
-        if leasing is None:
+        access = next((call for call in calls if isinstance(call, _Access)), None)
+        if access is None:
             return handle
 
-        async def check_first(request: Request) -> Response:
-            name = request.path_params["workspace"]
-            leasing.check(key_of(request), name)
-            with service_of(request).workspaces.lease(name):
-                pass  # raises NotFound for an unknown workspace
-            return await handle(request)
+        async def answer(request: Request) -> Response:
+            key, name = key_of(request), request.path_params["workspace"]
+            access.check(key, name)
+            with lease(service_of(request), name, key) as workspace:
+                request.scope[_LEASED] = workspace
+                return await self.answer(request, workspace, handle)
 
-        return check_first
+        return answer
+
+    async def answer(
+        self, request: Request, workspace: Workspace, handle: RouteHandler
+    ) -> Response:
+        """Answer a request that has access to its workspace."""
+        del workspace
+        return await handle(request)
 
 
-ReadWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.READ))]
+ReadWorkspace = Annotated[Workspace, Depends(_Access(KeyRole.READ))]
 """The workspace in the path, for a key that may read it, with the documents that it may read."""
 
-ReadWhole = Annotated[Workspace, Depends(_Leasing(KeyRole.READ, is_whole=True))]
+ReadWhole = Annotated[Workspace, Depends(_Access(KeyRole.READ, is_whole=True))]
 """The workspace in the path, for a key that may read all of it."""
 
-WriteWorkspace = Annotated[Workspace, Depends(_Leasing(KeyRole.WRITE))]
+WriteWorkspace = Annotated[Workspace, Depends(_Access(KeyRole.WRITE))]
 """The workspace in the path, for a key that may write to it."""
 
 Server = Annotated[Service, Depends(service_of)]
@@ -224,7 +229,8 @@ Server = Annotated[Service, Depends(service_of)]
 class Routes(APIRouter):
     """The routes of one resource below /api/v1.
 
-    A route that is a plain function runs in a thread of the server, and an envelope has its result.
+    A plain function runs in a thread of the server. What it returns is sent in an envelope, records
+    in their shape; a `Response` is sent as it is.
     """
 
     def __init__(self, tag: str, *, route_class: type[APIRoute] = WorkspaceRoute) -> None:
@@ -232,33 +238,47 @@ class Routes(APIRouter):
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
         """Add a route, as its decorator does."""
-        is_plain = not inspect.iscoroutinefunction(endpoint)
-        super().add_api_route(path, _in_thread(endpoint) if is_plain else endpoint, **options)
+        status = options.get("status_code") or 200
+        super().add_api_route(path, _in_envelope(endpoint, status), **options)
 
 
-def _in_thread(
-    answer: Callable[..., T | Response],
-) -> Callable[..., Awaitable[Envelope[T] | Response]]:
-    """Return the route that runs a function in a thread, with the same parameters.
-
-    A `Response` is sent as it is.
-    """
+def _in_envelope(answer: Callable[..., Any], status_code: int) -> Callable[..., Any]:
+    """Return the route that sends what a function returns, with the same parameters."""
     types = get_type_hints(answer, include_extras=True)
+    returned = types["return"]
+    is_async = inspect.iscoroutinefunction(answer)
+    if isinstance(returned, type) and issubclass(returned, Response):
+        return answer
+    parts = get_args(returned)
+    kind = parts[0] if Response in parts else returned
+    is_shaped = any(isinstance(mark, Shape) for mark in getattr(kind, "__metadata__", ()))
+    convert = None if is_shaped else converter(kind)
+    generic: Any = Envelope
+    envelope = generic[model_type(kind)]
+
+    def send(found: Any, given: Response | None) -> Response:  # noqa: ANN401
+        if isinstance(found, Response):
+            return found
+        data = convert(found) if convert else found
+        body = envelope.model_construct(data=data, request_id=request_id.get()).model_dump_json()
+        response = Response(body, status_code, media_type="application/json")
+        if given is not None:
+            response.headers.update(given.headers)
+        return response
+
+    @wraps(answer)
+    async def respond(*, _serving: Service, **arguments: Any) -> Response:  # noqa: ANN401
+        given = arguments.get("response")
+        if is_async:
+            return send(await answer(**arguments), given)
+        return await _serving.threads.run(lambda: send(answer(**arguments), given))
+
     parameters = [
         parameter.replace(annotation=types[parameter.name])
         for parameter in inspect.signature(answer).parameters.values()
     ]
     serving = inspect.Parameter("_serving", inspect.Parameter.KEYWORD_ONLY, annotation=Server)
-
-    @wraps(answer)
-    async def respond(*, _serving: Service, **arguments: Any) -> Envelope[T] | Response:  # noqa: ANN401
-        found = await _serving.threads.run(partial(answer, **arguments))
-        return found if isinstance(found, Response) else wrap(found)
-
-    envelope: Any = Envelope
-    has_response = Response in get_args(types["return"])  # then the decorator says what else
-    returned = Response if has_response else envelope[types["return"]]
     respond.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, serving], return_annotation=returned
+        [*parameters, serving], return_annotation=envelope
     )
     return respond

@@ -27,8 +27,6 @@ from knotwork._extensions.server.routes import (
     evaluations,
     graph,
     jobs,
-    maps,
-    memory,
     openai,
     operations,
     workspaces,
@@ -40,8 +38,8 @@ from knotwork.errors import KnotworkError
 
 API = "/api/v1"
 _ROUTES = (
-    *(workspaces, documents, jobs, ask, graph, maps),
-    *(memory, evaluations),
+    *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
+    evaluations.router,
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
@@ -126,10 +124,8 @@ def build_app(config: ServerConfig) -> FastAPI:
 
 def _add_routes(app: FastAPI) -> None:
     errors: Responses = {"default": {"model": ErrorEnvelope, "description": "Error."}}
-    for routes in _ROUTES:
-        app.include_router(
-            routes.router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES
-        )
+    for router in _ROUTES:
+        app.include_router(router, prefix=API, responses=errors, max_body_size=_MOST_BODY_BYTES)
     for routes in (documents, graph, evaluations):
         app.include_router(routes.uploads, prefix=API, responses=errors)  # see `UploadRoute`
     app.include_router(operations.router, responses=errors)

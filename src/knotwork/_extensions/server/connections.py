@@ -71,7 +71,15 @@ class ProxyNetworks:
     """The addresses of trusted reverse proxies. Raises ConfigError for an invalid one."""
 
     def __init__(self, networks: Iterable[str]) -> None:
-        self._networks = [_parse_network(text) for text in networks]
+        self._networks = []
+        for text in networks:
+            try:
+                self._networks.append(ipaddress.ip_network(text, strict=False))
+            except ValueError as error:
+                raise ConfigError(
+                    f"`{text}` in service.trusted_proxies is not an address or a network.",
+                    fix="Write addresses such as 127.0.0.1, or networks such as 10.0.0.0/8.",
+                ) from error
 
     def __contains__(self, address: object) -> bool:
         try:
@@ -79,16 +87,6 @@ class ProxyNetworks:
         except ValueError:
             return False
         return any(found in network for network in self._networks)
-
-
-def _parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError as error:
-        raise ConfigError(
-            f"`{text}` in service.trusted_proxies is not an address or a network.",
-            fix="Write addresses such as 127.0.0.1, or networks such as 10.0.0.0/8.",
-        ) from error
 
 
 class ConnectionTable:

@@ -17,10 +17,10 @@ from contextlib import closing
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from knotwork._durable_files import move_folder, replace_file
 from knotwork._extensions.evaluation.answer_runs import SharedBudget
@@ -46,7 +46,7 @@ from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._retrieval.retriever_registry import may_ask_model, may_rerank
-from knotwork._shapes.answers import AnswerShape
+from knotwork._shapes.results import ANSWER
 from knotwork._stores.base import companions_of
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, NotFound
@@ -105,22 +105,6 @@ class PlanShape(BaseModel):
     documents: int
 
 
-class EvaluationShape(PlanShape):
-    """An evaluation with its results so far; ``state`` is that of its newest job."""
-
-    state: str
-    job: str
-    finished: str
-    outcomes: list[OutcomeShape]
-
-
-class EvaluationList(BaseModel):
-    """Evaluations, newest first."""
-
-    evaluations: list[EvaluationShape]
-    total: int
-
-
 class RankedShape(BaseModel):
     """A retrieved passage, and whether it is from a gold document."""
 
@@ -146,75 +130,7 @@ class MeasuredQuestion(BaseModel):
     confidence: float
     gold_rank: int | None
     hits: list[RankedShape]
-    answer: AnswerShape | None = None
-
-
-class CaseShape(BaseModel):
-    """A question with the result of each retriever; each group of ``gold`` documents states one
-    fact.
-    """
-
-    id: str
-    question: str
-    type: str
-    gold: list[list[str]]
-    answers: list[str]
-    is_answerable: bool
-    results: list[MeasuredQuestion]
-
-
-class EvaluationDetails(EvaluationShape):
-    """An evaluation with a page of its questions; ``next`` is the start of the next page."""
-
-    cases: list[CaseShape]
-    next: int | None
-
-
-class SideShape(BaseModel):
-    """One side of a comparison."""
-
-    evaluation: str
-    name: str
-    retriever: str
-
-
-class MetricDifference(BaseModel):
-    """A metric of two sides on the same questions; ``wins`` counts questions where the first is
-    better, ``p_value`` is that of a two-sided sign-flip permutation test.
-    """
-
-    first: float
-    second: float
-    difference: float
-    wins: int
-    ties: int
-    losses: int
-    p_value: float
-    questions: int
-
-
-class PairedQuestion(BaseModel):
-    """A question with the metrics of both sides."""
-
-    id: str
-    question: str
-    first: dict[str, float]
-    second: dict[str, float]
-
-
-class DifferenceShape(BaseModel):
-    """The paired difference of two sides; ``cases`` are sorted by their difference in
-    ``sorted_by``.
-    """
-
-    first: SideShape
-    second: SideShape
-    questions: int
-    metrics: dict[str, MetricDifference]
-    sorted_by: str
-    cases: list[PairedQuestion] = Field(
-        description="Largest differences first, in either direction."
-    )
+    answer: Annotated[Any, ANSWER] | None = None
 
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -483,7 +399,7 @@ class _Run:
                 )
                 for rank, hit in enumerate(asked.evidence.hits[:MOST_HITS], start=1)
             ],
-            answer=None if answer is None else AnswerShape.of(answer),
+            answer=None if answer is None else ANSWER(answer),
         )
 
 
@@ -517,7 +433,7 @@ def summarize_results(
             values[name].setdefault(metric, []).append(value)
         searching[name].append(result.seconds)
         if result.answer is not None:
-            answering[name].append(result.answer.usage.seconds)
+            answering[name].append(result.answer["usage"]["seconds"])
         tokens[name] += result.tokens
         money[name] = None if paid is None or result.money is None else paid + Decimal(result.money)
     return [

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from knotwork._extensions.server.private_files import FILE_MODE
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._indexing.commits import CONTENT_META
 from knotwork._indexing.communities.detection import NAMES_META
+from knotwork._shapes.base import Json
 from knotwork._stores.base import Store
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
 
@@ -259,7 +259,6 @@ def count_members(chains: Ints, levels: Ints, chosen: Mask | None = None) -> Int
 
 
 MAP_SUFFIX = ".map"
-T = TypeVar("T")
 _MOST_CACHED_VIEWS = 32
 """Overviews kept in memory, because every visitor starts with the same ones."""
 
@@ -275,7 +274,7 @@ class MapCache:
         self._lock = threading.Lock()
         self._map: GraphMap | None = None
         self._generation = -1
-        self._views: OrderedDict[str, object] = OrderedDict()
+        self._views: OrderedDict[str, Json] = OrderedDict()
         self._views_lock = threading.Lock()
 
     def current(self, store: Store) -> GraphMap:
@@ -287,7 +286,7 @@ class MapCache:
                 self._generation = generation
             return self._map
 
-    def recall(self, tag: str, make: Callable[[], T]) -> T:
+    def recall(self, tag: str, make: Callable[[], Json]) -> Json:
         """Return the view with this tag, from the cache or by calling ``make``.
 
         A tag must change with everything the view depends on, and belong to one kind of view. The
@@ -296,7 +295,7 @@ class MapCache:
         with self._views_lock:
             if tag in self._views:
                 self._views.move_to_end(tag)
-                return cast("T", self._views[tag])
+                return self._views[tag]
         made = make()
         with self._views_lock:
             self._views[tag] = made

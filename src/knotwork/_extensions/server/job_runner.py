@@ -125,19 +125,13 @@ class JobCancellation(Cancellation):
     def __init__(self, give_way: Callable[[], None]) -> None:
         super().__init__()
         self._give_way = give_way
-        self._thread = 0
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Make this the cancellation of the job that this thread runs."""
-        self._thread = threading.get_ident()
-        with super().scope():
-            yield
+        self.thread = 0
+        """The thread that runs the job."""
 
     def check(self) -> None:
         """Raise Cancelled if the job must stop; wait if it is not its turn."""
         super().check()
-        if threading.get_ident() == self._thread:  # threads of the job hold what others wait for
+        if threading.get_ident() == self.thread:  # threads of the job hold what others wait for
             self._give_way()
 
 
@@ -352,6 +346,7 @@ class JobRunner:
 
     def _run(self, job: Job, cancellation: JobCancellation) -> None:
         """Run a job, record how it ended, and start the next one."""
+        cancellation.thread = threading.get_ident()
         with cancellation.scope():
             state, report, error = self._attempt(job)
         with self._lock:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -22,6 +21,8 @@ from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_progress
 from knotwork._sqlite_file import SqliteFile, sync_commits, write_transaction
 from knotwork.errors import Conflict, StoreBusy
+
+T = TypeVar("T")
 
 MOST_EVENTS = 5_000
 """Events stored for one job; the oldest are deleted first."""
@@ -163,7 +164,7 @@ class JobStore:
         A queued job has read nothing yet, so it also does the work of the new one.
         """
         text = json.dumps(arguments, sort_keys=True)
-        with self._writing():
+        with self._database.transaction():
             for job in self._select(
                 "workspace = $1 AND kind = $2 AND state = $3 AND arguments = $4 AND server = $5",
                 (workspace, kind, JobState.QUEUED, text, self.server),
@@ -182,7 +183,10 @@ class JobStore:
                 (job.id, workspace, kind, text, job.state, created, self.server),
             )
             self._insert_event(job.id, "state", {"state": job.state})
-            self._delete_old_jobs(workspace)
+            self._delete(
+                f"workspace = $1 AND state NOT IN ({_OPEN}) ORDER BY n DESC LIMIT 1000 OFFSET $2",
+                (workspace, MOST_FINISHED),
+            )
         return job
 
     def left_behind(self) -> list[Job]:
@@ -195,7 +199,7 @@ class JobStore:
 
     def adopt(self, job: Job) -> bool:
         """Let this server run a job that was left behind; return False if another one does."""
-        with self._writing():
+        with self._database.transaction():
             changed = self._database.change(
                 "UPDATE job SET server = $1 WHERE id = $2 AND server = $3",
                 (self.server, job.id, job.server),
@@ -207,7 +211,7 @@ class JobStore:
 
         It stays queued too while another server of this place runs one in the same workspace.
         """
-        with self._writing():
+        with self._database.transaction():
             begun = self._select(
                 f"state IN ({_BEGUN}) AND server <> $1"  # noqa: S608  states of ours
                 " AND workspace IN (SELECT workspace FROM job WHERE id = $2)",
@@ -237,9 +241,8 @@ class JobStore:
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""
-        with self._decoding():
-            rows = self._database.rows("SELECT state, count(*) FROM job GROUP BY state")
-            return {state: int(count) for state, count in rows}
+        rows = self._database.rows("SELECT state, count(*) FROM job GROUP BY state")
+        return {state: int(count) for state, count in rows}
 
     def set_state(
         self,
@@ -253,15 +256,15 @@ class JobStore:
 
         Raises Conflict if the state cannot follow the current one (`NEXT_STATES`).
         """
-        with self._writing():
+        with self._database.transaction():
             self._set_state(job, state, {"report": report, "error": error})
 
     def _set_state(
         self, job: str, state: JobState, found: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        for (before,) in self._database.rows("SELECT state FROM job WHERE id = $1", (job,)):
-            if state not in NEXT_STATES[JobState(before)]:
-                raise Conflict(f"The job is already {before}.", fix="Start a new job.")
+        for before in self._select("id = $1", (job,)):
+            if state not in NEXT_STATES[before.state]:
+                raise Conflict(f"The job is already {before.state}.", fix="Start a new job.")
         changes: dict[str, str] = {"state": state}
         if state is JobState.RUNNING:
             changes["started"] = utc_now()
@@ -281,7 +284,7 @@ class JobStore:
 
         It does not wait for the disk: a power failure may lose it, but not the state of a job.
         """
-        with self._writing(durable=False):
+        with self._database.transaction(durable=False):
             if kind == "progress":
                 self._database.change(
                     "UPDATE job SET progress = $1 WHERE id = $2", (json.dumps(body), job)
@@ -295,7 +298,7 @@ class JobStore:
         """
         progress = job.progress
         place = progress.get("uri") or f"{progress.get('stage', '')} {progress.get('done', 0)}"
-        with self._writing():
+        with self._database.transaction():
             self._database.change(
                 "INSERT INTO crash VALUES ($1, $2, 1) ON CONFLICT (job) DO UPDATE SET times ="
                 " CASE WHEN crash.place = excluded.place THEN crash.times + 1 ELSE 1 END,"
@@ -307,40 +310,21 @@ class JobStore:
 
     def events(self, job: str, *, after: int = 0, limit: int = 500) -> list[JobEvent]:
         """Return the events of a job with a number above ``after``, in order."""
-        with self._decoding():
-            rows = self._database.rows(
-                "SELECT n, kind, body FROM event WHERE job = $1 AND n > $2 ORDER BY n LIMIT $3",
-                (job, min(after, 2**62), limit),
-            )
-            return [JobEvent(n, kind, json.loads(body)) for n, kind, body in rows]
+        return self._read(
+            JobEvent,
+            {"n": int, "kind": str, "body": json.loads},
+            "event WHERE job = $1 AND n > $2 ORDER BY n LIMIT $3",
+            (job, min(after, 2**62), limit),
+        )
 
     def forget(self, workspace: str) -> None:
         """Delete the jobs of a workspace."""
-        with self._writing():
-            for table in ("event", "crash"):
-                self._database.change(
-                    f"DELETE FROM {table} WHERE job IN"  # noqa: S608  one of two names
-                    " (SELECT id FROM job WHERE workspace = $1)",
-                    (workspace,),
-                )
-            self._database.change("DELETE FROM job WHERE workspace = $1", (workspace,))
+        with self._database.transaction():
+            self._delete("workspace = $1", (workspace,))
 
     def close(self) -> None:
         """Close the database, and release it for another server."""
         self._database.close()
-
-    @contextlib.contextmanager
-    def _writing(self, *, durable: bool = True) -> Iterator[None]:
-        """Open a transaction, and raise IndexDamaged for what cannot be decoded."""
-        with self._decoding(), self._database.transaction(durable=durable):
-            yield
-
-    @contextlib.contextmanager
-    def _decoding(self) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, TypeError, RecursionError) as error:
-            raise self._database.damaged(error) from error
 
     def _insert_event(self, job: str, kind: str, body: Mapping[str, Any]) -> None:
         self._database.change(
@@ -352,25 +336,33 @@ class JobStore:
             (job, MOST_EVENTS),
         )
 
-    def _delete_old_jobs(self, workspace: str) -> None:
-        old = self._database.rows(
-            f"SELECT id FROM job WHERE workspace = $1 AND state NOT IN ({_OPEN})"  # noqa: S608
-            " ORDER BY n DESC LIMIT 1000 OFFSET $2",
-            (workspace, MOST_FINISHED),
-        )
-        for (key,) in old:
-            self._database.change("DELETE FROM event WHERE job = $1", (key,))
-            self._database.change("DELETE FROM crash WHERE job = $1", (key,))
-            self._database.change("DELETE FROM job WHERE id = $1", (key,))
+    def _delete(self, where: str, bindings: Sequence[str | int]) -> None:
+        """Delete jobs, with what belongs to them."""
+        for table, key in (("event", "job"), ("crash", "job"), ("job", "id")):
+            self._database.change(
+                f"DELETE FROM {table} WHERE {key} IN (SELECT id FROM job WHERE {where})",  # noqa: S608
+                bindings,
+            )
 
     def _select(self, where: str, bindings: Sequence[str | int] = ()) -> list[Job]:
-        columns = ", ".join(_READ)
-        with self._decoding():
-            rows = self._database.rows(f"SELECT {columns} FROM job WHERE {where}", bindings)  # noqa: S608
+        return self._read(Job, _READ, f"job WHERE {where}", bindings)
+
+    def _read(
+        self,
+        record: Callable[..., T],
+        columns: Mapping[str, Callable[[Any], Any]],
+        source: str,
+        bindings: Sequence[str | int],
+    ) -> list[T]:
+        """Return rows as records. Raises IndexDamaged for what cannot be decoded."""
+        rows = self._database.rows(f"SELECT {', '.join(columns)} FROM {source}", bindings)  # noqa: S608
+        try:
             return [
-                Job(*(read(value) for read, value in zip(_READ.values(), row, strict=True)))
+                record(*(read(value) for read, value in zip(columns.values(), row, strict=True)))
                 for row in rows
             ]
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._database.damaged(error) from error
 
 
 def utc_now() -> str:

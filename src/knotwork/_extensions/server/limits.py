@@ -6,14 +6,15 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from knotwork._indexing.loaders.loader import format_size
 from knotwork.errors import Overloaded, RequestTimeout, TooManyRequests
@@ -34,33 +35,22 @@ calling: ContextVar[str] = ContextVar("calling", default="")
 """The caller of the current request, for `Threads` to share its threads between callers."""
 
 
-@dataclass(slots=True, eq=False)
-class _Work:
-    """A function that waits for a thread or runs in one; ``release`` ends its lease."""
-
-    caller: str
-    function: Callable[[], Any]
-    result: asyncio.Future[Any]
-    release: Callable[[], None]
-
-
 class Threads:
     """Run blocking functions in threads, for one event loop.
 
-    ``threads`` functions run at a time, and ``waiting`` more may wait. Callers take turns, and one
-    caller gets at most three quarters of the threads, so that there is one for everybody else.
-    After ``timeout_s`` the caller gets an error, but the function keeps its thread until it
-    returns.
+    ``threads`` functions run at a time, and ``waiting`` more may wait. One caller gets at most
+    three quarters of the threads, and its other functions wait for these, so that there is one for
+    everybody else. After ``timeout_s`` the caller gets an error, but the function keeps its thread
+    until it returns.
     """
 
     def __init__(self, *, threads: int, waiting: int, timeout_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="knotwork-request")
-        self._threads = threads
+        self._free = asyncio.Semaphore(threads)
         self._share = threads - threads // 4
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._most = threads + waiting
         self._timeout_s = timeout_s
-        self._queues: OrderedDict[str, deque[_Work]] = OrderedDict()
-        self._running: Counter[str] = Counter()
         self._is_closed = False
         self.open = 0
 
@@ -69,14 +59,14 @@ class Threads:
 
         Raises Overloaded if too many are waiting, RequestTimeout.
         """
-        future = self._submit(partial(function, *args, **kwargs))
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await future
-        except TimeoutError:
-            if future.done() and not future.cancelled():
-                raise
-            raise self._too_slow() from None
+        async with self._begin(partial(function, *args, **kwargs)) as work:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    return await asyncio.shield(work)
+            except TimeoutError:
+                if work.done() and not work.cancelled():
+                    raise
+                raise self._too_slow() from None
 
     async def iterate(self, make: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
         """Create an iterator in a thread, and yield its items.
@@ -91,7 +81,7 @@ class Threads:
             with suppress(RuntimeError):  # the event loop is closed, and nobody waits
                 loop.call_soon_threadsafe(queue.put_nowait, item)
 
-        def work() -> None:
+        def work_through() -> None:
             try:
                 with closing(make()) as items:  # type: ignore[type-var]
                     for item in items:
@@ -101,27 +91,30 @@ class Threads:
             finally:
                 put(None)
 
-        future = self._submit(work)
         # Not one timeout around the loop: each item may be awaited by a different task.
         end = loop.time() + self._timeout_s
-        try:
-            while (item := await self._next(queue, end - loop.time())) is not None:
-                yield item[0]
-            await future
-        finally:
-            stopped = True
-            future.add_done_callback(_forget)
+        async with self._begin(work_through) as work:
+            try:
+                while True:
+                    try:
+                        item = await asyncio.wait_for(queue.get(), end - loop.time())
+                    except TimeoutError:
+                        raise self._too_slow() from None
+                    if item is None:
+                        break
+                    yield item[0]
+                await work
+            finally:
+                stopped = True
 
     def close(self) -> None:
-        """Wait for running functions, and forget waiting ones. The loop has ended by then."""
+        """Begin no more functions, and wait for those that run."""
         self._is_closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
-        for queue in self._queues.values():
-            for work in queue:
-                work.release()
-        self._queues.clear()
 
-    def _submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
+    @asynccontextmanager
+    async def _begin(self, function: Callable[[], T]) -> AsyncIterator[asyncio.Task[T]]:
+        """Let a function run for the block; unless it has begun by its end, it never does."""
         if self._is_closed:
             raise Overloaded("The server is stopping.", fix="Try again later.")
         if self.open >= self._most:
@@ -131,68 +124,32 @@ class Threads:
                 retry_after_s=_RETRY_AFTER_S,
             )
         self.open += 1
-        hold = holding.get()
-        work = _Work(
-            calling.get(),
-            partial(contextvars.copy_context().run, function),
-            asyncio.get_running_loop().create_future(),
-            hold() if hold is not None else lambda: None,
-        )
-        work.result.add_done_callback(partial(self._drop, work))
-        self._queues.setdefault(work.caller, deque()).append(work)
-        self._start_waiting()
-        return work.result
+        hold, share = holding.get(), asyncio.Semaphore(self._share)
+        share = self._shares.setdefault(calling.get(), share)
+        release = hold() if hold is not None else lambda: None
+        in_context = partial(contextvars.copy_context().run, function)
+        has_begun = False
 
-    def _start_waiting(self) -> None:
-        """Start what waits, as far as there are threads, in turns of the callers."""
-        while self._running.total() < self._threads:
-            callers = (c for c in self._queues if self._running[c] < self._share)
-            caller = next(callers, None)
-            if caller is None:
-                return
-            self._queues.move_to_end(caller)
-            work = self._queues[caller].popleft()
-            if not self._queues[caller]:
-                del self._queues[caller]
-            self._running[caller] += 1
-            loop = work.result.get_loop()
-            running = self._pool.submit(work.function)
-            running.add_done_callback(partial(self._hand_over, loop, work))
+        async def work() -> T:
+            nonlocal has_begun
+            async with share, self._free:
+                has_begun = True
+                return await asyncio.get_running_loop().run_in_executor(self._pool, in_context)
 
-    def _hand_over(self, loop: asyncio.AbstractEventLoop, work: _Work, done: Future[Any]) -> None:
-        """Pass on the end of a function from its thread to the event loop."""
-        # Released when the work ends, not when the caller stops waiting.
-        work.release()
-        with suppress(RuntimeError):  # the event loop is closed, and nobody waits
-            loop.call_soon_threadsafe(self._finish, work, done)
+        def end(ended: asyncio.Task[T]) -> None:
+            self.open -= 1
+            release()  # when the work ends, not when the caller stops waiting
+            if not ended.cancelled():
+                ended.exception()  # retrieved, so that asyncio does not log it
 
-    def _finish(self, work: _Work, done: Future[Any]) -> None:
-        self.open -= 1
-        self._running -= Counter([work.caller])
-        if not work.result.done():
-            error = done.exception()
-            if error is None:
-                work.result.set_result(done.result())
-            else:
-                work.result.set_exception(error)
-        self._start_waiting()
-
-    def _drop(self, work: _Work, _result: asyncio.Future[Any]) -> None:
-        """Forget work that was cancelled while it waited."""
-        queue = self._queues.get(work.caller)
-        if queue is None or work not in queue:
-            return
-        queue.remove(work)
-        if not queue:
-            del self._queues[work.caller]
-        self.open -= 1
-        work.release()
-
-    async def _next(self, queue: asyncio.Queue[tuple[T] | None], left_s: float) -> tuple[T] | None:
+        task = asyncio.create_task(work())
+        task.add_done_callback(end)
         try:
-            return await asyncio.wait_for(queue.get(), left_s)
-        except TimeoutError:
-            raise self._too_slow() from None
+            yield task
+        finally:
+            if not has_begun:
+                task.cancel()
+                await asyncio.wait([task])
 
     def _too_slow(self) -> RequestTimeout:
         return RequestTimeout(
@@ -200,12 +157,6 @@ class Threads:
             fix="Request less, or raise service.timeout_s.",
             retry_after_s=_RETRY_AFTER_S,
         )
-
-
-def _forget(future: asyncio.Future[None]) -> None:
-    """Retrieve the exception of an abandoned future, so that asyncio does not log it."""
-    if not future.cancelled():
-        future.exception()
 
 
 _MOST_CALLERS = 10_000

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from knotwork._extensions.mcp.tools import WRITES_INDEX, as_tool, tool_result
+from knotwork._extensions.mcp.server import WRITES, add_tool
 from knotwork._extensions.server.mcp_sessions import (
     SessionKnowledgeBase,
     current_session,
@@ -26,6 +25,7 @@ from knotwork._extensions.server.uploads import (
     store_file,
 )
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX
+from knotwork._shapes.base import Json, View
 
 if TYPE_CHECKING:
     from knotwork._extensions.server.job_store import Job
@@ -36,25 +36,29 @@ _SUFFIX = ".md"
 _POLL_INTERVAL_S = 0.1
 
 
-class AddedDocument(BaseModel):
-    """An added document, with the number of its chunks in the index."""
-
-    document: str = Field(description="URI of the document, as in passages and citations")
-    chunks: int
+ADDED = View(
+    "AddedDocument",
+    None,
+    "An added document, with the number of its chunks in the index.",
+    document=Annotated[str, "URI of the document, as in passages and citations"],
+    chunks=int,
+)
 
 
 def add_document_tool(server: MCPServer, knowledge_base: SessionKnowledgeBase) -> None:
     """Add the tool `add_document` to a server."""
 
-    @server.tool(title="Add a document", annotations=WRITES_INDEX)
-    @as_tool
+    def show(added: Json) -> str:
+        return f"Indexed {added['document']} in {added['chunks']} chunks."
+
+    @add_tool(server, "Add a document", ADDED, show, WRITES)
     async def add_document(
         ctx: Context,
         name: Annotated[
             str, Field(min_length=1, max_length=500, description="For example notes/travel.md")
         ],
         text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)],
-    ) -> Annotated[CallToolResult, AddedDocument]:
+    ) -> Json:
         """Add a text as a document, or replace the document of the same name, and index it. A name
         without a suffix gets .md, and its text is read as Markdown.
         """
@@ -70,7 +74,7 @@ def add_document_tool(server: MCPServer, knowledge_base: SessionKnowledgeBase) -
             raise ToolError(f"`{uri}` was stored but not indexed. {reason}")
         added = await knowledge_base.call(_describe_added, uri)
         await ctx.notify_resources_changed()
-        return tool_result(added, f"Indexed {added.document} in {added.chunks} chunks.")
+        return added
 
 
 def _store_text(name: str, text: str) -> str:
@@ -91,12 +95,12 @@ def _store_text(name: str, text: str) -> str:
         incomplete.unlink(missing_ok=True)
 
 
-def _describe_added(uri: str) -> AddedDocument:
+def _describe_added(uri: str) -> Json:
     entry = current_workspace().base.store.ledger.get([uri]).get(uri)
     if entry is None or entry.error:
         reason = f": {entry.error}" if entry else ""
         raise ToolError(f"`{uri}` could not be read{reason}.")
-    return AddedDocument(document=uri, chunks=entry.chunks)
+    return ADDED(document=uri, chunks=entry.chunks)
 
 
 async def _follow_job(ctx: Context, job: Job) -> Job:

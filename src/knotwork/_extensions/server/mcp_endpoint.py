@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from knotwork._extensions.mcp import check_sdk
 from knotwork._extensions.mcp.permissions import Permissions
-from knotwork._extensions.server.access import key_of, service_of
+from knotwork._extensions.server.access import key_of, lease, service_of
 from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.mcp_sessions import (
     McpSession,
@@ -23,13 +23,12 @@ from knotwork._extensions.server.mcp_sessions import (
     current_session,
 )
 from knotwork._extensions.server.server import Service
-from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, no_workspace
+from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork.errors import InvalidRequest, NotAllowed, Overloaded
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
 
 MCP_PATH = "/mcp"
 _MOST_BODY_BYTES = 1 * MEGABYTE
@@ -62,9 +61,7 @@ class McpEndpoint:
         server = service_of(request)
         key = key_of(request)
         name = scope.get("path_params", {}).get("workspace") or _default_workspace(server, key)
-        if not key.may_see(name):
-            raise no_workspace(name)
-        with server.workspaces.lease(name):
+        with lease(server, name, key):
             pass  # raises NotFound for an unknown workspace
         if request.method != "POST":
             raise NotAllowed(
@@ -109,10 +106,10 @@ def _build_manager(*, writes: bool) -> StreamableHTTPSessionManager:
     check_sdk()
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from knotwork._extensions.mcp.server import build_read_only_server
+    from knotwork._extensions.mcp.server import IndexServer
 
     knowledge_base = SessionKnowledgeBase()
-    server = build_read_only_server(knowledge_base, Permissions())
+    server = IndexServer(knowledge_base, Permissions())
     if writes:
         from knotwork._extensions.server.mcp_document_tool import add_document_tool
 

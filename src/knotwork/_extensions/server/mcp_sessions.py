@@ -7,12 +7,12 @@ from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from knotwork._extensions.server.access import lease
-from knotwork._extensions.server.answer_events import ask, check_question, search
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.responses import hide_paths
+from knotwork._extensions.server.routes.ask import ask, check_question, search
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._knowledge_base import KnowledgeBase
@@ -20,6 +20,10 @@ from knotwork._run import Progress
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import KnotworkError
 from knotwork.records import Evidence
+
+if TYPE_CHECKING:
+    pass
+
 
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
@@ -75,12 +79,10 @@ class SessionKnowledgeBase:
         return await self.call(lambda: search(current_workspace(), checked))
 
     @property
-    def ask(self) -> _Asking:
-        """Answers questions within the limits of the server."""
-        return _Asking()
+    def ask(self) -> Self:
+        """Answers questions within the limits of the server, by `run`."""
+        return self
 
-
-class _Asking:
     async def run(self, question: AskRequest, /) -> AsyncGenerator[Progress]:
         """Answer a question, and yield each step."""
         session = current_session.get()

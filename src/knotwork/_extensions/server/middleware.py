@@ -39,6 +39,7 @@ _SERVER_ERROR = KnotworkError(
     "Internal server error.", fix="Look for the request id in the server log."
 )
 _UNKNOWN_ROUTE = "(none)"
+_EXCHANGE = "knotwork.exchange"
 
 
 class _ClientGone(KnotworkError):
@@ -65,17 +66,15 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send)
+        exchange = scope[_EXCHANGE] = _Exchange(scope, receive, send)
         identifier = secrets.token_hex(8)
         request_id.set(identifier)
         start = time.perf_counter()
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
-        is_too_large = has_started = False
+        is_too_large = False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal has_started
             if message["type"] == "http.response.start":
-                has_started = True
                 self._start_response(scope, message, identifier, time.perf_counter() - start)
             await exchange.send(message)
 
@@ -97,7 +96,7 @@ class RequestMiddleware:
             await self._app(scope, exchange.receive, send_checked)
         except Exception as error:
             failure = self._describe_failure(identifier, error)
-            if has_started:
+            if exchange.has_started:
                 raise  # too late for an error response: the connection is closed
             response = error_response(Request(scope), failure)
             await response(scope, exchange.receive, send_checked)
@@ -188,18 +187,17 @@ class AccessMiddleware:
             await error_response(request, error)(scope, receive, send)
             return
         service = service_of(request)
-        response = _Response(scope, receive, send)
         caller = caller_of(request)
         calling.set(caller)
         with service.requests.track(key) as tracked, service.bodies.hold(caller) as held:
             scope[HELD_BODY] = held
             try:
-                await self._app(scope, _counting(receive, held), response.send)
+                await self._app(scope, _counting(receive, held), send)
             except asyncio.CancelledError:
                 if not tracked.is_revoked:
                     raise
                 tracked.task.uncancel()
-                await response.revoke()
+                await _revoke(scope, receive, send)
 
 
 def _counting(receive: Receive, held: HeldBytes) -> Receive:
@@ -217,39 +215,18 @@ def _counting(receive: Receive, held: HeldBytes) -> Receive:
     return receive_counted
 
 
-class _Response:
-    """What was sent of a response, to end it well if the key of its request is removed."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._has_started = False
-        self._is_complete = False
-        self._is_event_stream = False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._has_started = True
-            kind = Headers(raw=message["headers"]).get("content-type", "")
-            self._is_event_stream = kind.startswith("text/event-stream")
-        elif not message.get("more_body"):
-            self._is_complete = True
-        await self._send(message)
-
-    async def revoke(self) -> None:
-        """Send an error, as a response or as the last event of a stream."""
-        if not self._has_started:
-            await error_response(Request(self._scope), _REVOKED)(
-                self._scope, self._receive, self._send
-            )
-        elif not self._is_complete:
-            last, path = b"", self._scope["path"]
-            if self._is_event_stream and path.startswith(OPENAI_PREFIX):
-                last = format_event({"error": describe_openai_error(_REVOKED)})
-            elif self._is_event_stream and path.startswith("/api/"):
-                last = format_event(describe_error(_REVOKED), event="error")
-            await self._send({"type": "http.response.body", "body": last})
+async def _revoke(scope: Scope, receive: Receive, send: Send) -> None:
+    """Send an error, as a response or as the last event of a stream."""
+    exchange: _Exchange = scope[_EXCHANGE]
+    if not exchange.has_started:
+        await error_response(Request(scope), _REVOKED)(scope, receive, send)
+    elif not exchange.is_complete:
+        last, path = b"", scope["path"]
+        if exchange.is_event_stream and path.startswith(OPENAI_PREFIX):
+            last = format_event({"error": describe_openai_error(_REVOKED)})
+        elif exchange.is_event_stream and path.startswith("/api/"):
+            last = format_event(describe_error(_REVOKED), event="error")
+        await send({"type": "http.response.body", "body": last})
 
 
 _LINGER_S = 1.0
@@ -257,7 +234,7 @@ _LINGER_BYTES = MEGABYTE
 
 
 class _Exchange:
-    """A request whose response may come before its whole body was read.
+    """A request with what was sent of its response, which may come before its body was read.
 
     The connection is then closed. Otherwise uvicorn would receive the rest of a refused upload, to
     find the next request.
@@ -270,6 +247,9 @@ class _Exchange:
         )
         self._receive = receive
         self._send = send
+        self.has_started = False
+        self.is_complete = False
+        self.is_event_stream = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -278,10 +258,15 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        is_last = message["type"] != "http.response.start" and not message.get("more_body")
-        if not self._is_read and message["type"] == "http.response.start":
-            MutableHeaders(scope=message)["Connection"] = "close"
-        if self._is_read or not is_last:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            self.has_started = True
+            self.is_event_stream = headers.get("content-type", "").startswith("text/event-stream")
+            if not self._is_read:
+                headers["Connection"] = "close"
+        else:
+            self.is_complete = not message.get("more_body")
+        if self._is_read or not self.is_complete:
             await self._send(message)
             return
         await self._send({**message, "more_body": True})

@@ -154,11 +154,6 @@ class Envelope(BaseModel, Generic[T]):
     request_id: str
 
 
-def wrap(data: T) -> Envelope[T]:
-    """Put data into an envelope with the request id."""
-    return Envelope(data=data, request_id=request_id.get())
-
-
 def describe_error(error: KnotworkError) -> dict[str, str]:
     """Return the JSON fields of an error, without paths of the server."""
     message, fix = hide_paths(error.message), hide_paths(error.fix)

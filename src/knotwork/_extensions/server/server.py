@@ -179,23 +179,24 @@ class Service:
         """Raise StoreUnavailable if the index is on a database server that does not answer."""
         if not self.config.url:
             return
+
+        def ask() -> None:
+            """Read the generation of the index; one thread at a time waits for the database."""
+            if not self._asking_database.acquire(timeout=DATABASE_ANSWER_S + 1):
+                return  # whoever asked has given up
+            try:
+                with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
+                    workspace.base.store.generation()
+            finally:
+                self._asking_database.release()
+
         try:
-            await asyncio.wait_for(asyncio.to_thread(self._ask_database), DATABASE_ANSWER_S)
+            await asyncio.wait_for(asyncio.to_thread(ask), DATABASE_ANSWER_S)
         except TimeoutError:
             raise StoreUnavailable(
                 f"The database has not answered within {DATABASE_ANSWER_S:g} seconds.",
                 fix="Check that its server runs and can be reached.",
             ) from None
-
-    def _ask_database(self) -> None:
-        """Read the generation of the index; one thread at a time waits for the database."""
-        if not self._asking_database.acquire(timeout=DATABASE_ANSWER_S + 1):
-            return  # whoever asked has given up
-        try:
-            with self.workspaces.lease(DEFAULT_WORKSPACE) as workspace:
-                workspace.base.store.generation()
-        finally:
-            self._asking_database.release()
 
     def admits(self, key: AccessKey) -> bool:
         """Return True if a key still gives access; False if the key file cannot be read."""

@@ -35,7 +35,7 @@ from knotwork._extensions.server.access import (
 )
 from knotwork._extensions.server.limits import HeldBytes
 from knotwork._extensions.server.private_files import make_private_folder, open_private
-from knotwork._extensions.server.schemas import RefusedFile
+from knotwork._extensions.server.schemas import REFUSED
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
 from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
 from knotwork._indexing.loaders.loader import (
@@ -48,6 +48,7 @@ from knotwork._indexing.loaders.loader import (
     format_size,
 )
 from knotwork._indexing.loaders.loader_registry import find_plugin_loader
+from knotwork._shapes.base import Json
 from knotwork.errors import InvalidRequest, LoadError, RequestTooLarge, StoreError
 
 MOST_FILES = 1_000
@@ -103,28 +104,22 @@ class UploadRoute(WorkspaceRoute):
     most_bytes: int | None = None
     """The largest body, in bytes; None for `service.max_upload_mb`."""
 
-    def checked(self, handle: RouteHandler) -> RouteHandler:
-        """Return a handler that checks access, receives the form, and then calls ``handle``."""
-
-        async def answer(request: Request) -> Response:
-            server = service_of(request)
-            server.jobs.check()
-            most = self.most_bytes or int(server.limits.max_upload_mb * MEGABYTE)
-            client = caller_of(request)
-            declared = int(request.headers.get("content-length", "0"))
-            _check_size(declared, most)
-            server.received.check(client, declared)
-            with (
-                server.workspaces.lease(request.path_params["workspace"]) as workspace,
-                server.received.hold(client) as held,
-            ):
-                async with _private_folder(workspace.files) as folder:
-                    form = _FormParser(request, folder, held, most_bytes=most)
-                    received = _ReceivedRequest(request.scope, request.receive)
-                    received.received = await form.parse()
-                    return await handle(received)
-
-        return super().checked(answer)
+    async def answer(
+        self, request: Request, workspace: Workspace, handle: RouteHandler
+    ) -> Response:
+        """Receive the form of a request, and answer it."""
+        server, client = service_of(request), caller_of(request)
+        server.jobs.check()
+        most = self.most_bytes or int(server.limits.max_upload_mb * MEGABYTE)
+        declared = int(request.headers.get("content-length", "0"))
+        _check_size(declared, most)
+        server.received.check(client, declared)
+        with server.received.hold(client) as held:
+            async with _private_folder(workspace.files) as folder:
+                received = _ReceivedRequest(request.scope, request.receive)
+                form = _FormParser(request, folder, held, most_bytes=most)
+                received.received = await form.parse()
+                return await handle(received)
 
 
 class QuestionsRoute(UploadRoute):
@@ -273,25 +268,25 @@ class ReceivedFile:
 
 def store_files(
     uploads: Iterable[UploadFile], store: Callable[[ReceivedFile], Stored]
-) -> tuple[list[Stored], list[RefusedFile]]:
+) -> tuple[list[Stored], list[Json]]:
     """Call ``store`` for each file, and return its results and the files that it refuses.
 
     ``store`` refuses a file by raising LoadError. Raises InvalidRequest if no file is stored.
     """
     stored: list[Stored] = []
-    refused: list[RefusedFile] = []
+    refused: list[Json] = []
     for file in map(ReceivedFile.of, uploads):
         try:
             stored.append(store(file))
         except LoadError as error:
             name = file.name.encode("utf-8", "replace").decode()[:500]
             refused.append(
-                RefusedFile(name=name, reason=error.reason, message=error.message, fix=error.fix)
+                REFUSED(name=name, reason=error.reason, message=error.message, fix=error.fix)
             )
     if not stored:
-        reasons = " ".join(file.message for file in refused[:5]) or "It contains no files."
+        reasons = " ".join(file["message"] for file in refused[:5]) or "It contains no files."
         raise InvalidRequest(
-            f"The upload was rejected. {reasons}", fix=refused[0].fix if refused else ""
+            f"The upload was rejected. {reasons}", fix=refused[0]["fix"] if refused else ""
         )
     return stored, refused
 

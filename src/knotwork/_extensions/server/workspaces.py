@@ -26,8 +26,7 @@ from knotwork._stores.fields import BUILT_IN_FIELDS, PAGE, Selection, field_name
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.id_sets import IdSet
 from knotwork.errors import Conflict, FilterError, InvalidRequest, NotFound
-from knotwork.records import AllOf, AnyOf, Condition, Filter, Not
-from knotwork.records._filters import conditions
+from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, conditions
 
 
 def read_rights(where: str) -> Filter:

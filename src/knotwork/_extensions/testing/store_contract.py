@@ -16,6 +16,7 @@ from itertools import accumulate, count
 import numpy as np
 import pytest
 
+from knotwork import records
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork.errors import IdCollision
@@ -31,7 +32,6 @@ from knotwork.records import (
     Section,
     Span,
     TimedSpan,
-    _documents,
     content_id,
     entity_id,
 )
@@ -393,7 +393,7 @@ _Cached = type(entity_id)
 def short_ids(bits: int) -> Iterator[None]:
     """Make all new ids have this many bits in the block; open only new stores in it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_documents, "_MASK", (1 << bits) - 1)
+        patch.setattr(records, "_MASK", (1 << bits) - 1)
         try:
             _forget_ids()
             yield

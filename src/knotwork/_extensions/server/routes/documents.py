@@ -6,27 +6,18 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import File, Form, Path, Query, UploadFile
+from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.job_runner import is_upload, known_entries, uploaded_files
+from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.schemas import (
-    BlockShape,
-    ChunkShape,
-    DeleteRequest,
-    DocumentContents,
-    DocumentDetails,
-    DocumentList,
-    DocumentShape,
-    JobShape,
-    LinkHere,
-    LinkShape,
-    ReindexRequest,
-    RelationHere,
-    SectionShape,
-    ThingHere,
+    BUDGET_FIELD,
+    MOST_NAMED,
+    REFUSED,
+    PublicText,
+    RequestModel,
     TierName,
-    Upload,
-    UploadedFile,
 )
 from knotwork._extensions.server.uploads import (
     ReceivedFile,
@@ -37,12 +28,147 @@ from knotwork._extensions.server.uploads import (
     store_files,
 )
 from knotwork._extensions.server.workspaces import Workspace
-from knotwork._shapes.base import fields_of
+from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.fields import FieldInfo
 from knotwork._stores.links import links_to, resolve_links
 from knotwork.errors import NotFound
-from knotwork.records import Document, Edge, EdgeType, Entity, Mention, content_id
+from knotwork.records import (
+    BlockTree,
+    Chunk,
+    Document,
+    DocumentLink,
+    Edge,
+    EdgeType,
+    Entity,
+    Mention,
+    Section,
+    Span,
+    content_id,
+)
+
+DOCUMENT = Shape(
+    "DocumentShape",
+    LedgerEntry,
+    "A document of an index, or a file that could not be read.",
+    "id uri title chunks size uploaded error_reason error",
+    id=(str, lambda entry: Document(entry.uri, "").id),
+    title=str,
+    size=(int, lambda entry: max(entry.size, 0)),
+    uploaded=bool,
+    error=PublicText,
+)
+DOCUMENT_LIST = Shape(
+    "DocumentList",
+    None,
+    "A page of documents; ``next`` is the start of the next page, null at the end.",
+    documents=DOCUMENT.many,
+    total=int,
+    next=int | None,
+)
+BLOCK = Shape(
+    "BlockShape",
+    BlockTree,
+    "A block of a document, with the blocks inside it in reading order.",
+    "kind=block.kind span=block.span label=block.label lead=block.lead level=block.level children",
+    label=Annotated[str, "The title of a section, the term of a definition …"],
+    lead=Annotated[str, "The sentence before it that introduces it; may be empty."],
+    level=Annotated[int, "The level of a section, from 1; 0 for other blocks."],
+)
+SECTION = Shape(
+    "SectionShape",
+    Section,
+    "A part of a document under a heading; the root has level 0.",
+    "id parent=parent_id level title span",
+)
+CHUNK = Shape(
+    "ChunkShape",
+    Chunk,
+    "The positions of a chunk and its sentences.",
+    "id section=section_id ordinal span is_parent parent=parent_id sentences",
+)
+LINK = Shape(
+    "LinkShape",
+    DocumentLink,
+    "Words that lead to a document of the index, and where the linked part begins in its text.",
+    "span document title start",
+    document=(str, lambda link: content_id("document", link.document)),
+    title=(str, lambda link: link.title or link.document),
+)
+DETAILS = Shape(
+    "DocumentDetails",
+    Document,
+    "A document with its text, which is Markdown written from its ``blocks``, and with its "
+    "sections, chunks and links. All spans are offsets in ``text``.",
+    "id uri title media_type language metadata text pages blocks=tree sections chunks links",
+    metadata=dict[str, str],
+    sections=list[Section],
+    chunks=list[Chunk],
+    links=list[DocumentLink],
+)
+ENTITY_HERE = View(
+    "ThingHere",
+    Entity,
+    "An entity that a document mentions; ``only_here``: no other document mentions it.",
+    "id name type",
+    spans=list[Span],
+    only_here=bool,
+)
+RELATION_HERE = View(
+    "RelationHere",
+    Edge,
+    "A relation that a document states; ``only_here``: no other document states it.",
+    "source source_name relation target target_name weight chunks only_here",
+    **typed(str, "source_name target_name"),
+    chunks=list[str],
+    only_here=bool,
+)
+LINK_HERE = View(
+    "LinkHere",
+    DocumentLink,
+    "A document that links to this one: the ``words`` of its first link, and where they are.",
+    "id title words span",
+    **typed(str, "id title"),
+)
+CONTENTS = Shape(
+    "DocumentContents",
+    None,
+    "What a document contributes to the graph: entities by number of mentions, relations by "
+    "weight. Those with ``only_here`` are removed with the document. ``linked_from`` are by uri.",
+    things=ENTITY_HERE.many,
+    relations=RELATION_HERE.many,
+    linked_from=LINK_HERE.many,
+)
+UPLOADED = Shape(
+    "UploadedFile",
+    None,
+    "An accepted file of an upload; ``uri`` is that of its document.",
+    **typed(str, "name uri document_id"),
+    size=int,
+)
+UPLOAD = Shape(
+    "Upload",
+    None,
+    "The result of an upload; ``job`` indexes the files, null if not requested.",
+    files=UPLOADED.many,
+    refused=REFUSED.many,
+    job=Job | None,
+)
+
+
+class ReindexRequest(RequestModel):
+    """Update documents, or all of them: changed files are indexed again, failures are retried."""
+
+    documents: list[str] = Field(default=[], max_length=MOST_NAMED, description="URIs; empty: all.")
+    tier: TierName | None = None
+    budget: str = BUDGET_FIELD
+
+
+class DeleteRequest(RequestModel):
+    """Remove documents."""
+
+    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
+
 
 MOST_NEIGHBOURS = 200
 """Most neighbours of an entity among which relations of a document are searched."""
@@ -51,7 +177,7 @@ _SHOWN_CHUNKS = 16
 """A store returns at most this many chunks of an edge. An edge with fewer has no others."""
 
 
-def read_document_graph(store: Store, document: Document) -> DocumentContents:
+def read_document_graph(store: Store, document: Document) -> Json:
     """Return what a document contributes to the graph, and the documents that link to it.
 
     Entities are sorted by the number of their mentions, relations by their strength.
@@ -63,9 +189,9 @@ def read_document_graph(store: Store, document: Document) -> DocumentContents:
             by_entity.setdefault(mention.entity_id, []).append(mention)
     entities = store.graph.entities(by_entity)
     mentioned = [
-        ThingHere(
-            **fields_of(entity, "id", "name", "type"),
-            spans=tuple(sorted({span for m in by_entity[entity.id] for span in m.spans})),
+        ENTITY_HERE(
+            entity,
+            spans=sorted({span for m in by_entity[entity.id] for span in m.spans}),
             only_here=entity.chunk_count <= len(by_entity[entity.id]),
         )
         for entity in entities.values()
@@ -73,16 +199,15 @@ def read_document_graph(store: Store, document: Document) -> DocumentContents:
     ]
     first = {content_id("document", x.source): x for x in reversed(links_to(store, document))}
     linking = sorted(store.documents.documents(first).values(), key=lambda other: other.uri)
-    return DocumentContents(
-        things=sorted(mentioned, key=lambda thing: (-len(thing.spans), thing.name, thing.id)),
-        relations=_read_relations(store, entities, chunk_ids),
-        linked_from=[LinkHere.of(first[x.id], id=x.id, title=x.title or x.uri) for x in linking],
-    )
+    mentioned.sort(key=lambda thing: (-len(thing["spans"]), thing["name"], thing["id"]))
+    return {
+        "things": mentioned,
+        "relations": _read_relations(store, entities, chunk_ids),
+        "linked_from": [LINK_HERE(first[x.id], id=x.id, title=x.title or x.uri) for x in linking],
+    }
 
 
-def _read_relations(
-    store: Store, entities: dict[str, Entity], chunk_ids: set[str]
-) -> list[RelationHere]:
+def _read_relations(store: Store, entities: dict[str, Entity], chunk_ids: set[str]) -> list[Json]:
     """Return the relations that any of the chunks states, strongest first."""
     outgoing = store.graph.neighbours(
         entities, direction="out", types=[EdgeType.RELATES], fan=MOST_NEIGHBOURS
@@ -96,8 +221,8 @@ def _read_relations(
     ends = store.graph.entities({end for edge, _ in found for end in (edge.source, edge.target)})
     names = {entity.id: entity.name for entity in ends.values()}
     return [
-        RelationHere(
-            **fields_of(edge, "source", "relation", "target", "weight"),
+        RELATION_HERE(
+            edge,
             source_name=names.get(edge.source, ""),
             target_name=names.get(edge.target, ""),
             chunks=here,
@@ -126,24 +251,23 @@ def upload_documents(
     index: Annotated[
         bool, Form(description="False stores the files for `estimate` and a later `index`.")
     ] = True,
-) -> Upload:
+) -> Annotated[Json, UPLOAD]:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
     settings = workspace.base.settings.index
 
-    def store(file: ReceivedFile) -> UploadedFile:
+    def store(file: ReceivedFile) -> Json:
         path = parse_upload_name(file.name)
         check_document(file, settings)
         size = file.size
         uri = store_file(file, path, workspace)
-        document_id = Document(uri, "").id
-        return UploadedFile(name=file.name, uri=uri, document_id=document_id, size=size)
+        return UPLOADED(name=file.name, uri=uri, document_id=Document(uri, "").id, size=size)
 
     stored, refused = store_files(files, store)
     job = None
     if index:
         options = {"tier": tier, "budget": budget, "retry": False}
-        job = JobShape.of(server.jobs.submit(workspace.name, "index", options))
-    return Upload(files=stored, refused=refused, job=job)
+        job = server.jobs.submit(workspace.name, "index", options)
+    return UPLOAD(files=stored, refused=refused, job=job)
 
 
 @router.get("/workspaces/{workspace}/fields")
@@ -160,7 +284,7 @@ def list_documents(
     failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
     name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
-) -> DocumentList:
+) -> Annotated[Json, DOCUMENT_LIST]:
     """List documents by URI, including files that could not be read, with the reason."""
     wanted = name.casefold()
     entries = [
@@ -172,7 +296,7 @@ def list_documents(
     ]
     page = entries[start : start + limit]
     end = start + len(page)
-    return DocumentList(
+    return DOCUMENT_LIST(
         documents=_describe(workspace, page),
         total=len(entries),
         next=end if end < len(entries) else None,
@@ -180,7 +304,7 @@ def list_documents(
 
 
 @router.get("/workspaces/{workspace}/documents/{document}")
-def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDetails:
+def show_document(workspace: ReadWorkspace, document: DocumentId) -> Annotated[Json, DETAILS]:
     """Return a document with its text, the tree of its blocks, its sections, chunks and links."""
     store = workspace.base.store.documents
     found = store.documents([document])
@@ -191,22 +315,12 @@ def show_document(workspace: ReadWorkspace, document: DocumentId) -> DocumentDet
     chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
     sections = store.sections_of([document]).get(document, [])
     ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
-    return DocumentDetails.of(
-        found[document],
-        id=document,
-        blocks=tuple(map(BlockShape.of, found[document].tree)),
-        sections=[SectionShape.of(s, parent=s.parent_id) for s in sections],
-        chunks=[ChunkShape.of(c, section=c.section_id, parent=c.parent_id) for c in ordered],
-        links=[
-            LinkShape.of(x, document=content_id("document", uri), title=x.title or uri)
-            for x in resolved
-            if (uri := x.document)
-        ],
-    )
+    links = [link for link in resolved if link.document]
+    return DETAILS(found[document], sections=sections, chunks=ordered, links=links)
 
 
 @router.get("/workspaces/{workspace}/documents/{document}/contents")
-def list_contents(workspace: ReadWorkspace, document: DocumentId) -> DocumentContents:
+def list_contents(workspace: ReadWorkspace, document: DocumentId) -> Annotated[Json, CONTENTS]:
     """Return what a document contributes to the graph, and which documents link to it."""
     store = workspace.base.store
     found = store.documents.documents([document])
@@ -216,42 +330,40 @@ def list_contents(workspace: ReadWorkspace, document: DocumentId) -> DocumentCon
 
 
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
-def delete_document(server: Server, workspace: WriteWorkspace, document: DocumentId) -> JobShape:
+def delete_document(server: Server, workspace: WriteWorkspace, document: DocumentId) -> Job:
     """Start a job that removes a document, and its file if it was uploaded."""
     for entry in workspace.base.documents():
         if Document(entry.uri, "").id == document:
             uploaded_files(workspace, [entry])
             arguments = {"documents": [entry.uri]}
-            return JobShape.of(server.jobs.submit(workspace.name, "delete", arguments))
+            return server.jobs.submit(workspace.name, "delete", arguments)
     raise _unknown_document(document)
 
 
 @router.post("/workspaces/{workspace}/documents/delete", status_code=202)
-def delete_documents(server: Server, workspace: WriteWorkspace, asked: DeleteRequest) -> JobShape:
+def delete_documents(server: Server, workspace: WriteWorkspace, asked: DeleteRequest) -> Job:
     """Start a job that removes several documents."""
     entries = known_entries(workspace, asked.documents)
     uploaded_files(workspace, entries)
     uris = [entry.uri for entry in entries]
-    return JobShape.of(server.jobs.submit(workspace.name, "delete", {"documents": uris}))
+    return server.jobs.submit(workspace.name, "delete", {"documents": uris})
 
 
 @router.post("/workspaces/{workspace}/documents/reindex", status_code=202)
-def reindex_documents(server: Server, workspace: WriteWorkspace, asked: ReindexRequest) -> JobShape:
+def reindex_documents(server: Server, workspace: WriteWorkspace, asked: ReindexRequest) -> Job:
     """Start a job that updates documents, or all folders and files of the index."""
     known_entries(workspace, asked.documents)
-    return JobShape.of(server.jobs.submit(workspace.name, "reindex", asked.model_dump()))
+    return server.jobs.submit(workspace.name, "reindex", asked.model_dump())
 
 
-def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[DocumentShape]:
+def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[Json]:
     ids = {entry.document_id for entry in entries if entry.document_id}
     found = workspace.base.store.documents.documents(ids)
     titles = {identifier: document.title for identifier, document in found.items()}
     return [
-        DocumentShape.of(
+        DOCUMENT(
             entry,
-            id=Document(entry.uri, "").id,
             title=titles.get(entry.document_id, ""),
-            size=max(entry.size, 0),
             uploaded=is_upload(workspace, entry),
         )
         for entry in entries

@@ -5,27 +5,20 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import File, Form, Path, Query, UploadFile
 
-from knotwork._extensions.evaluation.metrics import compare_paired
-from knotwork._extensions.evaluation.questions import QuestionSet, read_question_set
+from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired
+from knotwork._extensions.evaluation.questions import EvaluationCase, QuestionSet, read_question_set
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.evaluation_job import (
-    CaseShape,
-    DifferenceShape,
     Evaluation,
-    EvaluationDetails,
-    EvaluationList,
-    EvaluationShape,
     EvaluationStore,
     MeasuredQuestion,
-    MetricDifference,
-    PairedQuestion,
+    OutcomeShape,
     PlanShape,
-    SideShape,
     summarize_results,
 )
 from knotwork._extensions.server.job_store import Job, utc_now
@@ -37,6 +30,7 @@ from knotwork._extensions.server.workspaces import Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
 from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._shapes.base import Json, Shape, typed
 from knotwork.errors import (
     Conflict,
     InvalidRequest,
@@ -46,6 +40,71 @@ from knotwork.errors import (
     RetrievalError,
     UnknownName,
 )
+
+_EVALUATION: dict[str, Any] = {
+    **{name: field.annotation for name, field in PlanShape.model_fields.items()},
+    **typed(str, "state job finished"),
+    "outcomes": list[OutcomeShape],
+}
+EVALUATION = Shape(
+    "EvaluationShape",
+    None,
+    "An evaluation with its results so far; ``state`` is that of its newest job. "
+    "``unanswerable`` counts questions without an answer, ``documents`` the documents of the index "
+    "when it started. ``filters`` is the filter that documents had to match, empty for none.",
+    **_EVALUATION,
+)
+EVALUATION_LIST = Shape(
+    "EvaluationList", None, "Evaluations, newest first.", evaluations=EVALUATION.many, total=int
+)
+CASE = Shape(
+    "CaseShape",
+    EvaluationCase,
+    "A question with the result of each retriever; each group of ``gold`` documents states one "
+    "fact.",
+    "id question type gold answers is_answerable results",
+    gold=(list[list[str]], lambda case: [sorted(group) for group in case.gold]),
+    is_answerable=bool,
+    results=list[MeasuredQuestion],
+)
+DETAILS = Shape(
+    "EvaluationDetails",
+    None,
+    "An evaluation with a page of its questions; ``next`` is the start of the next page.",
+    **_EVALUATION,
+    cases=CASE.many,
+    next=int | None,
+)
+SIDE = Shape(
+    "SideShape", None, "One side of a comparison.", evaluation=str, name=str, retriever=str
+)
+METRIC = Shape(
+    "MetricDifference",
+    PairedComparison,
+    "A metric of two sides on the same questions; ``wins`` counts questions where the first is "
+    "better, ``p_value`` is that of a two-sided sign-flip permutation test.",
+    **typed(float, "first second difference p_value"),
+    **typed(int, "wins ties losses questions"),
+)
+PAIR = Shape(
+    "PairedQuestion",
+    None,
+    "A question with the metrics of both sides.",
+    **typed(str, "id question"),
+    **typed(dict[str, float], "first second"),
+)
+DIFFERENCE = Shape(
+    "DifferenceShape",
+    None,
+    "The paired difference of two sides. In ``cases``, the largest differences in ``sorted_by`` "
+    "are first, in either direction.",
+    **typed(SIDE.json, "first second"),
+    questions=int,
+    metrics=METRIC.named,
+    sorted_by=str,
+    cases=PAIR.many,
+)
+EvaluationJson = Annotated[Json, EVALUATION]
 
 router = Routes("evaluations")
 uploads = Routes("evaluations", route_class=QuestionsRoute)
@@ -86,7 +145,7 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
             'date >= 2023"; the text form of …/ask. Filtered-out gold documents count as missed.',
         ),
     ] = "",
-) -> EvaluationShape:
+) -> EvaluationJson:
     """Upload questions, and start a job that runs them with each retriever."""
     if budget:
         parse_ceiling(budget)
@@ -135,12 +194,12 @@ def list_evaluations(
     workspace: ReadWhole,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> EvaluationList:
+) -> Annotated[Json, EVALUATION_LIST]:
     """List evaluations, newest first, with the results of each retriever."""
     found = EvaluationStore(workspace).listed()
     jobs = _jobs(server, workspace)
     page = [_describe(item, jobs) for item in found[start : start + limit]]
-    return EvaluationList(evaluations=page, total=len(found))
+    return EVALUATION_LIST(evaluations=page, total=len(found))
 
 
 @router.get("/workspaces/{workspace}/evaluations/{evaluation}")
@@ -153,7 +212,7 @@ def show_evaluation(
     question: Annotated[
         str | None, Query(max_length=1_000, description="Id of the only question to return.")
     ] = None,
-) -> EvaluationDetails:
+) -> Annotated[Json, DETAILS]:
     """Return an evaluation with a page of its questions and the results of each retriever."""
     found = EvaluationStore(workspace).find(evaluation)
     questions = found.questions()
@@ -167,18 +226,11 @@ def show_evaluation(
     for result in found.results():
         if result.position in results:
             results[result.position].append(result)
-    return EvaluationDetails(
-        **dict(_describe(found, _jobs(server, workspace))),
+    answerable = len(questions.cases)
+    return DETAILS(
+        _describe(found, _jobs(server, workspace)),
         cases=[
-            CaseShape(
-                id=(case := questions.all[position]).id,
-                question=case.question,
-                type=case.type,
-                gold=[sorted(group) for group in case.gold],
-                answers=list(case.answers),
-                is_answerable=position < len(questions.cases),
-                results=measured,
-            )
+            CASE(questions.all[position], is_answerable=position < answerable, results=measured)
             for position, measured in results.items()
         ],
         next=start + limit if rest else None,
@@ -200,7 +252,7 @@ def compare_evaluations(
     limit: Annotated[
         int, Query(ge=0, le=MOST_QUESTIONS, description="Maximum of questions.")
     ] = 100,
-) -> DifferenceShape:
+) -> Annotated[Json, DIFFERENCE]:
     """Compare two retrievers, of one or two evaluations, on their common questions.
 
     Each metric has the wins, ties and losses of the first retriever, and the p-value of the
@@ -238,18 +290,16 @@ def compare_evaluations(
     pairs = [(found[key], others[key]) for key in common]
     shown = sorted(common, key=lambda key: -distance(key))[:limit]
     described = [
-        SideShape(evaluation=side.plan.id, name=side.plan.name, retriever=name)
-        for side, name in sides
+        SIDE(evaluation=side.plan.id, name=side.plan.name, retriever=name) for side, name in sides
     ]
-    return DifferenceShape(
+    return DIFFERENCE(
         first=described[0],
         second=described[1],
         questions=len(common),
         metrics={name: _compare_metric(pairs, name) for name in metrics},
         sorted_by=sorted_by,
         cases=[
-            PairedQuestion(id=key[0], question=key[1], first=found[key], second=others[key])
-            for key in shown
+            PAIR(id=key[0], question=key[1], first=found[key], second=others[key]) for key in shown
         ],
     )
 
@@ -257,15 +307,15 @@ def compare_evaluations(
 @router.delete("/workspaces/{workspace}/evaluations/{evaluation}")
 def delete_evaluation(
     server: Server, workspace: WriteWorkspace, evaluation: EvaluationId
-) -> EvaluationShape:
+) -> EvaluationJson:
     """Delete an evaluation with its results. A running one must be cancelled first."""
     server.jobs.check()
     known = EvaluationStore(workspace)
     shown = _describe(known.find(evaluation), _jobs(server, workspace))
-    if shown.state in ("queued", "running", "stopping"):
+    if shown["state"] in ("queued", "running", "stopping"):
         raise Conflict(
             "The evaluation is still running.",
-            fix=f"Cancel its job first: POST …/jobs/{shown.job}/cancel",
+            fix=f"Cancel its job first: POST …/jobs/{shown['job']}/cancel",
         )
     known.remove(evaluation)
     return shown
@@ -312,7 +362,7 @@ def _jobs(server: Service, workspace: Workspace) -> list[Job]:
     return server.records.jobs(workspace.name, limit=500, kind=_KIND)
 
 
-def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
+def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> Json:
     """Build the JSON of an evaluation; ``jobs`` are those of the workspace, newest first."""
     plan = evaluation.plan
     own = (job for job in jobs if job.arguments.get("evaluation") == plan.id)
@@ -324,8 +374,8 @@ def _describe(evaluation: Evaluation, jobs: Sequence[Job]) -> EvaluationShape:
         # The job may have been deleted, or never started because the server was killed.
         state, finished = (newest.state, newest.finished) if newest else ("cancelled", "")
         outcomes = summarize_results(plan.retrievers, evaluation.results(), {})
-    return EvaluationShape(
-        **dict(plan),
+    return EVALUATION(
+        dict(plan),
         state=state,
         job=newest.id if newest else "",
         finished=finished,
@@ -346,19 +396,11 @@ def _measured_by(evaluation: Evaluation, retriever: str) -> dict[tuple[str, str]
     }
 
 
-def _compare_metric(
-    pairs: list[tuple[MetricValues, MetricValues]], metric: str
-) -> MetricDifference:
+def _compare_metric(pairs: list[tuple[MetricValues, MetricValues]], metric: str) -> Json:
     both = [(a[metric], b[metric]) for a, b in pairs if metric in a and metric in b]
     first, second = [a for a, _ in both], [b for _, b in both]
     compared = compare_paired(first, second)
-    return MetricDifference(
-        first=fmean(first),
-        second=fmean(second),
-        difference=compared.difference,
-        wins=compared.wins,
-        ties=len(both) - compared.wins - compared.losses,
-        losses=compared.losses,
-        p_value=compared.p_value,
-        questions=len(both),
+    ties = len(both) - compared.wins - compared.losses
+    return METRIC(
+        compared, first=fmean(first), second=fmean(second), ties=ties, questions=len(both)
     )

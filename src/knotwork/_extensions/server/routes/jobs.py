@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Query
 from fastapi.responses import StreamingResponse
+from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWhole, Routes, Server, WriteWorkspace
+from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,
@@ -17,14 +19,25 @@ from knotwork._extensions.server.responses import (
     hide_paths_within,
     keep_alive,
 )
-from knotwork._extensions.server.schemas import (
-    CommunitiesRequest,
-    IndexRequest,
-    JobShape,
-)
+from knotwork._extensions.server.schemas import BUDGET_FIELD, RequestModel, TierName
 from knotwork._extensions.server.server import Service
 from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import InvalidRequest
+
+
+class IndexRequest(RequestModel):
+    """Index new and changed uploads."""
+
+    tier: TierName | None = None
+    budget: str = BUDGET_FIELD
+    retry: bool = Field(default=False, description="Retry files that could not be read before.")
+
+
+class CommunitiesRequest(RequestModel):
+    """Update communities."""
+
+    rebuild: bool = Field(default=False, description="Rebuild all communities from scratch.")
+
 
 router = Routes("jobs")
 
@@ -38,15 +51,15 @@ def list_jobs(
     server: Server,
     workspace: ReadWhole,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> list[JobShape]:
+) -> list[Job]:
     """List the jobs of a workspace, newest first."""
-    return [JobShape.of(job) for job in server.records.jobs(workspace.name, limit=limit)]
+    return server.records.jobs(workspace.name, limit=limit)
 
 
 @router.post("/workspaces/{workspace}/index", status_code=202)
-def start_indexing(server: Server, workspace: WriteWorkspace, asked: IndexRequest) -> JobShape:
+def start_indexing(server: Server, workspace: WriteWorkspace, asked: IndexRequest) -> Job:
     """Start a job that updates the index from the uploaded files."""
-    return JobShape.of(server.jobs.submit(workspace.name, "index", asked.model_dump()))
+    return server.jobs.submit(workspace.name, "index", asked.model_dump())
 
 
 @router.post("/workspaces/{workspace}/estimate")
@@ -64,33 +77,33 @@ def estimate_indexing(workspace: WriteWorkspace, asked: IndexRequest) -> dict[st
 @router.post("/workspaces/{workspace}/communities/refresh", status_code=202)
 def refresh_communities(
     server: Server, workspace: WriteWorkspace, asked: CommunitiesRequest
-) -> JobShape:
+) -> Job:
     """Start a job that updates communities and their reports, without a language model."""
-    return JobShape.of(server.jobs.submit(workspace.name, "communities", asked.model_dump()))
+    return server.jobs.submit(workspace.name, "communities", asked.model_dump())
 
 
 @router.get("/workspaces/{workspace}/jobs/{job}")
-def show_job(server: Server, workspace: ReadWhole, job: JobId) -> JobShape:
+def show_job(server: Server, workspace: ReadWhole, job: JobId) -> Job:
     """Return a job with its progress."""
-    return JobShape.of(server.jobs.find(workspace.name, job))
+    return server.jobs.find(workspace.name, job)
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/cancel")
-def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> JobShape:
+def cancel_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Job:
     """Stop a job, within about two seconds. Its results so far are kept.
 
     Until it has ended, its state is "stopping".
     """
-    return JobShape.of(server.jobs.cancel(workspace.name, job))
+    return server.jobs.cancel(workspace.name, job)
 
 
 @router.post("/workspaces/{workspace}/jobs/{job}/retry", status_code=202)
-def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> JobShape:
+def retry_job(server: Server, workspace: WriteWorkspace, job: JobId) -> Job:
     """Run a failed or cancelled job again; files that could not be read are retried."""
     found = server.jobs.find(workspace.name, job)
     again = {"retry": True} if "retry" in found.arguments else {}
     arguments = {**found.arguments, **again}
-    return JobShape.of(server.jobs.submit(workspace.name, found.kind, arguments))
+    return server.jobs.submit(workspace.name, found.kind, arguments)
 
 
 @router.get(
@@ -114,15 +127,16 @@ async def follow_job(
 
 
 async def _events(server: Service, workspace: str, job: str, after: int) -> AsyncGenerator[bytes]:
-    while True:
-        # Read before the events: a job in a final state adds no more of them.
-        found = server.jobs.find(workspace, job)
-        for event in server.records.events(job, after=after):
-            after = event.number
-            yield format_event(hide_paths_within(event.body), event=event.kind, number=after)
-        if found.state.is_final and not server.records.events(job, after=after, limit=1):
-            yield format_event({"state": found.state}, event=_END)
-            return
-        if server.closing:
-            return
-        await asyncio.sleep(_POLL_INTERVAL_S)
+    with server.workspaces.lease(workspace):
+        while True:
+            # Read before the events: a job in a final state adds no more of them.
+            found = server.jobs.find(workspace, job)
+            for event in server.records.events(job, after=after):
+                after = event.number
+                yield format_event(hide_paths_within(event.body), event=event.kind, number=after)
+            if found.state.is_final and not server.records.events(job, after=after, limit=1):
+                yield format_event({"state": found.state}, event=_END)
+                return
+            if server.closing:
+                return
+            await asyncio.sleep(_POLL_INTERVAL_S)

@@ -21,8 +21,6 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from knotwork._extensions.server.access import Caller, Server, lease
-from knotwork._extensions.server.answer_events import ask as answer_question
-from knotwork._extensions.server.answer_events import check_question
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.memories import recalling
 from knotwork._extensions.server.responses import (
@@ -32,12 +30,14 @@ from knotwork._extensions.server.responses import (
     keep_alive,
     start_stream,
 )
+from knotwork._extensions.server.routes.ask import ask as answer_question
+from knotwork._extensions.server.routes.ask import check_question
 from knotwork._extensions.server.schemas import SearchOptions, UnicodeRequest
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
 from knotwork._run import Progress, Run, Stage, Steps
-from knotwork._shapes.answers import AnswerShape, split_pieces
+from knotwork._shapes.results import ANSWER, split_pieces
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork._synthesis.follow_ups import MOST_TURNS
 from knotwork._text.token_counts import count_tokens
@@ -166,7 +166,7 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: TokenCounts
-    knotwork: AnswerShape
+    knotwork: Annotated[Any, ANSWER]
 
 
 class ModelShape(BaseModel):
@@ -362,7 +362,7 @@ async def complete_chat(
         model=asked.model,
         choices=[Choice(message=message)],
         usage=_count_tokens_used(answer),
-        knotwork=AnswerShape.of(answer),
+        knotwork=ANSWER(answer),
     )
 
 
@@ -534,12 +534,9 @@ def split_model(model: str) -> tuple[str, str | None]:
 @contextmanager
 def lease_model(server: Service, key: AccessKey, model: str) -> Iterator[Workspace]:
     """Keep the workspace of a model open. Raises NotFound if it does not exist for this key."""
-    name, _ = split_model(model)
-    if not key.may_see(name):
-        raise model_not_found(model)
     with ExitStack() as stack:
         try:
-            workspace = stack.enter_context(lease(server, name, key))
+            workspace = stack.enter_context(lease(server, split_model(model)[0], key))
         except NotFound:
             raise model_not_found(model) from None
         yield workspace

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
-from knotwork._extensions.server.access import Caller, Server, require
+from knotwork._extensions.server.access import Caller, Routes, Server, require
 from knotwork._extensions.server.keys import KeyRole
 from knotwork._extensions.server.observability import METRICS_MEDIA_TYPE
-from knotwork._extensions.server.responses import Envelope, wrap
 from knotwork.errors import NotPermitted, Overloaded
 
-router = APIRouter(tags=["operations"])
+router = Routes("operations")
 
 
 @router.get("/health/live")
-async def tell_alive() -> Envelope[dict[str, str]]:
+async def tell_alive() -> dict[str, str]:
     """Confirm that the server responds."""
-    return wrap({"status": "alive"})
+    return {"status": "alive"}
 
 
 @router.get("/health/ready")
-async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
+async def tell_ready(server: Server) -> dict[str, str]:
     """Return whether the server accepts requests, and the state of its embedding model.
 
     503 while the server is stopping, or while the database of its index does not answer. While the
@@ -29,7 +28,7 @@ async def tell_ready(server: Server) -> Envelope[dict[str, str]]:
     if server.closing:
         raise Overloaded("The server is stopping.", retry_after_s=5.0)
     await server.check_database()
-    return wrap({"status": "ready", "model": server.warmer.state})
+    return {"status": "ready", "model": server.warmer.state}
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

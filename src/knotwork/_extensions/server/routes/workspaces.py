@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from knotwork._companions import open_to_read
 from knotwork._extensions.server.access import (
@@ -16,57 +18,78 @@ from knotwork._extensions.server.access import (
     require,
 )
 from knotwork._extensions.server.keys import KeyRole
-from knotwork._extensions.server.schemas import (
-    NewWorkspace,
-    WorkspaceDetails,
-    WorkspaceShape,
-)
+from knotwork._extensions.server.schemas import RequestModel
 from knotwork._extensions.server.workspaces import no_workspace
 from knotwork._inference.call_cache import CALLS, CallCache, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
-from knotwork._shapes.base import fields_of
+from knotwork._knowledge_base.base import Statistics
+from knotwork._shapes.base import Json, Shape, fields_of, typed
 from knotwork._stores.base import companions_of
+
+
+class NewWorkspace(RequestModel):
+    """Create a workspace."""
+
+    name: str = Field(max_length=64)
+
+
+WORKSPACE = Shape(
+    "WorkspaceShape", None, "A workspace, and the role of the key in it.", name=str, role=str
+)
+DETAILS = Shape(
+    "WorkspaceDetails",
+    Statistics,
+    "A workspace with its statistics.",
+    "name role documents chunks entities failed embedder model tier labels=graph.labels "
+    "edge_types=graph.edge_types relations=graph.relations",
+    **typed(str, "name role"),
+    model=Annotated[str, "The language model for indexing; empty for none."],
+    tier=Annotated[str, "The default tier: how much the model does."],
+    **typed(bool, "has_communities is_busy"),
+)
+WorkspaceJson = Annotated[Json, WORKSPACE]
 
 router = Routes("workspaces")
 
 
 @router.get("/workspaces")
-def list_workspaces(key: Caller, server: Server) -> list[WorkspaceShape]:
+def list_workspaces(key: Caller, server: Server) -> list[WorkspaceJson]:
     """List the workspaces that the key may see."""
     role = _role_of(key, server)
     names = server.workspaces.names()
-    return [WorkspaceShape(name=name, role=role) for name in names if key.may_see(name)]
+    return [WORKSPACE(name=name, role=role) for name in names if key.may_see(name)]
 
 
 @router.post("/workspaces", status_code=201)
-def create_workspace(key: Caller, server: Server, asked: NewWorkspace) -> WorkspaceShape:
+def create_workspace(key: Caller, server: Server, asked: NewWorkspace) -> WorkspaceJson:
     """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
     if not key.may_see(asked.name):
         raise no_workspace(asked.name)
     require(key, KeyRole.ADMIN)
     server.workspaces.create(asked.name)
-    return WorkspaceShape(name=asked.name, role=key.role)
+    return WORKSPACE(name=asked.name, role=key.role)
 
 
 @router.get("/workspaces/{workspace}")
-def describe_workspace(key: Caller, server: Server, workspace: ReadWorkspace) -> WorkspaceDetails:
+def describe_workspace(
+    key: Caller, server: Server, workspace: ReadWorkspace
+) -> Annotated[Json, DETAILS]:
     """Return the statistics of a workspace."""
     stats = workspace.base.stats()
     model = chat_model_spec(workspace.base.settings.llm, "extract")
-    return WorkspaceDetails.of(
+    return DETAILS(
         stats,
         name=workspace.name,
         role=_role_of(key, server),
         model="" if model == NO_CHAT_MODEL else model,
         tier=workspace.base.settings.llm.tier,
-        **fields_of(stats.graph, "labels", "edge_types", "relations"),
         has_communities=workspace.base.communities.is_current(),
         is_busy=server.jobs.is_busy(workspace.name),
     )
 
 
 @router.delete("/workspaces/{workspace}")
-def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> WorkspaceShape:
+def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> WorkspaceJson:
     """Delete a workspace with its index, its uploads, its jobs and its facts."""
     if not key.may_see(workspace):
         raise no_workspace(workspace)
@@ -74,7 +97,7 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
     server.workspaces.remove(workspace)
     server.records.forget(workspace)
     server.offers.forget(workspace)
-    return WorkspaceShape(name=workspace, role=key.role)
+    return WORKSPACE(name=workspace, role=key.role)
 
 
 @router.get("/workspaces/{workspace}/usage")
