@@ -41,7 +41,6 @@ from knotwork._inference.chat import (
     ChatRequest,
     Message,
     TokenUsage,
-    WrappedChat,
     is_whole,
     parse_reply,
 )
@@ -185,7 +184,7 @@ def _as_it_is(reply: ChatReply) -> ChatReply:
     return reply
 
 
-class CachedChatModel(WrappedChat):
+class CachedChatModel:
     """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
 
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
@@ -208,15 +207,11 @@ class CachedChatModel(WrappedChat):
     ) -> None:
         self.prompts = prompts
         self._breaker = breaker or StageBreaker()
-        super().__init__(model)
+        self._model = model
+        self.name = model.name
         self._cache = cache
-        self._meter = meter or UsageMeter()
+        self.meter = meter or UsageMeter()
         self._retry_rejected = retry_rejected
-
-    @property
-    def meter(self) -> UsageMeter:
-        """The calls and reuses of this run that went through this model."""
-        return self._meter
 
     def is_kept(self, request: ChatRequest) -> bool:
         """Return True if the reply to a request is cached."""
@@ -302,8 +297,8 @@ class CachedChatModel(WrappedChat):
         """Count a reuse and return what ``parse`` makes of a cached reply; revoke it on a fault."""
         usage = TokenUsage(reused=1)
         self._cache.count_reuse(self.name, request, reply.usage)
-        self._meter.add(self.name, request, usage)
-        self._meter.save(reply.usage)
+        self.meter.add(self.name, request, usage)
+        self.meter.save(reply.usage)
         try:
             return parse_reply(replace(reply, usage=usage), parse)
         except Unparsable as error:
@@ -330,7 +325,7 @@ class CachedChatModel(WrappedChat):
 
         One without a check is cached if it is neither cut off nor empty.
         """
-        self._meter.add(self.name, request, reply.usage)
+        self.meter.add(self.name, request, reply.usage)
         if parse is _as_it_is:
             if is_whole(reply):
                 self._cache.accept(key, self.name, request, reply)

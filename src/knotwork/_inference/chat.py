@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass, field, replace
 from operator import add, sub
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -148,49 +147,6 @@ class ChatModel(Protocol):
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, then the whole reply; raises as `complete`."""
-
-
-@dataclass(slots=True)
-class CallInProgress:
-    """What a call has brought: the pieces of a stream, and in the end its reply."""
-
-    pieces: list[str] = field(default_factory=list)
-    reply: ChatReply | None = None
-
-
-class WrappedChat:
-    """The base of chat models that do something around the calls of another one."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply of the model."""
-        with self._around(request, is_stream=False) as call:
-            call.reply = self._model.complete(request)
-            return call.reply
-
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply of the model; the call lasts until the caller stops."""
-        with self._around(request, is_stream=True) as call:
-            for item in self._model.stream(request):
-                if isinstance(item, ChatReply):
-                    call.reply = item
-                else:
-                    call.pieces.append(item)
-                yield item
-
-    def _around(
-        self, request: ChatRequest, *, is_stream: bool
-    ) -> AbstractContextManager[CallInProgress]:
-        """Return what is done before and after a call."""
-        del request, is_stream
-        return nullcontext(CallInProgress())
 
 
 T = TypeVar("T")

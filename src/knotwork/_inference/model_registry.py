@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
-    RateLimitedChat,
+    LimitedChat,
     RateLimiter,
-    RetryingChat,
     RetryPolicy,
     most_calls,
 )
@@ -255,9 +254,7 @@ class ChatModels:
             limiter = self._limiters[key]
             if isinstance(server := getattr(opened, "server", None), ModelServer):
                 server.listen(limiter.heed)
-            # Retries go outside, so that a call that waits to be repeated holds no slot.
-            client = RateLimitedChat(opened, limiter)
-            self._opened[settings] = RetryingChat(client, self.retries)
+            self._opened[settings] = LimitedChat(opened, limiter, retries=self.retries)
         return self._opened[settings]
 
     def client(self, role: ModelRole) -> ChatModel | None:

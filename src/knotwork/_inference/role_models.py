@@ -11,10 +11,10 @@ from knotwork._cancellation import sleep
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings, Settings
 from knotwork._inference.call_batches import CallBatches
-from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
+from knotwork._inference.call_budget import CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CALLS, CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
-from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryPolicy
+from knotwork._inference.call_limits import LimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
@@ -60,6 +60,9 @@ class RoleModels:
 
     _rest_s: float | None = 300.0
     """Seconds without a call in a stage with unusable replies; None: until the end of a run."""
+    meter: UsageMeter | None = None
+    _budget: CallBudget | None = None
+    _retry = False
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class RoleModels:
         self._breaker = StageBreaker(rest_s=self._rest_s)
         limiter = RateLimiter(concurrency=settings.concurrency)
         self._given = model
-        self._model = RateLimitedChat(model, limiter) if model is not None else None
+        self._model = LimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
@@ -112,13 +115,13 @@ class RoleModels:
             model = self._model or self._models.open(role)
             if model is None:
                 return None
-            if budget is not None:
-                model = BudgetedChatModel(model, budget)
+            if budget := budget or self._budget:
+                model = LimitedChat(model, budget=budget)
             return CachedChatModel(
                 model,
                 self._open_cache(),
-                meter=meter,
-                retry_rejected=retry_rejected,
+                meter=meter or self.meter,
+                retry_rejected=retry_rejected or self._retry,
                 breaker=self._breaker,
                 prompts=self.prompts,
             )
@@ -174,6 +177,7 @@ class ModelRun(RoleModels):
     """
 
     _rest_s = None
+    meter: UsageMeter
 
     def __init__(
         self,
@@ -200,22 +204,6 @@ class ModelRun(RoleModels):
     def has(self, role: ModelRole) -> bool:
         """Return True if a model is configured for a role, without opening it."""
         return self._given is not None or chat_model_spec(self._settings, role) != NO_CHAT_MODEL
-
-    def open(
-        self,
-        role: ModelRole,
-        *,
-        meter: UsageMeter | None = None,
-        budget: CallBudget | None = None,
-        retry_rejected: bool = False,
-    ) -> CachedChatModel | None:
-        """Return the model for a role, by default with the meter and the budget of the run."""
-        return super().open(
-            role,
-            meter=meter or self.meter,
-            budget=budget or self._budget,
-            retry_rejected=retry_rejected or self._retry,
-        )
 
     def batches(self, role: ModelRole) -> CallBatches | None:
         """Return the batches of a role's model; None if it has none."""
