@@ -13,8 +13,8 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,51 @@ MAX_PAIR_TOKENS = 512
 """Most tokens of question and text together, unless the model allows fewer; the rest is cut off."""
 
 
-def check_scores(scores: Iterable[float], *, source: str) -> list[float]:
-    """Return the scores as floats. Raises ModelError if one is not finite."""
-    found = [float(score) for score in scores]
-    if not all(math.isfinite(score) for score in found):
-        raise ModelError(f"The model `{source}` returned scores that are not finite numbers.")
-    return found
+Scorer = Callable[[str, Sequence[str]], Iterable[float]]
+"""Returns one score for each text, in order."""
+
+_log = logging.getLogger("knotwork.inference")
+_BATCH_TEXTS = 16
+_LIBRARIES = ("onnxruntime", "tokenizers")
+_GRAPH_FILES = ("model.onnx", "onnx/model.onnx")
+_TOKENIZER_FILE = "tokenizer.json"
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_INPUT_TYPES: Mapping[str, type[np.integer[Any]]] = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+_POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
+"""Model types whose positions start after the id of the padding token."""
 
 
-def check_score_count(count: int, *, source: str) -> None:
-    """Raise ModelError if a model does not return exactly one score per text."""
+class _LazyReranker:
+    """Scores texts with what ``load`` returns, on first use. Thread-safe if that is."""
+
+    def __init__(self, name: str, source: str, load: Callable[[], Scorer]) -> None:
+        self.name = f"local:{name}"
+        self._source = source
+        self._load = load
+        self._scorer: Scorer | None = None
+        self._lock = threading.Lock()
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one score for each text, in order. Raises ModelError if one is not finite."""
+        if not texts:
+            return []
+        with self._lock:
+            if self._scorer is None:
+                self._scorer = self._load()
+                _log.info("loaded %s", self.name)
+        read = [replace_surrogates(text) for text in texts]
+        scores = list(map(float, self._scorer(replace_surrogates(question), read)))
+        if not all(map(math.isfinite, scores)):
+            raise ModelError(
+                f"The model `{self._source}` returned scores that are not finite numbers."
+            )
+        return scores
+
+
+def _check_score_count(count: int, source: str) -> None:
     if count != 1:
         raise ModelError(
             f"The model `{source}` returns {count} scores per text instead of one.",
@@ -46,11 +81,7 @@ def check_score_count(count: int, *, source: str) -> None:
         )
 
 
-_log = logging.getLogger("knotwork.inference")
-_BATCH_TEXTS = 16
-
-
-class LocalReranker:
+class LocalReranker(_LazyReranker):
     """Scores texts with a cross-encoder of sentence-transformers, loaded on first use.
 
     ``model`` is a name or a folder. Raises MissingExtra without sentence-transformers, and, on
@@ -60,58 +91,36 @@ class LocalReranker:
     def __init__(self, model: str, *, download: bool = False) -> None:
         require_library(f"The reranking model `local:{model}`")
         folder = Path(model).expanduser()
-        self._source = str(folder) if folder.is_dir() else model
-        self._download = download
-        self._encoder: Any = None
-        self._lock = threading.Lock()
-        self.name = f"local:{folder.resolve().name if folder.is_dir() else model}"
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text, in order."""
-        if not texts:
-            return []
-        pairs = [(replace_surrogates(question), replace_surrogates(text)) for text in texts]
-        with self._lock:  # the tokenizer holds the options of a call as its state
-            encoder = self._load()
-            scores = encoder.predict(pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False)
-        return check_scores(scores, source=self._source)
-
-    def _load(self) -> Any:  # noqa: ANN401  untyped library
-        if self._encoder is None:
-            with quiet_libraries():
-                self._encoder = _open_cross_encoder(self._source, download=self._download)
-            _log.info("loaded %s", self.name)
-        return self._encoder
+        source = str(folder) if folder.is_dir() else model
+        name = folder.resolve().name if folder.is_dir() else model
+        super().__init__(name, source, partial(_open_cross_encoder, source, download=download))
 
 
-def _open_cross_encoder(source: str, *, download: bool) -> Any:  # noqa: ANN401  untyped library
+def _open_cross_encoder(source: str, *, download: bool) -> Scorer:
     import torch
     from sentence_transformers import CrossEncoder
 
     torch.set_num_threads(available_cores())
-    try:
-        encoder = CrossEncoder(source, local_files_only=not download)
-    except (OSError, ValueError, RuntimeError) as error:
-        fix = "Use a folder with a cross-encoder, or allow the download: rerank.download = true"
-        raise ModelError(
-            f"The reranking model `{source}` cannot be loaded: {first_line(error)}", fix=fix
-        ) from error
-    check_score_count(encoder.num_labels, source=source)
-    if not encoder.max_length or encoder.max_length > MAX_PAIR_TOKENS:
-        encoder.max_length = MAX_PAIR_TOKENS
-    return encoder.eval()
+    with quiet_libraries():
+        try:
+            encoder = CrossEncoder(source, local_files_only=not download)
+        except (OSError, ValueError, RuntimeError) as error:
+            fix = "Use a folder with a cross-encoder, or allow the download: rerank.download = true"
+            raise ModelError(
+                f"The reranking model `{source}` cannot be loaded: {first_line(error)}", fix=fix
+            ) from error
+        _check_score_count(encoder.num_labels, source)
+        if not encoder.max_length or encoder.max_length > MAX_PAIR_TOKENS:
+            encoder.max_length = MAX_PAIR_TOKENS
+        encoder.eval()
+    lock = threading.Lock()  # the tokenizer holds the options of a call as its state
 
+    def score(question: str, texts: Sequence[str]) -> Iterable[float]:
+        pairs = [(question, text) for text in texts]
+        with lock:
+            return encoder.predict(pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False)
 
-RERANK_EXTRA = "rerank"
-_LIBRARIES = ("onnxruntime", "tokenizers")
-_GRAPH_FILES = ("model.onnx", "onnx/model.onnx")
-_TOKENIZER_FILE = "tokenizer.json"
-_INPUT_TYPES: Mapping[str, type[np.integer[Any]]] = {
-    "tensor(int64)": np.int64,
-    "tensor(int32)": np.int32,
-}
-_POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
-"""Model types whose positions start after the id of the padding token."""
+    return score
 
 
 def find_graph(folder: Path) -> Path | None:
@@ -119,7 +128,7 @@ def find_graph(folder: Path) -> Path | None:
     return next((folder / name for name in _GRAPH_FILES if (folder / name).is_file()), None)
 
 
-class OnnxReranker:
+class OnnxReranker(_LazyReranker):
     """Scores texts with an ONNX model in a folder, loaded on first use. Thread-safe.
 
     Scores are the model's own, without the sigmoid that sentence-transformers adds for some models;
@@ -128,74 +137,40 @@ class OnnxReranker:
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        self.name = f"local:{folder.resolve().name}"
+        name = folder.resolve().name
         if any(importlib.util.find_spec(library) is None for library in _LIBRARIES):
-            raise MissingExtra(f"The reranking model `{self.name}`", RERANK_EXTRA)
-        self._folder = folder
-        self._threads = threads
-        self._model: _OnnxModel | None = None
-        self._lock = threading.Lock()
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text, in order."""
-        if not texts:
-            return []
-        model = self._load()
-        question = replace_surrogates(question)
-        scores = [model.score(question, replace_surrogates(text)) for text in texts]
-        return check_scores(scores, source=str(self._folder))
-
-    def _load(self) -> _OnnxModel:
-        with self._lock:
-            if self._model is None:
-                self._model = _open_onnx_model(self._folder, threads=self._threads)
-                _log.info("loaded %s", self.name)
-            return self._model
+            raise MissingExtra(f"The reranking model `local:{name}`", "rerank")
+        super().__init__(name, str(folder), partial(_open_onnx_model, folder, threads=threads))
 
 
-@dataclass(frozen=True, slots=True)
-class _OnnxModel:
-    """A loaded model; ``inputs`` maps names to types, ``output`` is the name of the logits."""
-
-    source: str
-    session: Any
-    tokenizer: Any
-    inputs: Mapping[str, type[np.integer[Any]]]
-    output: str
-
-    def score(self, question: str, text: str) -> float:
-        """Return the score of one pair."""
-        encoded = self.tokenizer.encode(question, text)
-        values = {
-            "input_ids": encoded.ids,
-            "attention_mask": encoded.attention_mask,
-            "token_type_ids": encoded.type_ids,
-        }
-        feed = {name: np.array([values[name]], dtype=kind) for name, kind in self.inputs.items()}
-        try:
-            (scores,) = self.session.run([self.output], feed)
-        except Exception as error:  # onnxruntime's own exception classes have no common base
-            raise ModelError(
-                f"The model `{self.source}` cannot score a text: {first_line(error)}"
-            ) from error
-        check_score_count(scores.size, source=self.source)
-        return float(scores.item())
-
-
-def _open_onnx_model(folder: Path, *, threads: int) -> _OnnxModel:
+def _open_onnx_model(folder: Path, *, threads: int) -> Scorer:
     graph = find_graph(folder)
     if graph is None:
         raise _unusable(folder, f"it has neither {' nor '.join(_GRAPH_FILES)}")
     tokenizer = _open_tokenizer(folder)
     session = open_session(str(graph), threads=threads)
-    inputs = {item.name: _INPUT_TYPES.get(item.type) for item in session.get_inputs()}
-    known = {name: kind for name, kind in inputs.items() if kind is not None}
-    names = {"input_ids", "attention_mask", "token_type_ids"}
-    if "input_ids" not in known or not inputs.keys() <= known.keys() & names:
-        raise _unusable(folder, f"its inputs are {', '.join(sorted(inputs))}")
+    kinds = {item.name: _INPUT_TYPES.get(item.type) for item in session.get_inputs()}
+    if "input_ids" not in kinds or None in kinds.values() or not kinds.keys() <= set(_INPUTS):
+        raise _unusable(folder, f"its inputs are {', '.join(sorted(kinds))}")
     outputs = [item.name for item in session.get_outputs()]
     output = "logits" if "logits" in outputs else outputs[0]
-    return _OnnxModel(str(folder), session, tokenizer, known, output)
+
+    def score(question: str, texts: Sequence[str]) -> Iterator[float]:
+        for text in texts:
+            encoded = tokenizer.encode(question, text)
+            ids = (encoded.ids, encoded.attention_mask, encoded.type_ids)
+            values = dict(zip(_INPUTS, ids, strict=True))
+            feed = {name: np.array([values[name]], dtype=kind) for name, kind in kinds.items()}
+            try:
+                (scores,) = session.run([output], feed)
+            except Exception as error:  # onnxruntime's own exception classes have no common base
+                raise ModelError(
+                    f"The model `{folder}` cannot score a text: {first_line(error)}"
+                ) from error
+            _check_score_count(scores.size, str(folder))
+            yield scores.item()
+
+    return score
 
 
 def _open_tokenizer(folder: Path) -> Any:  # noqa: ANN401  untyped library
@@ -215,16 +190,13 @@ def _open_tokenizer(folder: Path) -> Any:  # noqa: ANN401  untyped library
 
 def _find_limit(folder: Path, tokenizer: Any) -> int:  # noqa: ANN401  untyped library
     """Return the token limit of a pair: the smallest of those of model and tokenizer."""
-    limits: list[Any] = [MAX_PAIR_TOKENS]
-    own = _read_json(folder / "tokenizer_config.json").get("model_max_length")
-    if own is None and tokenizer.truncation:
-        own = tokenizer.truncation["max_length"]
-    limits.append(own)
-    config = _read_json(folder / "config.json")
-    positions = config.get("max_position_embeddings")
+    own, config = map(_read_json, (folder / "tokenizer_config.json", folder / "config.json"))
+    limits: list[Any] = [MAX_PAIR_TOKENS, own.get("model_max_length")]
+    if limits[1] is None and tokenizer.truncation:
+        limits[1] = tokenizer.truncation["max_length"]
+    positions, padding = config.get("max_position_embeddings"), config.get("pad_token_id")
     if isinstance(positions, int):
         kind = str(config.get("model_type"))
-        padding = config.get("pad_token_id")
         if any(name in kind for name in _POSITIONS_FROM_PADDING) and isinstance(padding, int):
             positions -= padding + 1
         limits.append(positions)
