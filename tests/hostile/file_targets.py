@@ -28,7 +28,7 @@ from knotwork._retrieval.queries.cypher_templates import read_templates
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.model.recorded_extractor import Recording
-from knotwork._transform.model.schema_discovery import schema_of_examples
+from knotwork._extensions.schemas.discovery import schema_of_examples
 from knotwork._transform.rules.dictionary import Dictionary
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.records import Document

@@ -33,7 +33,7 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
 from knotwork._transform.model.reply_formats import read_json, read_lines
-from knotwork._transform.model.schema_discovery import read_proposal
+from knotwork._extensions.schemas.discovery import read_proposal
 from knotwork.agents._agent import AgentState, parse_move
 from knotwork.agents._fact_rules import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans

@@ -162,8 +162,6 @@ cypher = knotwork._cli.commands.explore:cypher_command
     Run a read-only Cypher query on a graph.
 communities = knotwork._cli.commands.explore:communities_command
     Show communities of entities and their reports.
-schema = knotwork._cli.commands.schema:schema_command
-    Propose, infer or show the extraction schema.
 prompts = knotwork._cli.commands.prompts:prompts_command
     List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.tables:tables_command

@@ -12,16 +12,11 @@ from tests.transform.model.mutations import HARMFUL
 
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_schema import (
-    ExtractionSchema,
-    RelationPattern,
-    SchemaCounts,
-    SchemaProposal,
-    word_key,
-)
+from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
+from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
 from knotwork._transform.model.prompts import prompts_in
 from knotwork._transform.model.reply_formats import plain_text
-from knotwork._transform.model.schema_discovery import (
+from knotwork._extensions.schemas.discovery import (
     CHUNKS_PER_CALL,
     proposal_request,
     propose_schema,

@@ -23,7 +23,7 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
+from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import (
     LONGEST_RELATION,
