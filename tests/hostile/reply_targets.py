@@ -15,6 +15,7 @@ from tests.synthesis.written import QUESTION
 from tests.transform.model.test_lines import GRAPH, HAN, TRIPLETS
 
 from knotwork._extensions.evaluation import judge_requests as _judge_requests
+from knotwork._extensions.schemas.discovery import read_proposal
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.written_reports import read_reports
 from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
@@ -33,7 +34,6 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
 from knotwork._transform.model.reply_formats import read_json, read_lines
-from knotwork._extensions.schemas.discovery import read_proposal
 from knotwork.agents._agent import AgentState, parse_move
 from knotwork.agents._fact_rules import parse_facts
 from knotwork.agents._graph_reasoner import parse_plans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from knotwork._text.terms import terms
@@ -42,37 +42,25 @@ class SchemaProposal:
         lines = [f"# {_line(text)}" for text in (*heading, counts) if text]
         lines += ["# true drops what is not listed here, false keeps it unchanged."]
         lines += [f"strict = {str(schema.strict).lower()}", ""]
-        lines += _array(
-            "entity_types", ((_quoted(t), self._remark(t)) for t in schema.entity_types)
-        )
-        lines += [""]
-        relations = ((_quoted(r), _number(self.relations.get(r))) for r in schema.relation_types)
-        lines += _array("relation_types", relations)
-        lines += [
-            "",
-            "# Source type, relation, target type. Without any, all types are valid.",
+        kinds = [(_quoted(k), self.types.get(k), self.meanings.get(k)) for k in schema.entity_types]
+        names = [(_quoted(name), self.relations.get(name), "") for name in schema.relation_types]
+        joins = [
+            (f"[{', '.join(map(_quoted, p))}]", self.patterns.get(p), "") for p in schema.patterns
         ]
-        patterns = (
-            (f"[{', '.join(map(_quoted, p))}]", _number(self.patterns.get(p)))
-            for p in schema.patterns
-        )
-        lines += _array("patterns", patterns)
+        lines += [*_array("entity_types", kinds), "", *_array("relation_types", names), ""]
+        lines += ["# Source type, relation, target type. Without any, all types are valid."]
+        lines += _array("patterns", joins)
         return "\n".join(lines) + "\n"
 
-    def _remark(self, kind: str) -> str:
-        parts = (_number(self.types.get(kind)), self.meanings.get(kind, ""))
-        return ", ".join(part for part in parts if part)
 
-
-def _array(key: str, entries: Iterable[tuple[str, str]]) -> list[str]:
-    lines = [
-        f"    {value}," + (f"  # {_line(remark)}" if remark else "") for value, remark in entries
-    ]
+def _array(key: str, entries: Iterable[tuple[str, int | None, str | None]]) -> list[str]:
+    """Return the lines of a list; the number and the meaning of an entry become its comment."""
+    lines = []
+    for value, count, meaning in entries:
+        number = "" if count is None else f"{count:,}"
+        remark = _line(", ".join(filter(None, (number, meaning))))
+        lines.append(f"    {value}," + (f"  # {remark}" if remark else ""))
     return [f"{key} = [", *lines, "]"] if lines else [f"{key} = []"]
-
-
-def _number(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
 
 
 def _quoted(text: str) -> str:
@@ -98,25 +86,6 @@ def word_key(text: str) -> str:
     return " ".join(terms(fold_word(text))) or fold_word(text)
 
 
-class _NameCounts:
-    """Names counted under keys that merge their spellings."""
-
-    def __init__(self, key: Callable[[str], str]) -> None:
-        self._key = key
-        self._spellings: dict[str, Counter[str]] = defaultdict(Counter)
-        self.counts: Counter[str] = Counter()
-
-    def key(self, name: str) -> str:
-        """Return the key of a name, and record the name as a spelling of it."""
-        key = self._key(name)
-        self._spellings[key][name] += 1
-        return key
-
-    def shown(self, key: str) -> str:
-        """Return the most frequent spelling; ties go to the first."""
-        return self._spellings[key].most_common(1)[0][0]
-
-
 class SchemaCounts:
     """Counts types, relations, and the types that relations connect.
 
@@ -124,50 +93,46 @@ class SchemaCounts:
     """
 
     def __init__(self, key: Callable[[str], str] = fold_word) -> None:
-        self._types = _NameCounts(key)
-        self._relations = _NameCounts(key)
+        self._key = key
+        self._spellings: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._types: Counter[str] = Counter()
+        self._relations: Counter[str] = Counter()
         self._patterns: Counter[tuple[str, str, str]] = Counter()
         self._meanings: dict[str, str] = {}
 
     def add_type(self, name: str, *, meaning: str = "", times: int = 1) -> None:
         """Count an entity type."""
-        key = self._types.key(name)
-        self._types.counts[key] += times
+        key = self._keyed("type", name)
+        self._types[key] += times
         if meaning:
             self._meanings.setdefault(key, meaning)
 
     def add_relation(self, source: str, relation: str, target: str, *, times: int = 1) -> None:
         """Count a relation between two types; "" stands for any type."""
-        key = self._relations.key(relation)
-        self._relations.counts[key] += times
+        key = self._keyed("relation", relation)
+        self._relations[key] += times
         if source and target:
-            self._patterns[self._types.key(source), key, self._types.key(target)] += times
+            ends = self._keyed("type", source), self._keyed("type", target)
+            self._patterns[ends[0], key, ends[1]] += times
 
     def add_vote(
         self, types: Iterable[tuple[str, str]], relations: Iterable[tuple[str, str, str]]
     ) -> None:
         """Count the types (with meanings) and relations of one reply, each at most once."""
-        kinds: dict[str, None] = {}
-        names: dict[str, None] = {}
-        joins: dict[tuple[str, str, str], None] = {}
+        vote = SchemaCounts(self._key)
+        vote._spellings, vote._meanings = self._spellings, self._meanings
         for name, meaning in types:
-            key = self._types.key(name)
-            kinds[key] = None
-            if meaning:
-                self._meanings.setdefault(key, meaning)
+            vote.add_type(name, meaning=meaning)
         for source, relation, target in relations:
-            ends = [self._types.key(end) if end else "" for end in (source, target)]
-            kinds |= dict.fromkeys(end for end in ends if end)
-            key = self._relations.key(relation)
-            names[key] = None
-            if all(ends):
-                joins[ends[0], key, ends[1]] = None
-        self._types.counts.update(list(kinds))
-        self._relations.counts.update(list(names))
-        self._patterns.update(list(joins))
+            vote.add_relation(source, relation, target)
+            for end in filter(None, (source, target)):
+                vote.add_type(end)
+        self._types.update(list(vote._types))
+        self._relations.update(list(vote._relations))
+        self._patterns.update(list(vote._patterns))
 
     def __bool__(self) -> bool:
-        return bool(self._types.counts or self._relations.counts)
+        return bool(self._types or self._relations)
 
     def proposal(
         self, *, most_types: int, most_relations: int, least: int = 1, counted: str
@@ -177,16 +142,16 @@ class SchemaCounts:
         It is not strict, since the counts are from a sample. Patterns that are rare for their
         relation are left out, and so are relations all of whose types are left out.
         """
-        types = _most(self._types.counts, least, most_types)
+        types = _most(self._types, least, most_types)
         joins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
         typed: Counter[str] = Counter()
         for pattern, count in self._patterns.most_common():
             source, relation, target = pattern
             typed[relation] += count
-            rare = count < LEAST_SHARE * self._relations.counts[relation]
+            rare = count < LEAST_SHARE * self._relations[relation]
             if source in types and target in types and not rare:
                 joins[relation].append(pattern)
-        counts = self._relations.counts
+        counts = self._relations
         fitting = Counter({r: n for r, n in counts.items() if joins[r] or typed[r] < n})
         relations = _most(fitting, least, most_relations)
         patterns = [p for relation in relations for p in joins[relation][:MOST_PATTERNS]]
@@ -194,37 +159,44 @@ class SchemaCounts:
 
     def exact(self, *, counted: str) -> SchemaProposal:
         """Return the strict schema of all entries, the most frequent first."""
-        relations = _most(self._relations.counts)
-        order = {relation: place for place, relation in enumerate(relations)}
+        relations = _most(self._relations)
         patterns = [pattern for pattern, _ in self._patterns.most_common()]
-        patterns.sort(key=lambda pattern: order[pattern[1]])
-        types = _most(self._types.counts)
-        return self._spell_out(types, relations, patterns, counted=counted, strict=True)
+        patterns.sort(key=lambda pattern: relations.index(pattern[1]))
+        return self._spell_out(
+            _most(self._types), relations, patterns, counted=counted, strict=True
+        )
+
+    def _keyed(self, noun: str, name: str) -> str:
+        """Return the key of a name, and record the name as a spelling of it."""
+        key = self._key(name)
+        self._spellings[noun, key][name] += 1
+        return key
 
     def _spell_out(
         self,
-        types: Sequence[str],
-        relations: Sequence[str],
-        patterns: Sequence[tuple[str, str, str]],
+        types: Iterable[str],
+        relations: Iterable[str],
+        patterns: Iterable[tuple[str, str, str]],
         *,
         counted: str,
         strict: bool,
     ) -> SchemaProposal:
-        kinds = {self._types.shown(key): key for key in types}
-        names = {self._relations.shown(key): key for key in relations}
+        """Return the schema of keys, each in its most frequent spelling; ties go to the first."""
+
+        def shown(noun: str, key: str) -> str:
+            return self._spellings[noun, key].most_common(1)[0][0]
+
+        kinds = {shown("type", key): key for key in types}
+        names = {shown("relation", key): key for key in relations}
         joins = {
-            RelationPattern(self._types.shown(s), self._relations.shown(r), self._types.shown(t)): (
-                s,
-                r,
-                t,
-            )
+            RelationPattern(shown("type", s), shown("relation", r), shown("type", t)): (s, r, t)
             for s, r, t in patterns
         }
         meanings = self._meanings
         return SchemaProposal(
             ExtractionSchema(tuple(kinds), tuple(names), tuple(joins), strict=strict),
-            {kind: self._types.counts[key] for kind, key in kinds.items()},
-            {name: self._relations.counts[key] for name, key in names.items()},
+            {kind: self._types[key] for kind, key in kinds.items()},
+            {name: self._relations[key] for name, key in names.items()},
             {join: self._patterns[key] for join, key in joins.items()},
             {kind: meanings[key] for kind, key in kinds.items() if key in meanings},
             counted,

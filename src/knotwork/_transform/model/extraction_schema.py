@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
-from knotwork._text.terms import terms
 from knotwork._transform.model.prompts import Prompts
 from knotwork._transform.model.reply_formats import (
     Complaint,
