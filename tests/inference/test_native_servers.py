@@ -21,7 +21,6 @@ from knotwork.testing._chat_contract import ChatModelContract, read_stream
 
 pytestmark = pytest.mark.slow
 
-SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
 TALK = (Message("system", "Be brief."), Message("user", "Who?"))
 
 
@@ -150,14 +149,16 @@ class TestAnthropic(NativeContract):
 
 
 def test_ollama_is_asked_for_a_context_window_and_the_users_options():
-    extra = SettingTable({"keep_alive": "30m", "think": False, "options": {"top_k": 5}})
+    extra = SettingTable(
+        {"keep_alive": "30m", "think": False, "stop": ["\n"], "options": {"top_k": 5}}
+    )
     with serve(ollama) as server:
-        model = open_model(server, "ollama", context_window=16_384, extra_body=extra)
-        request = ChatRequest(TALK, max_output_tokens=9, temperature=0.5, stop=("\n",))
-        model.complete(request)
-        model.complete(ChatRequest(TALK, schema=SCHEMA))
-    first, second = server.requests
-    assert first == {
+        model = open_model(
+            server, "ollama", context_window=16_384, temperature=0.5, extra_body=extra
+        )
+        model.complete(ChatRequest(TALK, max_output_tokens=9))
+    (sent,) = server.requests
+    assert sent == {
         "path": "/api/chat",
         "model": "small",
         "messages": [
@@ -171,7 +172,6 @@ def test_ollama_is_asked_for_a_context_window_and_the_users_options():
             "num_ctx": 16_384, "num_predict": 9, "temperature": 0.5, "stop": ["\n"], "top_k": 5,
         },
     }  # fmt: skip
-    assert second["format"] == json.loads(SCHEMA)
 
 
 SHOWN = (Message("user", "What is it?", (MessagePicture(b"\x89PNG", "image/png", 9, 6),)),)
@@ -239,9 +239,14 @@ def test_a_stream_of_ollama_that_breaks_is_unavailable(cut):
 def test_anthropic_gets_its_own_form_its_key_and_a_mark_to_cache(monkeypatch):
     monkeypatch.setenv("KNOTWORK_TEST_KEY", "sk-ant-secret")
     with serve(anthropic) as server:
-        model = open_model(server, "anthropic", api_key=SecretRef("KNOTWORK_TEST_KEY"))
-        request = ChatRequest(TALK, max_output_tokens=99, temperature=1.5, stop=("END",))
-        found = model.complete(request)
+        model = open_model(
+            server,
+            "anthropic",
+            api_key=SecretRef("KNOTWORK_TEST_KEY"),
+            temperature=1.5,
+            extra_body=SettingTable({"stop": ["END"]}),
+        )
+        found = model.complete(ChatRequest(TALK, max_output_tokens=99))
     (sent,) = server.requests
     assert sent == {
         "path": "/v1/messages",
@@ -262,14 +267,6 @@ def test_anthropic_gets_its_own_form_its_key_and_a_mark_to_cache(monkeypatch):
     read = count_tokens(json.dumps(sent["messages"]))
     assert found.usage.input_tokens == read + 7
     assert found.usage.cached_tokens == 5
-
-
-def test_schemas_become_part_of_the_prompt_of_anthropic():
-    with serve(anthropic) as server:
-        open_model(server, "anthropic").complete(ChatRequest(TALK, schema=SCHEMA))
-    (sent,) = server.requests
-    assert SCHEMA in sent["system"][0]["text"]
-    assert "response_format" not in sent
 
 
 def test_a_refusal_of_anthropic_is_a_withheld_reply_and_thinking_is_left_out():

@@ -837,9 +837,7 @@ def call_key(model_name: str, request: ChatRequest) -> bytes:
     content = [
         model_name,
         request.max_output_tokens,
-        float(request.temperature) + 0.0,  # -0.0 is 0.0
-        request.schema,
-        list(request.stop),
+        *(0.0, "", []),  # of what requests once had: other keys would pay for all calls again
         [
             [turn.role, turn.content, *(hash_of(shown.data).hexdigest() for shown in turn.pictures)]
             for turn in request.messages

@@ -56,17 +56,12 @@ class Message:
 class ChatRequest:
     """A conversation to continue.
 
-    ``schema`` is a JSON schema, as text, that the reply should follow; for a server without
-    structured output it becomes part of the prompt. ``stage`` (such as "extract") and ``source``
-    (such as a document's URI) attribute the cost of the call. They are never sent, and they are not
-    part of the cache key.
+    ``stage`` (such as "extract") and ``source`` (such as a document's URI) attribute the cost of
+    the call. They are never sent, and they are not part of the cache key.
     """
 
     messages: tuple[Message, ...]
     max_output_tokens: int = 1_024
-    temperature: float = 0.0
-    schema: str = ""
-    stop: tuple[str, ...] = ()
     stage: str = ""
     source: str = ""
 
@@ -238,9 +233,9 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def estimate_input_tokens(request: ChatRequest) -> int:
-    """Estimate the tokens of a request, including its schema."""
-    texts = [message.content for message in request.messages] + [request.schema]
-    text = sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)
+    """Estimate the tokens of a request."""
+    texts = [estimate_text_tokens(message.content) for message in request.messages]
+    text = sum(texts) + _MESSAGE_TOKENS * len(texts)
     return text + estimate_picture_tokens(request)
 
 
