@@ -39,9 +39,7 @@ class Reading:
     retry: bool = False
     reread: Container[str] = frozenset()
 
-    def jobs(
-        self, extractor: ModelExtractor, *, describe: Callable[[Undescribed], Candidate]
-    ) -> Iterator[ChunkJob]:
+    def jobs(self, *, describe: Callable[[Undescribed], Candidate]) -> Iterator[ChunkJob]:
         """Yield the chunks to read. Leaves out sources that cannot be loaded.
 
         ``describe`` returns a document with descriptions of its pictures.
@@ -60,13 +58,13 @@ class Reading:
             for source in wanted:
                 preparer.begin(self.stages.as_begun(source))
                 while preparer.is_ready():
-                    yield from _take_jobs(preparer, extractor, describe)
+                    yield from _take_jobs(preparer, describe)
             while preparer.open:
-                yield from _take_jobs(preparer, extractor, describe)
+                yield from _take_jobs(preparer, describe)
 
 
 def _take_jobs(
-    preparer: Preparer, extractor: ModelExtractor, describe: Callable[[Undescribed], Candidate]
+    preparer: Preparer, describe: Callable[[Undescribed], Candidate]
 ) -> Iterator[ChunkJob]:
     """Yield the jobs of the oldest document; one with pictures is prepared again first."""
     found = preparer.take()
@@ -75,7 +73,7 @@ def _take_jobs(
     elif isinstance(found, Unprepared):
         load_error_of(found)  # raises what concerns more than this document
     else:
-        yield from jobs_of(found, extractor)
+        yield from jobs_of(found)
 
 
 def read_in_batches(
@@ -133,7 +131,7 @@ def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatR
         describer.begin(found)
         return describer.take()
 
-    for job in reading.jobs(extractor, describe=describe):
+    for job in reading.jobs(describe=describe):
         request = extractor.request(job)
         if request is not None and needs_call(extractor.model, request):
             yield request

@@ -67,7 +67,7 @@ class DocumentReader:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
             self._waits = Cancellation()
-        jobs = jobs_of(prepared, self._extractor)
+        jobs = jobs_of(prepared)
         read, submit = self._extractor.extract_chunk, self._pool.submit
         futures = deque(submit(in_context(read, waits=self._waits), job) for job in jobs)
         self._documents.append(_Open(prepared, futures))
@@ -153,11 +153,12 @@ class DocumentReader:
         )
 
 
-def jobs_of(prepared: Prepared, extractor: ModelExtractor) -> list[ChunkJob]:
+def jobs_of(prepared: Prepared) -> list[ChunkJob]:
     """Return a job for each leaf chunk of a document, on top of what the rules found."""
-    return extractor.jobs(
-        prepared.document, prepared.leaves, prepared.extractions, prepared.memories
-    )
+    return [
+        ChunkJob(prepared.document, chunk, base, prepared.memories.get(chunk.id, ""))
+        for chunk, base in zip(prepared.leaves, prepared.extractions, strict=True)
+    ]
 
 
 def _is_read(future: Future[ChunkOutcome]) -> bool:

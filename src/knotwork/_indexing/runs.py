@@ -260,7 +260,7 @@ def estimate_reading(
         pictures.extend(requests)
         return source
 
-    jobs = list(reading.jobs(extractor, describe=leave_undescribed))
+    jobs = list(reading.jobs(describe=leave_undescribed))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:

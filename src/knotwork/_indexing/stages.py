@@ -182,8 +182,7 @@ def compose_stages(
         assert reading is not None, "a model is set"
         model_extractor = ModelExtractor(
             reading,
-            method=make_method(extraction, schema, examples, models.prompts),
-            rules=rules,
+            make_method(extraction, schema, examples, models.prompts),
             memory_tokens=extraction.memory_tokens,
             concurrency=calls_at_once(settings.llm, "extract"),
         )

@@ -37,8 +37,8 @@ class ScriptedChatModel:
     ``script`` is a text for every call, a sequence with one reply per call, a mapping from regular
     expressions to replies (the first match in the messages is used), or a function of the request.
     A text is cut at ``max_output_tokens``, and its usage is counted with `count_tokens`. ``errors``
-    maps numbers of calls, from 1, to errors; these calls use no reply of the script. Streams have pieces of ``piece_characters``. Raises ScriptMismatch if the script has
-    no reply.
+    maps numbers of calls, from 1, to errors; these calls use no reply of the script. Streams have
+    pieces of ``piece_characters``. Raises ScriptMismatch if the script has no reply.
     """
 
     def __init__(

@@ -118,7 +118,10 @@ def _open_cross_encoder(source: str, *, download: bool) -> Scorer:
     def score(question: str, texts: Sequence[str]) -> Iterable[float]:
         pairs = [(question, text) for text in texts]
         with lock:
-            return encoder.predict(pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False)
+            scores: Iterable[float] = encoder.predict(
+                pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False
+            )
+        return scores
 
     return score
 
