@@ -19,6 +19,7 @@ from knotwork._extensions.evaluation.answer_questions import read_answer_questio
 from knotwork._extensions.evaluation.datasets import read_cases
 from knotwork._extensions.evaluation.judge_labels import read_labelled_cases
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
+from knotwork._extensions.graphs.recorded_extractor import Recording
 from knotwork._extensions.schemas.discovery import schema_of_examples
 from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
@@ -28,7 +29,6 @@ from knotwork._retrieval.paths.path_ranking import read_trees
 from knotwork._retrieval.queries.cypher_templates import read_templates
 from knotwork._stores.urls import open_store
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.recorded_extractor import Recording
 from knotwork._transform.rules.dictionary import Dictionary
 from knotwork.agents._fact_memory import FactMemory, RememberedFact
 from knotwork.records import Document

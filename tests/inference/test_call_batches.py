@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from knotwork._inference.call_batches import AwaitedRequests
+from knotwork._extensions.batches.call_batches import AwaitedRequests
 from knotwork._inference.call_cache import CALLS, CallCache
 from knotwork._inference.chat import ChatRequest
 from knotwork._stores.base import companions_of

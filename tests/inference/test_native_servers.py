@@ -11,6 +11,7 @@ from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable
 from knotwork._diagnosis.model_trials import list_models
 from knotwork._diagnosis.models import check_chat_models
+from knotwork._extensions.batches.reading import open_batches
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
 from knotwork._inference.model_registry import ChatModels, role_settings
@@ -341,7 +342,7 @@ def test_a_missing_model_of_ollama_is_reported_with_those_that_it_has(monkeypatc
 def test_only_servers_of_openai_take_batches(model, takes_them):
     models = ModelRun(LlmSettings(model=model), companions=IN_MEMORY_COMPANIONS, count_tokens=len)
     try:
-        found = models.batches("extract")
+        found = open_batches(models)
     finally:
         models.close()
     assert (found is not None) is takes_them

@@ -24,7 +24,7 @@ from knotwork._inference.call_limits import (
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._registry import Entry, Part, Registry
+from knotwork._registry import PARTS, Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
     from knotwork._inference.model_servers import ModelServer
 
     server = ModelServer(settings.base_url, **_server_options(settings))
-    return _open_chat(model, server, settings, scheme="openai")
+    return open_chat(model, server, settings, scheme="openai")
 
 
 def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
@@ -280,7 +280,7 @@ def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
     )
     options = _server_options(settings)
     server = OllamaServer(settings.base_url, context=settings.context_window, **options)
-    return _open_chat(model, server, settings, scheme="ollama")
+    return open_chat(model, server, settings, scheme="ollama")
 
 
 def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
@@ -289,24 +289,11 @@ def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
 
     options = _server_options(replace(settings, api_version=""))
     server = AnthropicServer(settings.base_url, **options)
-    return _open_chat(model, server, settings, scheme="anthropic")
+    return open_chat(model, server, settings, scheme="anthropic")
 
 
-def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model from a GGUF file, which a child process serves."""
-    from knotwork._inference.local_models.gguf_server import GgufServer
-
-    server = GgufServer(
-        model,
-        context=settings.context_window,
-        threads=settings.threads,
-        timeout_s=settings.timeout_s,
-    )
-    settings = replace(settings, context_window=server.options.context)
-    return _open_chat(server.options.alias, server, settings, scheme="gguf")
-
-
-def _open_chat(model: str, server: ModelServer, settings: LlmSettings, *, scheme: str) -> ChatModel:
+def open_chat(model: str, server: ModelServer, settings: LlmSettings, *, scheme: str) -> ChatModel:
+    """Return the client of a model on a server, with the settings of calls."""
     from knotwork._inference.openai_chat import OpenAIChat
 
     return OpenAIChat(
@@ -324,7 +311,6 @@ CHAT_MODELS: Registry[ChatModel] = Registry(
     "chat_models",
     (
         Entry("anthropic", f"{_HERE}:open_anthropic_chat"),
-        Entry("gguf", f"{_HERE}:open_gguf_chat"),
         Entry("ollama", f"{_HERE}:open_ollama_chat"),
         Entry("openai", f"{_HERE}:open_openai_chat"),
     ),
@@ -353,10 +339,8 @@ def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
     folder = Path(model).expanduser()
     if find_graph(folder) is not None:
         return OnnxReranker(folder, threads=settings.threads)
-
-    from knotwork._inference.local_models.local_rerankers import LocalReranker
-
-    return LocalReranker(model, download=settings.download)
+    reranker: Reranker = PARTS.load("torch_reranker")(model, download=settings.download)
+    return reranker
 
 
 def open_served_reranker(model: str, settings: RerankSettings) -> Reranker:

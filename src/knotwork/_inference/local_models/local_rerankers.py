@@ -1,4 +1,4 @@
-"""Rerank texts with local cross-encoders, on sentence-transformers or in ONNX format.
+"""Rerank texts with local cross-encoders in ONNX format.
 
 A cross-encoder reads question and passage as one sequence (Nogueira and Cho 2019,
 arXiv:1901.04085), which is too slow for more than the best texts. A folder with `model.onnx` and
@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.local_models.sentence_transformers import quiet_libraries, require_library
 from knotwork._inference.local_models.tokenization import replace_surrogates
-from knotwork._inference.local_models.transformer import available_cores, first_line, open_session
+from knotwork._inference.local_models.transformer import first_line, open_session
 from knotwork.errors import MissingExtra, ModelError
 
 MAX_PAIR_TOKENS = 512
@@ -33,7 +32,6 @@ Scorer = Callable[[str, Sequence[str]], Iterable[float]]
 """Returns one score for each text, in order."""
 
 _log = logging.getLogger("knotwork.inference")
-_BATCH_TEXTS = 16
 _LIBRARIES = ("onnxruntime", "tokenizers")
 _GRAPH_FILES = ("model.onnx", "onnx/model.onnx")
 _TOKENIZER_FILE = "tokenizer.json"
@@ -46,7 +44,7 @@ _POSITIONS_FROM_PADDING = ("roberta", "camembert", "mpnet", "longformer")
 """Model types whose positions start after the id of the padding token."""
 
 
-class _LazyReranker:
+class LazyReranker:
     """Scores texts with what ``load`` returns, on first use. Thread-safe if that is."""
 
     def __init__(self, name: str, source: str, load: Callable[[], Scorer]) -> None:
@@ -73,7 +71,8 @@ class _LazyReranker:
         return scores
 
 
-def _check_score_count(count: int, source: str) -> None:
+def check_score_count(count: int, source: str) -> None:
+    """Raise ModelError if a model does not return exactly one score per text."""
     if count != 1:
         raise ModelError(
             f"The model `{source}` returns {count} scores per text instead of one.",
@@ -81,57 +80,12 @@ def _check_score_count(count: int, source: str) -> None:
         )
 
 
-class LocalReranker(_LazyReranker):
-    """Scores texts with a cross-encoder of sentence-transformers, loaded on first use.
-
-    ``model`` is a name or a folder. Raises MissingExtra without sentence-transformers, and, on
-    first use, ModelError if the model cannot be loaded or returns several scores per text.
-    """
-
-    def __init__(self, model: str, *, download: bool = False) -> None:
-        require_library(f"The reranking model `local:{model}`")
-        folder = Path(model).expanduser()
-        source = str(folder) if folder.is_dir() else model
-        name = folder.resolve().name if folder.is_dir() else model
-        super().__init__(name, source, partial(_open_cross_encoder, source, download=download))
-
-
-def _open_cross_encoder(source: str, *, download: bool) -> Scorer:
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    torch.set_num_threads(available_cores())
-    with quiet_libraries():
-        try:
-            encoder = CrossEncoder(source, local_files_only=not download)
-        except (OSError, ValueError, RuntimeError) as error:
-            fix = "Use a folder with a cross-encoder, or allow the download: rerank.download = true"
-            raise ModelError(
-                f"The reranking model `{source}` cannot be loaded: {first_line(error)}", fix=fix
-            ) from error
-        _check_score_count(encoder.num_labels, source)
-        if not encoder.max_length or encoder.max_length > MAX_PAIR_TOKENS:
-            encoder.max_length = MAX_PAIR_TOKENS
-        encoder.eval()
-    lock = threading.Lock()  # the tokenizer holds the options of a call as its state
-
-    def score(question: str, texts: Sequence[str]) -> Iterable[float]:
-        pairs = [(question, text) for text in texts]
-        with lock:
-            scores: Iterable[float] = encoder.predict(
-                pairs, batch_size=_BATCH_TEXTS, show_progress_bar=False
-            )
-        return scores
-
-    return score
-
-
 def find_graph(folder: Path) -> Path | None:
     """Return the path of the ONNX file in a model's folder, or None."""
     return next((folder / name for name in _GRAPH_FILES if (folder / name).is_file()), None)
 
 
-class OnnxReranker(_LazyReranker):
+class OnnxReranker(LazyReranker):
     """Scores texts with an ONNX model in a folder, loaded on first use. Thread-safe.
 
     Scores are the model's own, without the sigmoid that sentence-transformers adds for some models;
@@ -170,7 +124,7 @@ def _open_onnx_model(folder: Path, *, threads: int) -> Scorer:
                 raise ModelError(
                     f"The model `{folder}` cannot score a text: {first_line(error)}"
                 ) from error
-            _check_score_count(scores.size, str(folder))
+            check_score_count(scores.size, str(folder))
             yield scores.item()
 
     return score

@@ -178,3 +178,8 @@ class RecordedExtractor:
         for complaint in reading.complaints:
             _log.info("%s: %s: %s", document.uri, complaint.reason, complaint.line)
         return list(reading.extractions)
+
+
+def add_recording(path: Path, rules: Extractor) -> RecordedExtractor:
+    """Return an extractor that adds a recording to the results of another; raises as `read`."""
+    return RecordedExtractor(Recording.read(path), rules=rules)

@@ -6,74 +6,18 @@ for these. Further requests about a chunk, and reports and descriptions, are usu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from knotwork._indexing.changes import compare_with_ledger
-from knotwork._indexing.document_reader import jobs_of
-from knotwork._indexing.engines.engine import Engine
-from knotwork._indexing.preparation import Preparer, Recipe, load_error_of
-from knotwork._indexing.prepared import Candidate, Undescribed, Unprepared
-from knotwork._indexing.stages import IndexingStages
-from knotwork._inference.call_batches import BatchProgress, CallBatches
+from knotwork._cancellation import sleep
+from knotwork._extensions.batches.call_batches import BatchProgress, CallBatches
+from knotwork._indexing.document_reader import Reading
+from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
+from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.role_models import ModelRun
-from knotwork._stores.base import Ledger
-from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
+from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.errors import ConfigError
-
-BATCH_STEP = "batched requests"
-"""The name of the step in events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The documents of a run that a model may read, and what decides which of them it reads."""
-
-    sources: Sequence[Candidate]
-    ledger: Ledger
-    stages: IndexingStages
-    engine: Engine
-    retry: bool = False
-    reread: Container[str] = frozenset()
-
-    def jobs(self, *, describe: Callable[[Undescribed], Candidate]) -> Iterator[ChunkJob]:
-        """Yield the chunks to read. Leaves out sources that cannot be loaded.
-
-        ``describe`` returns a document with descriptions of its pictures.
-        """
-        wanted = [
-            source
-            for source in compare_with_ledger(
-                self.sources, self.ledger, self.stages.tiers, retry=self.retry, reread=self.reread
-            )
-            if source.wants_model and source.needs_reading
-        ]
-        recipe: Recipe = self.stages.recipe
-        size = sum(source.size for source in wanted)
-        preparer = self.engine.open_preparer(recipe, total_bytes=size)
-        with closing(preparer):
-            for source in wanted:
-                preparer.begin(self.stages.as_begun(source))
-                while preparer.is_ready():
-                    yield from _take_jobs(preparer, describe)
-            while preparer.open:
-                yield from _take_jobs(preparer, describe)
-
-
-def _take_jobs(
-    preparer: Preparer, describe: Callable[[Undescribed], Candidate]
-) -> Iterator[ChunkJob]:
-    """Yield the jobs of the oldest document; one with pictures is prepared again first."""
-    found = preparer.take()
-    if isinstance(found, Undescribed):
-        preparer.begin(describe(found))
-    elif isinstance(found, Unprepared):
-        load_error_of(found)  # raises what concerns more than this document
-    else:
-        yield from jobs_of(found)
 
 
 def read_in_batches(
@@ -88,7 +32,7 @@ def read_in_batches(
     extractor = reading.stages.model_extractor
     if extractor is None:
         return
-    batches = models.batches("extract")
+    batches = open_batches(models)
     if batches is None:
         if wanted:
             raise ConfigError(
@@ -107,6 +51,23 @@ def read_in_batches(
     if wanted:
         _submit(batches, extractor, requests, open_keys)
     yield from batches.collect()
+
+
+def open_batches(models: ModelRun) -> CallBatches | None:
+    """Return the batches of the model that reads chunks; None if it has none."""
+    model = models.client("extract")
+    if not isinstance(model, OpenAIChat) or not model.server.takes_batches:
+        return None
+    batches = CallBatches(
+        model,
+        models.cache(),
+        meter=models.meter,
+        budget=models.budget,
+        retries=models.retries,
+        sleep=sleep,
+    )
+    models.further_notes = batches.notes
+    return batches
 
 
 def _submit(

@@ -1,0 +1,1 @@
+"""Language models from GGUF files, which llama.cpp serves from a process of its own."""

@@ -1,0 +1,1 @@
+"""Embedding models and cross-encoders of sentence-transformers, which need PyTorch."""
