@@ -7,10 +7,10 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.served_models.chat import OpenAIChat
+from knotwork._extensions.served_models.http import ModelServer
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.call_limits import LimitedChat, RateLimiter, RetryPolicy
-from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.records import Document, ReadingStatus
 from knotwork.testing._brains import RuleBrain
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer

@@ -328,7 +328,9 @@ def test_a_missing_model_of_ollama_is_reported_with_those_that_it_has(monkeypatc
     missing = refuse("model 'small' not found", 404)
     with serve(missing) as server:
         url = server.url.removesuffix("/v1")
-        monkeypatch.setattr("knotwork._inference.model_servers.ModelServer.get", lambda *_: tags)
+        monkeypatch.setattr(
+            "knotwork._extensions.served_models.http.ModelServer.get", lambda *_: tags
+        )
         settings = LlmSettings(model="ollama:small", base_url=url, timeout_s=5)
         (check,) = check_chat_models(settings)
         (listed,) = list_models(settings)

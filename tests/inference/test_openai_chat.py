@@ -15,6 +15,8 @@ from tests.inference.chat_answers import (
 from tests.inference.model_server import reply, serve
 
 from knotwork._config import SecretRef
+from knotwork._extensions.served_models.chat import OpenAIChat
+from knotwork._extensions.served_models.http import ModelServer, read_wait
 from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
@@ -23,8 +25,6 @@ from knotwork._inference.chat import (
     TokenUsage,
     estimate_input_tokens,
 )
-from knotwork._inference.model_servers import ModelServer, read_wait
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
 pytestmark = pytest.mark.slow

@@ -141,7 +141,7 @@ def test_the_tokens_that_a_server_had_cached_cost_less_and_are_counted():
     assert run.meter.total().cached_tokens == 1_200
     money = (Decimal(300 * 10) + 1_200 * 1 + 110 * 20) / 1_000_000
     assert run.meter.money(run.prices) == money
-    assert run._budget.money() == money
+    assert run.budget.money() == money
     total = cache.total(prices=run.prices)
     assert (total.usage.input_tokens, total.usage.cached_tokens) == (1_500, 1_200)
     assert total.money == money

@@ -20,9 +20,15 @@ from knotwork._indexing.picture_describer import (
     find_blindness,
 )
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, is_mostly_thinking
-from knotwork._inference.embedder import PassageText
-from knotwork._inference.embedding_prefixes import without_prefixes
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ServedChat,
+    is_mostly_thinking,
+)
+from knotwork._inference.embedder import PassageText, without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_EMBEDDER,
@@ -35,7 +41,6 @@ from knotwork._inference.model_registry import (
     open_reader,
     roles_by_model,
 )
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."
@@ -197,10 +202,10 @@ def _is_right(reply: ChatReply) -> bool:
 
 def _report_missing_model(error: ModelError, client: ChatModel | None) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
-    if not isinstance(client, OpenAIChat):
+    if client is None or not isinstance(client, ServedChat):
         return failed_check(_LANGUAGE_MODEL, error)
     try:
-        names = [str(item["id"]) for item in client.server.list_models() if "id" in item]
+        names = client.listed_models()
     except ModelError:
         return failed_check(_LANGUAGE_MODEL, error)
     scheme, _, wanted = client.name.partition(" ")[0].partition(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from operator import add, sub
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -145,6 +145,21 @@ class ChatModel(Protocol):
 
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class ServedChat(Protocol):
+    """A chat model on a server, which lists its models and may state limits."""
+
+    @property
+    def context_window(self) -> int:
+        """The context window in tokens, as set or as its server stated it; 0 if unknown."""
+
+    def listen(self, listener: Callable[[int, Mapping[str, str]], None]) -> None:
+        """Call ``listener`` with the status and headers of every response from now on."""
+
+    def listed_models(self) -> dict[str, int]:
+        """Return the names of the models of the server, each with its window (0: unknown)."""
 
 
 @runtime_checkable

@@ -15,12 +15,12 @@ from hashlib import blake2b
 from typing import Any
 
 from knotwork._companions import CompanionDatabase
+from knotwork._extensions.served_models.chat import OpenAIChat
 from knotwork._inference.call_budget import CallBudget
 from knotwork._inference.call_cache import CallCache, RejectedReply, call_key, storable
 from knotwork._inference.call_costs import BATCH, UsageMeter
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ModelError
 
 MOST_REQUESTS = 50_000

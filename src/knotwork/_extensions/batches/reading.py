@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from knotwork._cancellation import sleep
 from knotwork._extensions.batches.call_batches import BatchProgress, CallBatches
+from knotwork._extensions.served_models.chat import OpenAIChat
 from knotwork._indexing.document_reader import Reading
 from knotwork._indexing.prepared import Candidate, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.role_models import ModelRun
 from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.errors import ConfigError

@@ -28,9 +28,9 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from knotwork._cancellation import run_apart
 from knotwork._config import LlmSettings
+from knotwork._extensions.served_models.http import ModelServer
+from knotwork._extensions.served_models.opening import open_chat
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.model_registry import open_chat
-from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from contextlib import closing
 from typing import Any, Unpack
 
 from knotwork._config import SecretRef
+from knotwork._extensions.served_models.http import ModelServer, ServerOptions
 from knotwork._inference.chat import split_data_url
-from knotwork._inference.model_servers import ModelServer, ServerOptions
 
 OLLAMA_CONTEXT = 8_192
 """Tokens of a prompt and its reply together, unless `llm.context_window` is set."""

@@ -19,6 +19,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
+from knotwork._extensions.served_models.context_windows import (
+    ContextWindow,
+    is_context_error,
+    read_listed_window,
+    warn_of_cut,
+)
+from knotwork._extensions.served_models.http import HeaderListener, ModelServer, Refusal
 from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
@@ -28,8 +35,6 @@ from knotwork._inference.chat import (
     estimate_input_tokens,
     estimate_text_tokens,
 )
-from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
-from knotwork._inference.model_servers import ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
 from knotwork.errors import ModelError, ModelUnavailable
 
@@ -140,6 +145,15 @@ class OpenAIChat:
     def context_window(self) -> int:
         """The context window in tokens, as set or as its server stated it; 0 if unknown."""
         return self._window.tokens
+
+    def listen(self, listener: HeaderListener) -> None:
+        """Call ``listener`` with the status and headers of every response from now on."""
+        self.server.listen(listener)
+
+    def listed_models(self) -> dict[str, int]:
+        """Return the names of the models of the server, each with its window (0: unknown)."""
+        listed = self.server.list_models()
+        return {str(item["id"]): read_listed_window(item) for item in listed if "id" in item}
 
     def batch_body(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a request in a batch, as learned from earlier calls."""
