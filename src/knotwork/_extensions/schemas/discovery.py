@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -93,34 +93,35 @@ def _example_rows(path: Path) -> _Rows:
         raise ConfigError(
             f"The format of the examples `{path}` is not supported.", fix=_EXAMPLES_FIX
         )
-    number = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if suffix in _DELIMITERS:
-                reader = csv.reader(file, delimiter=_DELIMITERS[suffix], strict=True)
-                names: Sequence[str] = ()
-                while (cells := next(reader, None)) is not None:
-                    number = reader.line_num
-                    if not any(cell.strip() for cell in cells):
-                        continue
-                    where = f"{path}, line {number}"
-                    if names:
-                        yield number, _named(cells, names, where)
-                    elif heading := _read_heading(cells, where):
-                        names = heading
-                    else:
-                        names = _fields_of(cells, where)
-                        yield number, _named(cells, names, where)
+                yield from _table_rows(file, _DELIMITERS[suffix], path)
                 return
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield number, _read_object(line, f"{path}, line {number}")
-    except csv.Error as error:
-        raise ConfigError(f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"The examples `{path}` cannot be read: {error}.", fix=_EXAMPLES_FIX
         ) from error
+
+
+def _table_rows(lines: Iterable[str], delimiter: str, path: Path) -> _Rows:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    names: Sequence[str] = ()
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            where = f"{path}, line {reader.line_num}"
+            if not names:  # the first line may name the columns
+                if names := _read_heading(cells, where):
+                    continue
+                names = _fields_of(cells, where)
+            yield reader.line_num, _named(cells, names, where)
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX) from error
 
 
 def _read_heading(cells: Sequence[str], where: str) -> Sequence[str]:
