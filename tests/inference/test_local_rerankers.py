@@ -5,7 +5,7 @@ import math
 import pytest
 
 from knotwork._config import RerankSettings
-from knotwork._extensions.sentence_transformers.reranker import LocalReranker
+from knotwork._extensions.rerankers.torch import LocalReranker
 from knotwork._extensions.served_models.rerank import ServedReranker
 from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName

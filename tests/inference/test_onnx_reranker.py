@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from knotwork._config import RerankSettings
-from knotwork._extensions.sentence_transformers.reranker import LocalReranker
-from knotwork._inference.local_models.local_rerankers import OnnxReranker, find_graph
+from knotwork._extensions.rerankers.onnx import OnnxReranker, find_graph
+from knotwork._extensions.rerankers.torch import LocalReranker
 from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import MissingExtra, ModelError
 

@@ -71,6 +71,7 @@ def test_nothing_below_the_command_line_prints():
     commands = (
         "_cli/",
         "_extensions/server/commands.py",
+        "_extensions/prompts/commands.py",
         "_extensions/schemas/commands.py",
         "_extensions/evaluation/",
         "_extensions/graphs/",

@@ -162,8 +162,6 @@ cypher = knotwork._cli.commands.explore:cypher_command
     Run a read-only Cypher query on a graph.
 communities = knotwork._cli.commands.explore:communities_command
     Show communities of entities and their reports.
-prompts = knotwork._cli.commands.prompts:prompts_command
-    List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.tables:tables_command
     Store tables beside the index, and query them with SQL.
 memory = knotwork._cli.commands.chat:memory_command

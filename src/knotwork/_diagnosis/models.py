@@ -13,12 +13,7 @@ from knotwork._diagnosis.installation import Check, failed_check
 from knotwork._indexing.changes import Tier
 from knotwork._indexing.embedding import REEMBED_COMMAND
 from knotwork._indexing.loaders import recognition
-from knotwork._indexing.picture_describer import (
-    BLINDNESS_FIX,
-    UNDESCRIBED_DETAIL,
-    UNDESCRIBED_FIX,
-    find_blindness,
-)
+from knotwork._indexing.stages import BLINDNESS_FIX, UNDESCRIBED_DETAIL, UNDESCRIBED_FIX
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import (
     ChatModel,
@@ -41,6 +36,7 @@ from knotwork._inference.model_registry import (
     open_reader,
     roles_by_model,
 )
+from knotwork._registry import PARTS
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."
@@ -180,7 +176,9 @@ def check_picture_model(settings: Settings) -> Iterator[Check]:
     name = "Model for pictures"
     try:
         model = ChatModels(settings.llm, retries=RetryPolicy(attempts=1)).open("describe")
-        blindness = find_blindness(model) if model is not None else "No language model is set."
+        blindness = "No language model is set."
+        if model is not None:
+            blindness = PARTS.load("find_blindness")(model)
     except KnotworkError as error:
         yield failed_check(name, error)
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
@@ -24,12 +23,11 @@ from knotwork._inference.call_limits import (
 from knotwork._inference.chat import ChatModel, ServedChat
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._registry import PARTS, Entry, Part, Registry
+from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 NONE = "none"
 """The name that disables a model."""
-_HERE = "knotwork._inference.model_registry"
 
 
 def open_model(
@@ -250,20 +248,9 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
     return open_model(settings.model, RERANKERS, settings)
 
 
-def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
-    """Open a reranker that runs in this process: its folder, or its name."""
-    from knotwork._inference.local_models.local_rerankers import OnnxReranker, find_graph
-
-    folder = Path(model).expanduser()
-    if find_graph(folder) is not None:
-        return OnnxReranker(folder, threads=settings.threads)
-    reranker: Reranker = PARTS.load("torch_reranker")(model, download=settings.download)
-    return reranker
-
-
 RERANKERS: Registry[Reranker] = Registry(
     "rerankers",
-    (Entry("local", f"{_HERE}:open_local_reranker"),),
+    (),
     kind="reranking model",
     protocol=Reranker,
     reserved=(NONE,),

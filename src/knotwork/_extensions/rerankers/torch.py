@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from knotwork._extensions.sentence_transformers.encoder import quiet_libraries, require_library
-from knotwork._inference.local_models.local_rerankers import (
+from knotwork._extensions.rerankers.onnx import (
     MAX_PAIR_TOKENS,
     LazyReranker,
     Scorer,
     check_score_count,
 )
+from knotwork._extensions.sentence_transformers.encoder import quiet_libraries, require_library
 from knotwork._inference.local_models.transformer import available_cores, first_line
 from knotwork.errors import ModelError
 

@@ -1,0 +1,1 @@
+"""Cross-encoders on this machine: in ONNX format (extra `rerank`), or on PyTorch."""
