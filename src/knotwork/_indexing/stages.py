@@ -13,7 +13,7 @@ from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.preparation import Recipe
-from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.prepared import BLINDNESS_FIX, PICTURES_TASK, Candidate, Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
@@ -39,12 +39,10 @@ QUESTION_WAYS = ("none", "rules", "model")
 
 FORMS: tuple[Form, ...] = get_args(Form)
 PICTURE_WAYS = ("text", "model")
-PICTURES_TASK = "describe-picture"
 UNDESCRIBED_DETAIL = (
     'pictures are described only in documents that a model reads, and the tier is "{tier}"'
 )
 UNDESCRIBED_FIX = 'Set llm.tier to "full" (or add --tier full), or index.pictures to "text".'
-BLINDNESS_FIX = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
 UNDESCRIBED_NOTE = f'index.pictures is "model", but {UNDESCRIBED_DETAIL}. {UNDESCRIBED_FIX}'
 
 

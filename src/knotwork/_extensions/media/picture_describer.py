@@ -15,8 +15,12 @@ from dataclasses import dataclass, replace
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.loaders.loader import DescribablePicture
-from knotwork._indexing.prepared import Candidate, Undescribed
-from knotwork._indexing.stages import BLINDNESS_FIX, PICTURES_TASK
+from knotwork._indexing.prepared import (
+    BLINDNESS_FIX,
+    PICTURES_TASK,
+    Candidate,
+    Undescribed,
+)
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._inference.chat import (

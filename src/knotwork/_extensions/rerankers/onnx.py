@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._config import RerankSettings
 from knotwork._inference.local_models.tokenization import replace_surrogates
 from knotwork._inference.local_models.transformer import first_line, open_session
 from knotwork.errors import MissingExtra, ModelError
@@ -177,13 +176,3 @@ def _unusable(folder: Path, reason: str) -> ModelError:
         f"The reranking model in `{folder}` cannot be loaded: {reason}.",
         fix="Use a folder with the ONNX file of a cross-encoder and its tokenizer.json.",
     )
-
-
-def open_local_reranker(model: str, settings: RerankSettings) -> LazyReranker:
-    """Open a reranker that runs in this process: its folder, or its name."""
-    folder = Path(model).expanduser()
-    if find_graph(folder) is not None:
-        return OnnxReranker(folder, threads=settings.threads)
-    from knotwork._extensions.rerankers.torch import LocalReranker
-
-    return LocalReranker(model, download=settings.download)
