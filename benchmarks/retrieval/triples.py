@@ -180,13 +180,12 @@ def count_recording(
     complaints: Counter[str] = Counter()
     for document in dataset.documents:
         chunks = store.documents.chunks(store.documents.chunk_ids_of([document.id])[document.id])
-        reading = extractor.read_document(document, list(chunks.values()))
-        complaints.update(complaint.reason for complaint in reading.complaints)
+        _, unused = extractor.read_document(document, list(chunks.values()))
+        complaints.update(complaint.reason for complaint in unused)
     drafts = recording.drafts.values()
     return {
         "triples": sum(len(draft.relations) for draft in drafts),
         "entities": sum(len(draft.entities) for draft in drafts),
-        "lengthened": recording.lengthened,
         "repeated": sum(draft.repeated for draft in drafts),
         **complaints,
     }
