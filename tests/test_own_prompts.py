@@ -9,12 +9,13 @@ from tests.indexing.office_files import small_picture
 
 import knotwork
 from knotwork._extensions.evaluation.judge import ask_judge
+from knotwork._extensions.prompts.folder import built_in_prompts, copy_built_in
 from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, Template
-from knotwork._extensions.schema.proposals import propose_for_index
+from knotwork._extensions.schemas.index_proposals import propose_for_index
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.loaders import recognition
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.prompt_files import built_in_prompts, copy_built_in, read_prompt_folder
+from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._shapes.indexing import describe_report
 from knotwork._synthesis.engine import choose_mode_with_model, find_keywords
 from knotwork.agents import Chat, ask_agent

@@ -25,13 +25,13 @@ from variants import Facts, Variant, build_variant
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, index_dataset
+from knotwork._extensions.graphs.recorded_extractor import RecordedExtractor, Recording
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._stores.urls import open_store
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording
 from knotwork.records import Chunk, Document, Extraction, Query, content_id
 
 SET = "musique_train100"
@@ -180,13 +180,12 @@ def count_recording(
     complaints: Counter[str] = Counter()
     for document in dataset.documents:
         chunks = store.documents.chunks(store.documents.chunk_ids_of([document.id])[document.id])
-        reading = extractor.read_document(document, list(chunks.values()))
-        complaints.update(complaint.reason for complaint in reading.complaints)
+        _, unused = extractor.read_document(document, list(chunks.values()))
+        complaints.update(complaint.reason for complaint in unused)
     drafts = recording.drafts.values()
     return {
         "triples": sum(len(draft.relations) for draft in drafts),
         "entities": sum(len(draft.entities) for draft in drafts),
-        "lengthened": recording.lengthened,
         "repeated": sum(draft.repeated for draft in drafts),
         **complaints,
     }

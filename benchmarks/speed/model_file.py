@@ -56,7 +56,7 @@ def running(command: list[str], **options: object) -> Iterator[subprocess.Popen[
 @contextmanager
 def serve(model: Path, waits: dict[str, str]) -> Iterator[str]:
     told = {"path": str(model), "alias": "m", "context": 2_048, "threads": 0, "key": KEY}
-    command = [sys.executable, "-m", "knotwork._inference.local_models.gguf_process"]
+    command = [sys.executable, "-m", "knotwork._extensions.local_models.gguf_process"]
     pipe = subprocess.PIPE
     with running(command, stdin=pipe, stdout=pipe, env=os.environ | waits) as process:
         assert process.stdin is not None

@@ -265,7 +265,7 @@ UNUSED_BY_A_QUESTION = {
     "http.client",
     "knotwork._extensions.cypher.language",
     "knotwork._indexing.loaders",
-    "knotwork._inference.model_servers",
+    "knotwork._extensions.served_models.http",
     "knotwork._extensions.paths",
     "knotwork._transform",
 }

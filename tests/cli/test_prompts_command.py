@@ -3,7 +3,7 @@
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._inference.prompt_files import built_in_prompts
+from knotwork._extensions.prompts.folder import built_in_prompts
 
 ROUTE = "Choose.\n---\n{question}"
 

@@ -20,9 +20,10 @@ from knotwork._extensions.evaluation.judge import (
     average_precision,
     case_as_record,
 )
-from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
+from knotwork._inference.call_budget import CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import count_request
+from knotwork._inference.call_limits import LimitedChat
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, ConfigError, ModelUnavailable, UnknownName, Unparsable
@@ -290,7 +291,7 @@ def test_a_server_that_is_down_is_an_error_and_not_an_unreadable_reply():
 
 
 def cached(model, cache, *, budget=None):
-    return CachedChatModel(BudgetedChatModel(model, budget) if budget else model, cache)
+    return CachedChatModel(LimitedChat(model, budget=budget) if budget else model, cache)
 
 
 def plan_judging(model, cases):

@@ -10,10 +10,10 @@ from tests.inference.model_server import ORACLE, embed_as_base64, embed_as_lists
 import knotwork
 from knotwork._config import StoreSettings
 from knotwork._extensions.diagnosis.index import check_index
+from knotwork._extensions.served_models.embeddings import OpenAIEmbedder
+from knotwork._extensions.served_models.http import ModelServer
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageVectors
-from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.openai_embeddings import OpenAIEmbedder
 from knotwork.errors import ModelError
 
 COLOURS = ("red", "green", "blue", "white", "amber", "violet", "pink", "grey")

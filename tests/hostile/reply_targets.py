@@ -22,7 +22,7 @@ from knotwork._extensions.queries.cypher_templates import Template, parse_choice
 from knotwork._extensions.queries.model_translators import parse_plan, parse_statement
 from knotwork._extensions.queries.query_plans import LinkedQuestion
 from knotwork._extensions.queries.query_targets import CypherGraph
-from knotwork._extensions.schema.discovery import read_proposal
+from knotwork._extensions.schemas.discovery import read_proposal
 from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
 from knotwork._indexing.communities.written_reports import read_reports
 from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions

@@ -8,8 +8,8 @@ import pytest
 from tests.cli.running import knotwork as run_command
 
 import knotwork
-from knotwork._inference import call_batches
-from knotwork._inference.call_batches import CallBatches
+from knotwork._extensions.served_models import batches as call_batches
+from knotwork._extensions.served_models.batches import CallBatches
 from knotwork.errors import ConfigError, ModelError
 from knotwork.testing import FaultPlan, ModelTestServer, ScriptedChatModel
 from knotwork.testing.model_server import BatchPlan
@@ -83,7 +83,7 @@ def test_an_interrupted_run_is_continued_and_nothing_is_paid_twice(tmp_path, fol
 
     with ModelTestServer(batches=BatchPlan(polls=3)) as server:
         with open_base(tmp_path, server) as base, monkeypatch.context() as patch:
-            patch.setattr("knotwork._inference.role_models.sleep", interrupt)
+            patch.setattr("knotwork._extensions.served_models.batch_reading.sleep", interrupt)
             with pytest.raises(KeyboardInterrupt) as caught:
                 base.index(folder, tier="full", batch=True)
         assert caught.value.report.interrupted
@@ -107,13 +107,13 @@ def test_a_batch_that_a_killed_run_did_not_note_is_found_on_the_server(
 
     with ModelTestServer(batches=BatchPlan(lists=lists)) as server:
         with open_base(tmp_path, server) as base, monkeypatch.context() as patch:
-            patch.setattr("knotwork._inference.call_batches.AwaitedRequests.add", die)
+            patch.setattr("knotwork._extensions.served_models.batches.AwaitedRequests.add", die)
             with pytest.raises(SystemExit):
                 base.index(folder, tier="full", batch=True)
         # The first request is cached now, so the requests of the batch are the same.
         with open_base(tmp_path, server) as base, monkeypatch.context() as patch:
             patch.setattr(
-                "knotwork._indexing.batch_reading._submit",
+                "knotwork._extensions.served_models.batch_reading._submit",
                 lambda batches, extractor, requests, open_keys: batches.submit(requests),
             )
             base.index(folder, tier="full", batch=True)

@@ -7,11 +7,11 @@ import pytest
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.served_models.chat import OpenAIChat
+from knotwork._extensions.served_models.http import ModelServer
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._inference.call_cache import CallCache
-from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryingChat, RetryPolicy
-from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.openai_chat import OpenAIChat
+from knotwork._inference.call_limits import LimitedChat, RateLimiter, RetryPolicy
 from knotwork.records import Document, ReadingStatus
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
@@ -62,7 +62,7 @@ def client(server, *, timeout_s=30.0, attempts=6):
     chat = OpenAIChat("test", ModelServer(server.url, api_key=None, timeout_s=timeout_s))
     pacer = RateLimiter(concurrency=CONCURRENCY, clock=StillClock())
     retries = RetryPolicy(attempts=attempts, sleep=lambda seconds: None)
-    return RetryingChat(RateLimitedChat(chat, pacer), retries)
+    return LimitedChat(chat, pacer, retries=retries)
 
 
 class HastyReader:

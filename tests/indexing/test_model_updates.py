@@ -53,9 +53,7 @@ class Library:
         before = len(self.model.requests)
         try:
             tiers = Tiers("plain", "read", has_model=True, reads_new=True)
-            extractor = ModelExtractor(
-                CachedChatModel(self.model, self.cache), rules=NameExtractor(), concurrency=4
-            )
+            extractor = ModelExtractor(CachedChatModel(self.model, self.cache), concurrency=4)
             stages = IndexingStages(
                 ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, extractor
             )

@@ -17,10 +17,10 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
+from knotwork._extensions.media.picture_describer import read_description
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader_registry import describe, load_file, load_undescribed
-from knotwork._indexing.picture_describer import read_description
 from knotwork._indexing.preparation import Recipe, prepare
 from knotwork._indexing.prepared import Candidate
 from knotwork._indexing.splitters import make_splitter

@@ -4,7 +4,7 @@ import pytest
 
 import knotwork
 from knotwork._config import Settings
-from knotwork._extensions.schema.proposals import (
+from knotwork._extensions.schemas.index_proposals import (
     count_schema,
     propose_for_index,
     sample_chunks,

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from knotwork._inference.call_batches import AwaitedRequests
+from knotwork._extensions.served_models.batches import AwaitedRequests
 from knotwork._inference.call_cache import CALLS, CallCache
 from knotwork._inference.chat import ChatRequest
 from knotwork._stores.base import companions_of
@@ -36,15 +36,14 @@ def test_requests_are_kept_for_their_model_and_server_until_their_batch_ends(dat
     request = ChatRequest((), stage="extract", source="a.txt")
     here.add("batch-0", {KEYS[0]: request, KEYS[1]: ChatRequest((), source="b\udcff.txt")})
     other.add("batch-1", {KEYS[2]: request})
-    assert [(item.key, item.batch, item.source) for item in here.all()] == [
-        (KEYS[0], "batch-0", "a.txt"),
-        (KEYS[1], "batch-0", "b\\udcff.txt"),
-    ]
+    assert here.by_batch() == {
+        "batch-0": {KEYS[0]: request, KEYS[1]: ChatRequest((), source="b\\udcff.txt")}
+    }
     here.add("batch-2", {KEYS[1]: request})  # sent again after its batch was lost
-    assert {item.batch for item in here.all()} == {"batch-0", "batch-2"}
+    assert here.by_batch().keys() == {"batch-0", "batch-2"}
     assert database.forget(["a.txt"]) == 0  # no reply was deleted
-    assert [item.key for item in here.all()] == [KEYS[1]]
-    assert other.all() == []
+    assert here.by_batch().keys() == {"batch-2"}
+    assert other.by_batch() == {}
 
 
 def test_a_batch_that_ended_leaves_the_others(database):
@@ -52,4 +51,4 @@ def test_a_batch_that_ended_leaves_the_others(database):
     here.add("batch-0", {KEYS[0]: ChatRequest(())})
     here.add("batch-1", {KEYS[1]: ChatRequest(())})
     here.remove("batch-0")
-    assert [item.key for item in here.all()] == [KEYS[1]]
+    assert here.by_batch() == {"batch-1": {KEYS[1]: ChatRequest(())}}

@@ -14,9 +14,10 @@ from tests.inference.chat_fakes import EchoModel, ask
 
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.model_contracts import ChatModelContract, explain
-from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, Ceiling, parse_ceiling
+from knotwork._inference.call_budget import CallBudget, Ceiling, parse_ceiling
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.call_costs import PriceTable, count_request
+from knotwork._inference.call_limits import LimitedChat
 from knotwork._inference.chat import ChatModel, ChatReply, TokenUsage
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import BudgetExceeded, ConfigError, ModelError, ModelUnavailable
@@ -55,7 +56,7 @@ def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money):
     sizes = [(asked, 20) for asked, _ in sizes]
     budget = CallBudget(unit, count_tokens=len, prices=PRICES)
     inner = EchoModel(exact)
-    model = BudgetedChatModel(inner, budget)
+    model = LimitedChat(inner, budget=budget)
 
     def call(size) -> int:
         request = ask("x" * size[0], max_output_tokens=size[1])
@@ -78,7 +79,7 @@ def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money):
 @given(wanted, st.integers(0, 600))
 def test_a_call_alone_is_refused_exactly_when_it_does_not_fit(sizes, ceiling):
     budget = CallBudget(tokens(ceiling), count_tokens=len)
-    model = BudgetedChatModel(EchoModel(exact), budget)
+    model = LimitedChat(EchoModel(exact), budget=budget)
     left = ceiling
     for number, (asked, said) in enumerate(sizes):
         # A stage of its own, so that no mean takes the place of the limit.
@@ -97,7 +98,7 @@ def test_a_call_that_only_others_under_way_keep_out_waits_for_them():
     inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
     inner.gate.clear()
     budget = CallBudget(tokens(200), count_tokens=len)
-    model = BudgetedChatModel(inner, budget)
+    model = LimitedChat(inner, budget=budget)
     with ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(model.complete, ask("x", max_output_tokens=150)) for _ in range(2)]
         assert inner.arrived.acquire(timeout=30)
@@ -111,7 +112,7 @@ def test_a_call_that_only_others_under_way_keep_out_waits_for_them():
 def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
     inner = EchoModel(lambda request: ChatReply("x", usage=TokenUsage(5, 10, 1)))
     budget = CallBudget(tokens(1_000 + 5 * 15 - 1), count_tokens=len)
-    model = BudgetedChatModel(inner, budget)
+    model = LimitedChat(inner, budget=budget)
     request = ask("x", max_output_tokens=995, stage="extract")
     for _ in range(5):
         model.complete(ask("x", max_output_tokens=50, stage="extract"))
@@ -123,13 +124,13 @@ def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
 def test_the_limit_that_models_set_counts_in_place_of_that_of_requests():
     budget = CallBudget(tokens(100), count_tokens=len, max_output_tokens=2_000)
     with pytest.raises(BudgetExceeded, match="2,000 out"):
-        BudgetedChatModel(EchoModel(), budget).complete(ask("x", max_output_tokens=5))
+        LimitedChat(EchoModel(), budget=budget).complete(ask("x", max_output_tokens=5))
 
 
 def test_models_share_a_budget_at_their_own_prices():
     budget = CallBudget(money("0.00008"), count_tokens=len, prices=PRICES)
     dear, cheap = (
-        BudgetedChatModel(EchoModel(exact, name=name), budget)
+        LimitedChat(EchoModel(exact, name=name), budget=budget)
         for name in ("fake:dear", "fake:cheap")
     )
     request = ask("x", max_output_tokens=5)
@@ -146,7 +147,7 @@ def test_no_budget_of_money_without_a_price():
     budget = CallBudget(money(5), count_tokens=len, prices=PRICES)
     inner = EchoModel(name="other:model")
     with pytest.raises(ConfigError, match="`other:model` has no price"):
-        BudgetedChatModel(inner, budget).complete(ask("x"))
+        LimitedChat(inner, budget=budget).complete(ask("x"))
     assert inner.requests == []
 
 
@@ -157,7 +158,7 @@ def test_the_error_says_what_was_spent_and_how_to_go_on_and_going_on_works():
 
     def run() -> tuple[int, BudgetExceeded | None]:
         budget = CallBudget(tokens(80), count_tokens=len)
-        model = CachedChatModel(BudgetedChatModel(inner, budget), cache)
+        model = CachedChatModel(LimitedChat(inner, budget=budget), cache)
         for done, text in enumerate(texts):
             try:
                 model.complete(ask(text, max_output_tokens=10, stage="extract"))
@@ -183,15 +184,15 @@ def test_a_failed_call_gives_back_what_was_set_aside():
     budget = CallBudget(tokens(20), count_tokens=len)
     for _ in range(3):
         with pytest.raises(ModelUnavailable):
-            BudgetedChatModel(EchoModel(fail), budget).complete(ask("x", max_output_tokens=10))
+            LimitedChat(EchoModel(fail), budget=budget).complete(ask("x", max_output_tokens=10))
     assert budget.spent() == TokenUsage()
-    BudgetedChatModel(EchoModel(exact), budget).complete(ask("x", max_output_tokens=10))
+    LimitedChat(EchoModel(exact), budget=budget).complete(ask("x", max_output_tokens=10))
 
 
 def test_streams_count_whole_or_left_and_are_not_waited_for():
     budget = CallBudget(tokens(100), count_tokens=len)
     inner = EchoModel()
-    model = BudgetedChatModel(inner, budget)
+    model = LimitedChat(inner, budget=budget)
     assert list(model.stream(ask("abc", max_output_tokens=50)))[-1].usage == TokenUsage(3, 7, 1)
     assert budget.spent() == TokenUsage(3, 7, 1)
     left = model.stream(ask("abc", max_output_tokens=50))
@@ -209,7 +210,7 @@ def test_an_error_while_waiting_wakes_the_others():
 
     inner = EchoModel(fail)
     inner.gate.clear()
-    model = BudgetedChatModel(inner, CallBudget(tokens(60), count_tokens=len))
+    model = LimitedChat(inner, budget=CallBudget(tokens(60), count_tokens=len))
     failed = threading.Semaphore(0)
 
     def call() -> None:
@@ -261,7 +262,7 @@ class TestContract(ChatModelContract):
 
     @pytest.fixture
     def model(self, scripted) -> ChatModel:
-        return BudgetedChatModel(scripted, CallBudget(tokens(10**9), count_tokens=count_tokens))
+        return LimitedChat(scripted, budget=CallBudget(tokens(10**9), count_tokens=count_tokens))
 
     @pytest.fixture
     def sent(self, scripted):
@@ -272,9 +273,9 @@ class TestContract(ChatModelContract):
     @pytest.fixture
     def unavailable(self) -> ChatModel:
         failing = ScriptedChatModel(lambda _: ModelUnavailable("away"))
-        return BudgetedChatModel(failing, CallBudget(tokens(10**9), count_tokens=count_tokens))
+        return LimitedChat(failing, budget=CallBudget(tokens(10**9), count_tokens=count_tokens))
 
     @pytest.fixture
     def refusing(self) -> ChatModel:
         failing = ScriptedChatModel(lambda _: ModelError("no"))
-        return BudgetedChatModel(failing, CallBudget(tokens(10**9), count_tokens=count_tokens))
+        return LimitedChat(failing, budget=CallBudget(tokens(10**9), count_tokens=count_tokens))

@@ -124,14 +124,14 @@ def test_money_of_a_model_without_a_price_is_unknown_and_the_model_named():
 
 def test_plans_come_from_requests():
     requests = [
-        ChatRequest((Message("system", "abc"), Message("user", "de")), 50, schema="{}", stage="b"),
+        ChatRequest((Message("system", "abc"), Message("user", "de")), 50, stage="b"),
         ask("xyz", max_output_tokens=7, stage="a"),
         ask("x", max_output_tokens=7, stage="a"),
     ]
-    assert count_request(requests[0], len) == 3 + 2 + 2 + 3 * 4
+    assert count_request(requests[0], len) == 3 + 2 + 2 * 4
     assert plan_calls("m", requests, count_tokens=len) == [
         PlannedCalls("a", "m", 2, 12, 14),
-        PlannedCalls("b", "m", 1, 19, 50),
+        PlannedCalls("b", "m", 1, 13, 50),
     ]
     thinking = plan_calls("m", requests[1:], count_tokens=len, max_output_tokens=5_000)
     assert thinking == [PlannedCalls("a", "m", 2, 12, 10_000)]

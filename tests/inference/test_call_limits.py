@@ -12,9 +12,8 @@ from tests.inference.chat_fakes import EchoModel, ask, echo
 from knotwork._cancellation import Cancellation, Cancelled, in_context
 from knotwork._inference.call_limits import (
     Allowance,
-    RateLimitedChat,
+    LimitedChat,
     RateLimiter,
-    RetryingChat,
     RetryPolicy,
 )
 from knotwork._inference.chat import ChatReply, ChatRequest, Message, TokenUsage
@@ -78,7 +77,7 @@ def raise_(error):
 
 def fail(pacer, error, times=1):
     for _ in range(times):
-        model = RateLimitedChat(FakeModel(lambda _: raise_(error)), pacer)
+        model = LimitedChat(FakeModel(lambda _: raise_(error)), pacer)
         with pytest.raises(type(error)):
             model.complete(REQUEST)
 
@@ -121,16 +120,14 @@ def test_a_large_request_waits_for_a_full_bucket_and_leaves_a_debt():
 
 def test_requests_and_tokens_in_a_minute_are_limited():
     clock = JumpingClock()
-    slow = RateLimitedChat(
-        FakeModel(), RateLimiter(concurrency=8, requests_per_minute=60, clock=clock)
-    )
+    slow = LimitedChat(FakeModel(), RateLimiter(concurrency=8, requests_per_minute=60, clock=clock))
     for _ in range(66):
         slow.complete(REQUEST)
     assert clock.seconds == pytest.approx(60 / 55 * 60, rel=0.05)
     clock = JumpingClock()
     pacer = RateLimiter(concurrency=8, tokens_per_minute=1_000, clock=clock)
     for _ in range(40):  # 15 tokens each as reported, 106 as reserved
-        RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
+        LimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert 25 < clock.seconds < 45
 
 
@@ -142,7 +139,7 @@ def test_as_many_run_as_may_and_all_come_through():
         return REPLY
 
     model = FakeModel(meet)
-    paced = RateLimitedChat(model, RateLimiter(concurrency=4))
+    paced = LimitedChat(model, RateLimiter(concurrency=4))
     with ThreadPoolExecutor(12) as pool:
         replies = list(pool.map(paced.complete, [REQUEST] * 24))
     assert replies == [REPLY] * 24
@@ -167,7 +164,7 @@ def test_turns_are_taken_in_the_order_of_asking():
     for thread in threads:
         thread.join(5)
     assert order == list(range(8))
-    assert RateLimitedChat(model, pacer).complete(REQUEST) == REPLY
+    assert LimitedChat(model, pacer).complete(REQUEST) == REPLY
 
 
 @pytest.mark.parametrize("status", [429, 503, 504, 529, 408, None])
@@ -180,7 +177,7 @@ def test_overload_halves_what_may_run_and_success_brings_it_back(status):
         fail(pacer, overload(status))
         seen.append(pacer.allowed)
     assert seen == [8, 4, 2, 1, 1, 1]
-    model = RateLimitedChat(FakeModel(), pacer)
+    model = LimitedChat(FakeModel(), pacer)
     for _ in range(15 * 16):
         model.complete(REQUEST)
     assert pacer.allowed == 16
@@ -204,7 +201,7 @@ def test_calls_that_fail_together_count_once():
         raise overload()
 
     pacer = RateLimiter(concurrency=8)
-    model = RateLimitedChat(FakeModel(fail_together), pacer)
+    model = LimitedChat(FakeModel(fail_together), pacer)
 
     def call(_):
         with pytest.raises(ModelUnavailable):
@@ -219,16 +216,16 @@ def test_a_wait_that_the_server_asks_for_is_kept_by_all():
     clock = JumpingClock()
     pacer = RateLimiter(concurrency=4, clock=clock)
     fail(pacer, overload(429, wait_s=7.0))
-    RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
+    LimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert clock.seconds == pytest.approx(7.0)
     fail(pacer, overload(429, wait_s=86_400.0))
-    RateLimitedChat(FakeModel(), pacer).complete(REQUEST)
+    LimitedChat(FakeModel(), pacer).complete(REQUEST)
     assert clock.seconds == pytest.approx(7.0)
 
 
 def test_a_stream_holds_its_turn_until_it_ends_or_is_left():
     pacer = RateLimiter(concurrency=2)
-    model = RateLimitedChat(FakeModel(), pacer)
+    model = LimitedChat(FakeModel(), pacer)
     left, read = model.stream(REQUEST), model.stream(REQUEST)
     assert pacer._running == 0
     assert [next(left), next(read)] == ["Ann.", "Ann."]
@@ -242,8 +239,8 @@ def test_all_waits_end_if_nobody_wants_the_replies():
     waits = Cancellation()
     pacer = RateLimiter(concurrency=1)
     policy = RetryPolicy(first_wait_s=60)
-    queued = RateLimitedChat(FakeModel(), pacer)
-    resting = RetryingChat(FakeModel(lambda _: raise_(overload())), policy)
+    queued = LimitedChat(FakeModel(), pacer)
+    resting = LimitedChat(FakeModel(lambda _: raise_(overload())), retries=policy)
     with pacer.turn(1), ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(in_context(queued.complete, waits=waits), REQUEST) for _ in range(4)]
         futures += [
@@ -267,7 +264,7 @@ def test_one_who_gives_up_waiting_lets_the_next_go():
             raise KeyboardInterrupt
 
     pacer = RateLimiter(concurrency=4, requests_per_minute=1, clock=InterruptingClock())
-    model = RateLimitedChat(FakeModel(), pacer)
+    model = LimitedChat(FakeModel(), pacer)
     model.complete(REQUEST)
     with pytest.raises(KeyboardInterrupt):
         model.complete(REQUEST)
@@ -285,7 +282,7 @@ def test_under_random_failures_every_call_ends_and_no_slot_is_lost():
     clock = JumpingClock()
     pacer = RateLimiter(concurrency=8, requests_per_minute=100_000, clock=clock)
     policy = RetryPolicy(attempts=20, jitter=0.5, sleep=lambda _: None)
-    model = RetryingChat(RateLimitedChat(FakeModel(sometimes), pacer), policy)
+    model = LimitedChat(FakeModel(sometimes), pacer, retries=policy)
     assert model.name == "fake:chat"
     with ThreadPoolExecutor(16) as pool:
         replies = list(pool.map(model.complete, [REQUEST] * 300))
@@ -305,7 +302,7 @@ def test_a_stream_is_tried_again_before_its_first_piece_and_not_after():
 
     model = Breaking()
     waits = []
-    stream = RetryingChat(model, RetryPolicy(sleep=waits.append)).stream(REQUEST)
+    stream = LimitedChat(model, retries=RetryPolicy(sleep=waits.append)).stream(REQUEST)
     assert next(stream) == "An"
     with pytest.raises(ModelUnavailable):
         next(stream)
@@ -337,7 +334,7 @@ def timing_out(limiter, times, clock_calls):
         return echo(request)
 
     retries = RetryPolicy(sleep=lambda seconds: None)
-    return RetryingChat(RateLimitedChat(EchoModel(answer), limiter), retries)
+    return LimitedChat(EchoModel(answer), limiter, retries=retries)
 
 
 def test_a_call_that_timed_out_is_repeated_only_with_fewer_beside_it():

@@ -7,9 +7,13 @@ from tests.inference.chat_answers import refuse_if, say
 from tests.inference.model_server import reply, serve
 from tests.inference.test_openai_chat import connect
 
+from knotwork._extensions.served_models.context_windows import (
+    ContextWindow,
+    is_context_error,
+    read_listed_window,
+)
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatRequest, Message, complete_checked, estimate_input_tokens
-from knotwork._inference.context_windows import ContextWindow, is_context_error, read_listed_window
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork.errors import ModelError
 from knotwork.testing import FaultPlan, ModelTestServer

@@ -8,10 +8,10 @@ from tests.inference.model_server import ORACLE, embed_as_base64, embed_as_lists
 
 import knotwork
 from knotwork._config import EmbeddingSettings, SecretRef, SettingTable
+from knotwork._extensions.served_models.embedding_prefixes import FAMILIES, choose_prefixes
+from knotwork._extensions.served_models.embeddings import stated_limit
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.embedding_prefixes import FAMILIES, choose_prefixes
 from knotwork._inference.model_registry import open_embedder
-from knotwork._inference.openai_embeddings import stated_limit
 from knotwork.errors import ModelError, SchemaMismatch
 from knotwork.testing import FaultPlan, ModelTestServer
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._inference.local_models.gguf_server import read_context_length
+from knotwork._extensions.local_models.gguf_server import read_context_length
 from knotwork.errors import ConfigError
 
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from knotwork._config import RerankSettings
-from knotwork._inference.cross_encoders import ServedReranker
-from knotwork._inference.local_models.local_rerankers import LocalReranker
+from knotwork._extensions.local_models.torch_reranker import LocalReranker
+from knotwork._extensions.served_models.rerank import ServedReranker
 from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
 

@@ -11,6 +11,7 @@ from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import LlmSettings, SecretRef, SettingTable
 from knotwork._extensions.diagnosis.model_trials import list_models
 from knotwork._extensions.diagnosis.models import check_chat_models
+from knotwork._extensions.served_models.batch_reading import open_batches
 from knotwork._extensions.testing.model_contracts import ChatModelContract, read_stream
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message, MessagePicture, TokenUsage
@@ -21,7 +22,6 @@ from knotwork.errors import ModelError, ModelUnavailable
 
 pytestmark = pytest.mark.slow
 
-SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
 TALK = (Message("system", "Be brief."), Message("user", "Who?"))
 
 
@@ -150,14 +150,16 @@ class TestAnthropic(NativeContract):
 
 
 def test_ollama_is_asked_for_a_context_window_and_the_users_options():
-    extra = SettingTable({"keep_alive": "30m", "think": False, "options": {"top_k": 5}})
+    extra = SettingTable(
+        {"keep_alive": "30m", "think": False, "stop": ["\n"], "options": {"top_k": 5}}
+    )
     with serve(ollama) as server:
-        model = open_model(server, "ollama", context_window=16_384, extra_body=extra)
-        request = ChatRequest(TALK, max_output_tokens=9, temperature=0.5, stop=("\n",))
-        model.complete(request)
-        model.complete(ChatRequest(TALK, schema=SCHEMA))
-    first, second = server.requests
-    assert first == {
+        model = open_model(
+            server, "ollama", context_window=16_384, temperature=0.5, extra_body=extra
+        )
+        model.complete(ChatRequest(TALK, max_output_tokens=9))
+    (sent,) = server.requests
+    assert sent == {
         "path": "/api/chat",
         "model": "small",
         "messages": [
@@ -171,7 +173,6 @@ def test_ollama_is_asked_for_a_context_window_and_the_users_options():
             "num_ctx": 16_384, "num_predict": 9, "temperature": 0.5, "stop": ["\n"], "top_k": 5,
         },
     }  # fmt: skip
-    assert second["format"] == json.loads(SCHEMA)
 
 
 SHOWN = (Message("user", "What is it?", (MessagePicture(b"\x89PNG", "image/png", 9, 6),)),)
@@ -239,9 +240,14 @@ def test_a_stream_of_ollama_that_breaks_is_unavailable(cut):
 def test_anthropic_gets_its_own_form_its_key_and_a_mark_to_cache(monkeypatch):
     monkeypatch.setenv("KNOTWORK_TEST_KEY", "sk-ant-secret")
     with serve(anthropic) as server:
-        model = open_model(server, "anthropic", api_key=SecretRef("KNOTWORK_TEST_KEY"))
-        request = ChatRequest(TALK, max_output_tokens=99, temperature=1.5, stop=("END",))
-        found = model.complete(request)
+        model = open_model(
+            server,
+            "anthropic",
+            api_key=SecretRef("KNOTWORK_TEST_KEY"),
+            temperature=1.5,
+            extra_body=SettingTable({"stop": ["END"]}),
+        )
+        found = model.complete(ChatRequest(TALK, max_output_tokens=99))
     (sent,) = server.requests
     assert sent == {
         "path": "/v1/messages",
@@ -262,14 +268,6 @@ def test_anthropic_gets_its_own_form_its_key_and_a_mark_to_cache(monkeypatch):
     read = count_tokens(json.dumps(sent["messages"]))
     assert found.usage.input_tokens == read + 7
     assert found.usage.cached_tokens == 5
-
-
-def test_schemas_become_part_of_the_prompt_of_anthropic():
-    with serve(anthropic) as server:
-        open_model(server, "anthropic").complete(ChatRequest(TALK, schema=SCHEMA))
-    (sent,) = server.requests
-    assert SCHEMA in sent["system"][0]["text"]
-    assert "response_format" not in sent
 
 
 def test_a_refusal_of_anthropic_is_a_withheld_reply_and_thinking_is_left_out():
@@ -330,7 +328,9 @@ def test_a_missing_model_of_ollama_is_reported_with_those_that_it_has(monkeypatc
     missing = refuse("model 'small' not found", 404)
     with serve(missing) as server:
         url = server.url.removesuffix("/v1")
-        monkeypatch.setattr("knotwork._inference.model_servers.ModelServer.get", lambda *_: tags)
+        monkeypatch.setattr(
+            "knotwork._extensions.served_models.http.ModelServer.get", lambda *_: tags
+        )
         settings = LlmSettings(model="ollama:small", base_url=url, timeout_s=5)
         (check,) = check_chat_models(settings)
         (listed,) = list_models(settings)
@@ -344,7 +344,7 @@ def test_a_missing_model_of_ollama_is_reported_with_those_that_it_has(monkeypatc
 def test_only_servers_of_openai_take_batches(model, takes_them):
     models = ModelRun(LlmSettings(model=model), companions=IN_MEMORY_COMPANIONS, count_tokens=len)
     try:
-        found = models.batches("extract")
+        found = open_batches(models)
     finally:
         models.close()
     assert (found is not None) is takes_them

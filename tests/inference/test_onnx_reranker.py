@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from knotwork._config import RerankSettings
-from knotwork._inference.local_models.local_rerankers import LocalReranker, OnnxReranker, find_graph
+from knotwork._extensions.local_models.onnx_reranker import OnnxReranker, find_graph
+from knotwork._extensions.local_models.torch_reranker import LocalReranker
 from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import MissingExtra, ModelError
 

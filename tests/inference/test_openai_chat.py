@@ -1,6 +1,5 @@
 """The client of chat servers, against a real HTTP server on this machine."""
 
-import json
 import socket
 import threading
 
@@ -16,6 +15,8 @@ from tests.inference.chat_answers import (
 from tests.inference.model_server import reply, serve
 
 from knotwork._config import SecretRef
+from knotwork._extensions.served_models.chat import OpenAIChat
+from knotwork._extensions.served_models.http import ModelServer, read_wait
 from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
@@ -24,15 +25,12 @@ from knotwork._inference.chat import (
     TokenUsage,
     estimate_input_tokens,
 )
-from knotwork._inference.model_servers import ModelServer, read_wait
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 
 pytestmark = pytest.mark.slow
 
 
 KEY = "sk-very-secret-0123456789"
-SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
 TALK = (Message("system", "Be brief."), Message("user", "Who?"))
 
 
@@ -54,8 +52,8 @@ def read(model, request):
 
 def test_a_request_is_sent_whole_and_its_labels_are_not():
     with serve(say("Ann.")) as server:
-        found = connect(server).complete(
-            ask(max_output_tokens=9, temperature=0.5, stop=("\n",), stage="extract", source="a.md")
+        found = connect(server, temperature=0.5).complete(
+            ask(max_output_tokens=9, stage="extract", source="a.md")
         )
     assert found == ChatReply("Ann.", "stop", TokenUsage(11, 7, calls=1))
     (sent,) = server.requests
@@ -68,7 +66,6 @@ def test_a_request_is_sent_whole_and_its_labels_are_not():
         ],
         "max_tokens": 9,
         "temperature": 0.5,
-        "stop": ["\n"],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -175,12 +172,12 @@ def test_a_limit_that_is_too_large_is_no_matter_of_names():
 
 
 def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
-    words = "max_tokens, temperature, stop, response_format, json_schema, the system role"
+    words = "max_tokens, temperature, the system role"
     with (
         serve(refuse(f"Unsupported: {words}, stream_options")) as server,
         pytest.raises(ModelError, match="Unsupported"),
     ):
-        list(connect(server).stream(ask(schema=SCHEMA, stop=("x",))))
+        list(connect(server).stream(ask()))
     assert len(server.requests) <= 9
 
 
@@ -190,20 +187,17 @@ def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
         ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
         ("temperature", "temperature must be 1"),
         ("temperature", "invalid temperature: only 1 is allowed for this model"),
-        ("stop", "Unsupported parameter: 'stop' is not supported with this model."),
         ("stream_options", "Unrecognized request argument supplied: stream_options"),
     ],
 )
 def test_what_a_server_does_not_take_is_left_out(name, message):
-    answer = refuse_if(lambda sent: name in sent, message, say("Ann. END no"), status=422)
+    answer = refuse_if(lambda sent: name in sent, message, say("Ann."), status=422)
     with serve(answer) as server:
         model = connect(server)
-        found = [read(model, ask(stop=(" END",)))[1] for _ in range(2)]
-        assert model.complete(ask(stop=(" END",))).text == "Ann."
+        found = [read(model, ask())[1] for _ in range(2)]
+        assert model.complete(ask()).text == "Ann."
     assert name not in server.requests[-1]
     assert len(server.requests) == 4
-    if name == "stop":
-        assert [reply.text for reply in found] == ["Ann.", "Ann."]
     if name == "stream_options":
         assert found[0].usage.output_tokens > 0
 
@@ -234,47 +228,6 @@ def test_a_model_without_a_system_role_gets_its_words_from_the_user():
     with serve(refuse_if(has_system, "System role not supported", say("Ann."))) as server:
         assert connect(server).complete(ask()).text == "Ann."
     assert server.requests[-1]["messages"] == [{"role": "user", "content": "Be brief.\n\nWho?"}]
-
-
-@pytest.mark.parametrize("status", [400, 422, 500])
-@pytest.mark.parametrize("knows", ["json_schema", "json_object", None])
-def test_structured_output_falls_back_and_is_remembered(knows, status):
-    def test(sent):
-        return sent.get("response_format", {}).get("type") not in {knows, None}
-
-    message = "This response_format type is unavailable now"
-    with serve(refuse_if(test, message, say("{}"), status)) as server:
-        model = connect(server)
-        assert model.complete(ask(schema=SCHEMA)).text == "{}"
-        tries = len(server.requests)
-        assert model.complete(ask(schema=SCHEMA)).text == "{}"
-        assert model.complete(ask()).text == "{}"
-    assert tries == {"json_schema": 1, "json_object": 2, None: 3}[knows]
-    assert len(server.requests) == tries + 2
-    sent, plain = server.requests[-2:]
-    assert (SCHEMA in str(sent["messages"][0]["content"])) is (knows != "json_schema")
-    if knows == "json_schema":
-        form = sent["response_format"]["json_schema"]
-        assert form == {"name": "reply", "schema": json.loads(SCHEMA), "strict": True}
-    elif knows is None:
-        assert "response_format" not in sent
-    assert "response_format" not in plain
-    assert "JSON" not in str(plain["messages"])
-
-
-def test_a_schema_refused_for_itself_costs_no_other():
-    other = '{"type": "string"}'
-
-    def is_other(sent):
-        form = sent["response_format"]
-        return form["type"] == "json_schema" and form["json_schema"]["schema"] == json.loads(other)
-
-    with serve(refuse_if(is_other, "Invalid schema for response_format 'reply'", say("{}"))) as s:
-        model = connect(s)
-        for schema in (other, SCHEMA, other):
-            model.complete(ask(schema=schema))
-    forms = [sent["response_format"]["type"] for sent in s.requests]
-    assert forms == ["json_schema", "json_object", "json_schema", "json_object"]
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,15 @@ from tests.inference.model_server import (
 )
 
 from knotwork._config import SecretRef
+from knotwork._extensions.served_models.embeddings import (
+    OpenAIEmbedder,
+    batch_texts,
+    estimate_tokens,
+)
+from knotwork._extensions.served_models.http import ModelServer, read_wait
 from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.model_servers import ModelServer, read_wait
-from knotwork._inference.openai_embeddings import OpenAIEmbedder, batch_texts, estimate_tokens
 from knotwork.errors import ConfigError, ModelError, ModelUnavailable
 from knotwork.records import Span
 

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._extensions.prompts.folder import built_in_prompts, copy_built_in, faults_in
 from knotwork._inference.own_prompts import BUILT_IN, prompts_of
 from knotwork._inference.prompt_files import (
     PROMPTS,
-    built_in_prompts,
-    copy_built_in,
-    faults_in,
     fill_prompt,
     read_prompt,
     read_prompt_folder,

@@ -4,9 +4,9 @@ import sys
 import pytest
 
 from knotwork._config import EmbeddingSettings, SecretRef
+from knotwork._extensions.served_models.embeddings import OpenAIEmbedder
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._inference.model_registry import open_embedder
-from knotwork._inference.openai_embeddings import OpenAIEmbedder
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 

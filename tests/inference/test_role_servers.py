@@ -15,8 +15,6 @@ from knotwork._extensions.diagnosis.models import check_chat_models
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.model_registry import ChatModels, calls_at_once, price_table, role_settings
-from knotwork._inference.model_servers import ModelServer
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.role_models import ModelRun
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError
@@ -143,7 +141,7 @@ def test_the_tokens_that_a_server_had_cached_cost_less_and_are_counted():
     assert run.meter.total().cached_tokens == 1_200
     money = (Decimal(300 * 10) + 1_200 * 1 + 110 * 20) / 1_000_000
     assert run.meter.money(run.prices) == money
-    assert run._budget.money() == money
+    assert run.budget.money() == money
     total = cache.total(prices=run.prices)
     assert (total.usage.input_tokens, total.usage.cached_tokens) == (1_500, 1_200)
     assert total.money == money
@@ -205,18 +203,3 @@ def test_a_chat_deployment_on_azure_gets_its_version_and_key(monkeypatch):
     assert server.headers[0]["api-key"] == "azure-key-1"
     assert "Authorization" not in server.headers[0]
     assert "azure-key-1" not in str(caught.value)
-
-
-def test_a_server_that_ignores_schemas_gets_them_in_the_prompt():
-    server = ModelServer("https://api.anthropic.com/v1", api_key=None, timeout_s=5)
-    sent = []
-
-    def stream(path, payload):
-        sent.append(payload)
-        yield {"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}
-
-    server.stream = stream
-    schema = '{"type": "object"}'
-    OpenAIChat("claude", server).complete(ChatRequest((Message("user", "Who?"),), schema=schema))
-    assert "response_format" not in sent[0]
-    assert schema in sent[0]["messages"][0]["content"]

@@ -2,9 +2,9 @@ import pytest
 from tests.inference.chat_answers import refuse
 from tests.inference.model_server import reply, serve
 
+from knotwork._extensions.served_models.http import ModelServer
+from knotwork._extensions.served_models.rerank import ServedReranker
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.cross_encoders import ServedReranker
-from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.testing.model_server import ModelTestServer
 

@@ -134,6 +134,6 @@ def test_a_chat_waits_after_a_reply_that_says_nothing_is_left():
         with ThreadPoolExecutor(4) as pool:
             texts = list(pool.map(lambda _: model.complete(request).text, range(4)))
         before = time.monotonic()
-        with model._model._limiter.turn(1):
+        with model._limiter.turn(1):
             assert time.monotonic() - before > 0.3
     assert texts == ["Ann."] * 4

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from knotwork._config import LlmSettings
+from knotwork._extensions.local_models.gguf_server import GgufServer
+from knotwork._extensions.served_models.chat import OpenAIChat
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, Message
-from knotwork._inference.local_models.gguf_server import GgufServer
 from knotwork._inference.model_registry import ChatModels
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ConfigError, ModelError
 
 REQUEST = ChatRequest((Message("user", "Name a city in France."),), max_output_tokens=12)

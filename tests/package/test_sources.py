@@ -55,7 +55,7 @@ def test_only_the_settings_read_the_environment():
         "_cli/terminal.py",
         "_cli/commands/setup.py",
         "_extensions/ray/cluster.py",
-        "_inference/local_models/gguf_process.py",
+        "_extensions/gguf/process.py",
         "_inference/local_models/transformer.py",
     }
 
@@ -70,6 +70,9 @@ def test_nothing_below_the_command_line_prints():
     }
     commands = (
         "_cli/",
+        "_extensions/server/commands.py",
+        "_extensions/prompts/commands.py",
+        "_extensions/schemas/commands.py",
         "_extensions/evaluation/",
         "_extensions/graphs/",
     )

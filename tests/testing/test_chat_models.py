@@ -120,11 +120,6 @@ def test_pieces_join_to_the_reply_and_tokens_are_bounded(text, limit, size):
     assert text.startswith(reply.text)
 
 
-def test_the_earliest_stop_string_counts():
-    model = ScriptedChatModel(lambda _: "one two three")
-    assert model.complete(ask("a", stop=("three", "two", ""))).text == "one "
-
-
 def test_threads_share_a_script_without_losing_a_reply():
     replies = [str(n) for n in range(400)]
     model = ScriptedChatModel(replies)

@@ -150,8 +150,6 @@ search = knotwork._cli.commands.search:search_command
     Find passages.
 retrievers = knotwork._cli.commands.search:retrievers_command
     List the retrievers.
-prompts = knotwork._cli.commands.prompts:prompts_command
-    List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.tables:tables_command
     Store tables beside the index, and query them with SQL.
 documents = knotwork._cli.commands.documents:documents_command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -61,34 +61,14 @@ class SecretRef:
         return bool((os.environ if environ is None else environ).get(self.env, "").strip())
 
 
-class SettingTable(Mapping[str, Any]):
+class SettingTable(dict[str, Any]):
     """A table of a settings file, as a constant: equal tables are equal and have one hash."""
 
-    __slots__ = ("_entries",)
-
-    def __init__(self, entries: Mapping[str, object] | None = None) -> None:
-        self._entries: dict[str, Any] = dict(entries or {})
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  a value of a settings file
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._entries == dict(other)
-
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes one
         return hash(self.text)
 
     def __repr__(self) -> str:
-        return f"SettingTable({self._entries!r})"
-
-    def __reduce__(self) -> tuple[type[SettingTable], tuple[dict[str, Any]]]:
-        return SettingTable, (self._entries,)
+        return f"SettingTable({super().__repr__()})"
 
     @property
     def text(self) -> str:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
-from knotwork._indexing.changes import Tiers
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.changes import Tiers, compare_with_ledger
+from knotwork._indexing.preparation import Preparer, load_error_of
+from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
 from knotwork._inference.call_limits import PATIENCE, Patience
+from knotwork._stores.base import Ledger
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelUnavailable
 from knotwork.records import ChunkReading, ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork._indexing.engines.engine import Engine
+    from knotwork._indexing.stages import IndexingStages
 
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
@@ -67,7 +76,7 @@ class DocumentReader:
             threads = math.ceil(THREADS_A_CALL * self._extractor.concurrency)
             self._pool = ThreadPoolExecutor(threads, "knotwork-read")
             self._waits = Cancellation()
-        jobs = jobs_of(prepared, self._extractor)
+        jobs = jobs_of(prepared)
         read, submit = self._extractor.extract_chunk, self._pool.submit
         futures = deque(submit(in_context(read, waits=self._waits), job) for job in jobs)
         self._documents.append(_Open(prepared, futures))
@@ -153,11 +162,12 @@ class DocumentReader:
         )
 
 
-def jobs_of(prepared: Prepared, extractor: ModelExtractor) -> list[ChunkJob]:
+def jobs_of(prepared: Prepared) -> list[ChunkJob]:
     """Return a job for each leaf chunk of a document, on top of what the rules found."""
-    return extractor.jobs(
-        prepared.document, prepared.leaves, prepared.extractions, prepared.memories
-    )
+    return [
+        ChunkJob(prepared.document, chunk, base, prepared.memories.get(chunk.id, ""))
+        for chunk, base in zip(prepared.leaves, prepared.extractions, strict=True)
+    ]
 
 
 def _is_read(future: Future[ChunkOutcome]) -> bool:
@@ -174,3 +184,51 @@ def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
         raw=outcome.raw,
         complaints=tuple(": ".join(filter(None, (c.line, c.reason))) for c in outcome.complaints),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The documents of a run that a model may read, and what decides which of them it reads."""
+
+    sources: Sequence[Candidate]
+    ledger: Ledger
+    stages: IndexingStages
+    engine: Engine
+    retry: bool = False
+    reread: Container[str] = frozenset()
+
+    def jobs(self, *, describe: Callable[[Undescribed], Candidate]) -> Iterator[ChunkJob]:
+        """Yield the chunks to read. Leaves out sources that cannot be loaded.
+
+        ``describe`` returns a document with descriptions of its pictures.
+        """
+        wanted = [
+            source
+            for source in compare_with_ledger(
+                self.sources, self.ledger, self.stages.tiers, retry=self.retry, reread=self.reread
+            )
+            if source.wants_model and source.needs_reading
+        ]
+        recipe = self.stages.recipe
+        size = sum(source.size for source in wanted)
+        preparer = self.engine.open_preparer(recipe, total_bytes=size)
+        with closing(preparer):
+            for source in wanted:
+                preparer.begin(self.stages.as_begun(source))
+                while preparer.is_ready():
+                    yield from _take_jobs(preparer, describe)
+            while preparer.open:
+                yield from _take_jobs(preparer, describe)
+
+
+def _take_jobs(
+    preparer: Preparer, describe: Callable[[Undescribed], Candidate]
+) -> Iterator[ChunkJob]:
+    """Yield the jobs of the oldest document; one with pictures is prepared again first."""
+    found = preparer.take()
+    if isinstance(found, Undescribed):
+        preparer.begin(describe(found))
+    elif isinstance(found, Unprepared):
+        load_error_of(found)  # raises what concerns more than this document
+    else:
+        yield from jobs_of(found)

@@ -15,8 +15,8 @@ from knotwork._inference.embedder import (
     PassageVectors,
     embedding_key,
     normalise_rows,
+    without_prefixes,
 )
-from knotwork._inference.embedding_prefixes import without_prefixes
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._text.languages import is_read
 from knotwork.errors import SchemaMismatch

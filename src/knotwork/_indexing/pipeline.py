@@ -47,7 +47,6 @@ from knotwork._indexing.engines.engine import Engine
 from knotwork._indexing.engines.process_engine import ProcessEngine
 from knotwork._indexing.kept_vectors import drop_kept_vectors
 from knotwork._indexing.parcels import collect_unpacked
-from knotwork._indexing.picture_describer import OPEN_PICTURES
 from knotwork._indexing.preparation import (
     Preparer,
     load_error_of,
@@ -71,6 +70,8 @@ from knotwork._stores.base import (
 )
 from knotwork.errors import BudgetExceeded, LoadError, ModelError
 
+OPEN_PICTURES = 64
+"""Pictures that may wait for the model: enough to keep its server busy, at 200 kB each."""
 _PROGRESS_S = 0.25
 """Seconds between two events while a large file is prepared."""
 

@@ -24,6 +24,11 @@ from knotwork.records import Chunk, ChunkReading, Description, Document, Extract
 
 Reading: TypeAlias = Callable[[], Document | UndescribedDocument]
 
+PICTURES_TASK = "describe-picture"
+"""The name of the prompt by which a model describes a picture."""
+
+BLINDNESS_FIX = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from knotwork._config import Settings
-from knotwork._indexing.batch_reading import BATCH_STEP, Reading, read_in_batches
 from knotwork._indexing.changes import Tier
+from knotwork._indexing.document_reader import Reading
 from knotwork._indexing.embedding import check_embedder, check_not_switching
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.pipeline import Pipeline
@@ -41,6 +41,7 @@ from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
+from knotwork._registry import PARTS
 from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of
 from knotwork._text.token_counts import count_tokens
@@ -48,6 +49,9 @@ from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
 from knotwork.errors import ModelError, ModelUnavailable
 from knotwork.records import ReadingStatus
+
+BATCH_STEP = "batched requests"
+"""The name of the step in events."""
 
 
 class IndexOptions(TypedDict, total=False):
@@ -194,6 +198,9 @@ class IndexingRun:
         check_not_switching(self._store)
         check_embedder(self._store, self.stages.embedding.name)
         try:
+            if self.stages.model_extractor is None:
+                return
+            read_in_batches = PARTS.load("read_in_batches")
             steps = read_in_batches(self._reading(selection), self.models, wanted=self._batch)
             for step in steps:
                 shown = self.tally.progress(Stage.ENRICHING, note=BATCH_STEP)
@@ -260,7 +267,7 @@ def estimate_reading(
         pictures.extend(requests)
         return source
 
-    jobs = list(reading.jobs(extractor, describe=leave_undescribed))
+    jobs = list(reading.jobs(describe=leave_undescribed))
     cached: list[_Pair] = []
     new: list[_Pair] = []
     for job in jobs:

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.picture_describer import (
-    BLINDNESS_FIX,
-    UNDESCRIBED_DETAIL,
-    UNDESCRIBED_FIX,
-    PictureDescriber,
-)
-from knotwork._indexing.picture_describer import TASK as PICTURES_TASK
 from knotwork._indexing.preparation import Recipe
-from knotwork._indexing.prepared import Candidate, Prepared
+from knotwork._indexing.prepared import BLINDNESS_FIX, PICTURES_TASK, Candidate, Prepared
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
+from knotwork._registry import PARTS
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.extraction_examples import ExtractionExamples
@@ -38,10 +32,17 @@ from knotwork._transform.no_extractor import NoExtractor
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 
+if TYPE_CHECKING:
+    from knotwork._extensions.media.picture_describer import PictureDescriber
+
 QUESTION_WAYS = ("none", "rules", "model")
 
 FORMS: tuple[Form, ...] = get_args(Form)
 PICTURE_WAYS = ("text", "model")
+UNDESCRIBED_DETAIL = (
+    'pictures are described only in documents that a model reads, and the tier is "{tier}"'
+)
+UNDESCRIBED_FIX = 'Set llm.tier to "full" (or add --tier full), or index.pictures to "text".'
 UNDESCRIBED_NOTE = f'index.pictures is "model", but {UNDESCRIBED_DETAIL}. {UNDESCRIBED_FIX}'
 
 
@@ -176,14 +177,13 @@ def compose_stages(
         seeing = models.open("describe")
         assert seeing is not None, "a model is set"
         calls = calls_at_once(settings.llm, "describe")
-        describer = PictureDescriber(seeing, concurrency=calls)
+        describer = PARTS.load("picture_describer")(seeing, concurrency=calls)
     if wants_model:
         reading = models.open("extract")
         assert reading is not None, "a model is set"
         model_extractor = ModelExtractor(
             reading,
-            method=make_method(extraction, schema, examples, models.prompts),
-            rules=rules,
+            make_method(extraction, schema, examples, models.prompts),
             memory_tokens=extraction.memory_tokens,
             concurrency=calls_at_once(settings.llm, "extract"),
         )

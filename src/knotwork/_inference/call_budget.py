@@ -9,19 +9,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
 from knotwork._inference.call_costs import PriceTable, count_request
-from knotwork._inference.chat import (
-    CallInProgress,
-    ChatModel,
-    ChatRequest,
-    TokenUsage,
-    WrappedChat,
-)
+from knotwork._inference.chat import ChatReply, ChatRequest, TokenUsage
 from knotwork.errors import BudgetExceeded, ConfigError
 
 _CALLS_FOR_A_MEAN = 5
@@ -58,6 +52,21 @@ def parse_ceiling(text: str) -> Ceiling:
         if not sign and unit.lower() in _FACTORS:
             return Ceiling(number * _FACTORS[unit.lower()], "tokens")
     raise ConfigError(f"`{text}` is not a budget.", fix=_HOW_TO_WRITE)
+
+
+@dataclass(slots=True)
+class CallInProgress:
+    """What a call has brought: the pieces of a stream, and in the end its reply."""
+
+    pieces: list[str] = field(default_factory=list)
+    reply: ChatReply | None = None
+
+    def add(self, item: str | ChatReply) -> None:
+        """Add what a stream yields, or the reply of a call."""
+        if isinstance(item, ChatReply):
+            self.reply = item
+        else:
+            self.pieces.append(item)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,16 +217,3 @@ class CallBudget:
             fix="Run the same command again, with the same budget or a higher one. It continues "
             "from here, since finished calls are cached.",
         )
-
-
-class BudgetedChatModel(WrappedChat):
-    """A chat model whose calls are charged to a budget. Wrap it in the cache, not the reverse."""
-
-    def __init__(self, model: ChatModel, budget: CallBudget) -> None:
-        super().__init__(model)
-        self._budget = budget
-
-    def _around(
-        self, request: ChatRequest, *, is_stream: bool
-    ) -> AbstractContextManager[CallInProgress]:
-        return self._budget.call(self.name, request, is_stream=is_stream)

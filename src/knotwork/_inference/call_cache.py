@@ -23,7 +23,7 @@ from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import apsw
 
@@ -39,9 +39,7 @@ from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
     ChatRequest,
-    Message,
     TokenUsage,
-    WrappedChat,
     is_whole,
     parse_reply,
 )
@@ -87,25 +85,22 @@ class SingleFlight(Generic[T]):
                 if ours := flight is None:
                     flight = self._flights[key] = Future()
             if ours:
-                return self._fly(key, flight, action), True
+                break
             try:
                 return flight.result(), False
             except CancelledError:
                 continue
-
-    def _fly(self, key: bytes, flight: Future[T], action: Callable[[], T]) -> T:
-        end: Callable[[], object] = flight.cancel
         try:
             result = action()
-            end = partial(flight.set_result, result)
+            flight.set_result(result)
         except KnotworkError as error:
-            end = partial(flight.set_exception, error)
+            flight.set_exception(error)
             raise
         finally:
             with self._lock:
                 del self._flights[key]
-            end()
-        return result
+            flight.cancel()  # has no effect on one that has ended
+        return result, True
 
 
 class KeyLocks:
@@ -119,7 +114,7 @@ class KeyLocks:
     """
 
     def __init__(self, path: str | None, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._path = path
+        self._path = None if sys.platform == "win32" else path
         self._sleep = sleep
         self._lock = threading.Lock()
         self._file = -1
@@ -127,15 +122,21 @@ class KeyLocks:
     @contextmanager
     def hold(self, key: bytes) -> Iterator[None]:
         """Wait until no other process holds ``key``, then hold it."""
+        if self._path is None:
+            yield
+            return
         offset = int.from_bytes(key[:8], "big") >> 2
         wait_s = _FIRST_WAIT_S
-        while not self._acquire(offset):
+        file = self._descriptor(self._path)
+        while not _lock_byte(file, offset, hold=True):
             self._sleep(wait_s)
             wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
         try:
             yield
         finally:
-            self._release(offset)
+            with self._lock:
+                if self._file >= 0:
+                    _lock_byte(self._file, offset, hold=False)
 
     def close(self) -> None:
         """Release all keys."""
@@ -144,40 +145,30 @@ class KeyLocks:
                 os.close(self._file)
             self._file = -1
 
-    def _acquire(self, offset: int) -> bool:
-        return self._path is None or self._lock_byte(self._descriptor(), offset, hold=True)
-
-    def _release(self, offset: int) -> None:
-        with self._lock:
-            if self._file >= 0:
-                self._lock_byte(self._file, offset, hold=False)
-
-    def _lock_byte(self, file: int, offset: int, *, hold: bool) -> bool:
-        """Lock or free a byte; return False if another process holds it."""
-        if sys.platform == "win32":
-            return True
-        import fcntl
-
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if hold else fcntl.LOCK_UN, 1, offset)
-        except OSError as error:
-            if error.errno not in _TAKEN | _IMPOSSIBLE:
-                raise
-            return error.errno not in _TAKEN
-        return True
-
-    def _descriptor(self) -> int:
-        assert self._path is not None
+    def _descriptor(self, path: str) -> int:
         with self._lock:
             if self._file < 0:
                 try:
-                    self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 except OSError as error:
                     raise StoreReadOnly(
-                        f"`{self._path}` is not writable ({error.strerror}).",
+                        f"`{path}` is not writable ({error.strerror}).",
                         fix="Check the permissions of the file and its folder.",
                     ) from error
             return self._file
+
+
+def _lock_byte(file: int, offset: int, *, hold: bool) -> bool:
+    """Lock or free a byte; return False if another process holds it."""
+    import fcntl
+
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if hold else fcntl.LOCK_UN, 1, offset)
+    except OSError as error:
+        if error.errno not in _TAKEN | _IMPOSSIBLE:
+            raise
+        return error.errno not in _TAKEN
+    return True
 
 
 def _as_it_is(reply: ChatReply) -> ChatReply:
@@ -185,7 +176,7 @@ def _as_it_is(reply: ChatReply) -> ChatReply:
     return reply
 
 
-class CachedChatModel(WrappedChat):
+class CachedChatModel:
     """A chat model with a cache, its cost ledger and a meter; implements `ChatModel`.
 
     A cached reply has a usage of ``TokenUsage(reused=1)``, since it costs no tokens now. A rejected
@@ -208,15 +199,11 @@ class CachedChatModel(WrappedChat):
     ) -> None:
         self.prompts = prompts
         self._breaker = breaker or StageBreaker()
-        super().__init__(model)
+        self._model = model
+        self.name = model.name
         self._cache = cache
-        self._meter = meter or UsageMeter()
+        self.meter = meter or UsageMeter()
         self._retry_rejected = retry_rejected
-
-    @property
-    def meter(self) -> UsageMeter:
-        """The calls and reuses of this run that went through this model."""
-        return self._meter
 
     def is_kept(self, request: ChatRequest) -> bool:
         """Return True if the reply to a request is cached."""
@@ -229,7 +216,7 @@ class CachedChatModel(WrappedChat):
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply; cache it if it is neither cut off nor empty."""
-        return self._obtain(request, _as_it_is)
+        return self.complete_checked(request, _as_it_is)
 
     def complete_checked(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
         """Return what ``parse`` makes of the reply; cache the reply if ``parse`` returns.
@@ -239,7 +226,28 @@ class CachedChatModel(WrappedChat):
         `ChatModel.complete`. A cached reply that a stricter ``parse`` refuses becomes a rejected
         one.
         """
-        return self._obtain(request, parse)
+        key = call_key(self.name, request)
+        made: list[T] = []
+
+        def lead() -> ChatReply:
+            with self._cache.locks.hold(key):  # another process may be about to store it
+                known = self._look_up(key)
+                if known is not None:
+                    return known
+                self._breaker.check(request.stage)
+                try:
+                    reply = self._model.complete(request)
+                except ModelUnavailable as error:
+                    self._breaker.miss(request.stage, error)
+                    raise
+                reply = replace(reply, usage=reply.usage.with_a_call())
+                made.append(self._keep(key, request, reply, parse))
+                return reply
+
+        reply, ours = self._cache.flights.run(key, lead)
+        if ours and made:
+            return made[0]
+        return self._parse_known(key, request, reply, parse)
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply piece by piece, then whole; a cached reply is a single piece.
@@ -272,38 +280,14 @@ class CachedChatModel(WrappedChat):
             else:
                 yield item
 
-    def _obtain(self, request: ChatRequest, parse: Callable[[ChatReply], T]) -> T:
-        key = call_key(self.name, request)
-        made: list[T] = []
-
-        def lead() -> ChatReply:
-            with self._cache.locks.hold(key):  # another process may be about to store it
-                known = self._look_up(key)
-                if known is not None:
-                    return known
-                self._breaker.check(request.stage)
-                try:
-                    reply = self._model.complete(request)
-                except ModelUnavailable as error:
-                    self._breaker.miss(request.stage, error)
-                    raise
-                reply = replace(reply, usage=reply.usage.with_a_call())
-                made.append(self._keep(key, request, reply, parse))
-                return reply
-
-        reply, ours = self._cache.flights.run(key, lead)
-        if ours and made:
-            return made[0]
-        return self._parse_known(key, request, reply, parse)
-
     def _parse_known(
         self, key: bytes, request: ChatRequest, reply: ChatReply, parse: Callable[[ChatReply], T]
     ) -> T:
         """Count a reuse and return what ``parse`` makes of a cached reply; revoke it on a fault."""
         usage = TokenUsage(reused=1)
         self._cache.count_reuse(self.name, request, reply.usage)
-        self._meter.add(self.name, request, usage)
-        self._meter.save(reply.usage)
+        self.meter.add(self.name, request, usage)
+        self.meter.save(reply.usage)
         try:
             return parse_reply(replace(reply, usage=usage), parse)
         except Unparsable as error:
@@ -330,7 +314,7 @@ class CachedChatModel(WrappedChat):
 
         One without a check is cached if it is neither cut off nor empty.
         """
-        self._meter.add(self.name, request, reply.usage)
+        self.meter.add(self.name, request, reply.usage)
         if parse is _as_it_is:
             if is_whole(reply):
                 self._cache.accept(key, self.name, request, reply)
@@ -411,15 +395,6 @@ class CallTotal:
     money: Decimal | None
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """The write of a waiting thread, and its outcome."""
-
-    work: Write
-    is_done: bool = False
-    error: Exception | None = None
-
-
 def _configure(connection: apsw.Connection) -> None:
     sync_commits(connection)  # a reply is paid for; waiting threads share the wait for the disk
     connection.pragma("secure_delete", 1)  # overwrite deleted replies
@@ -478,7 +453,7 @@ class CallCache:
         self._tables = place
         self._lock = threading.Lock()
         self._queue_lock = threading.Lock()
-        self._queue: list[_Waiting] = []
+        self._queue: list[tuple[Write, Future[None]]] = []
         path = self.path
         self.flights: SingleFlight[ChatReply] = SingleFlight()
         self.locks = KeyLocks(None if path in (None, IN_MEMORY) else f"{path}-lock")
@@ -499,36 +474,37 @@ class CallCache:
         effect, since it is repeated in a transaction of its own if another write fails. Raises as
         `transaction`.
         """
-        waiting = _Waiting(work)
+        written: Future[None] = Future()
         with self._queue_lock:
-            self._queue.append(waiting)
+            self._queue.append((work, written))
         with self._lock:
-            if not waiting.is_done:
+            if not written.done():
                 self._write_all()
-        if waiting.error is not None:
-            raise waiting.error
+        written.result()
 
     def _write_all(self) -> None:
         """Run all waiting writes in one transaction, or each in its own if that fails."""
         with self._queue_lock:
             group, self._queue = self._queue, []
         try:
-            if self._fault_of(group) is not None:
-                for waiting in group:  # running each write alone shows which one fails
-                    waiting.error = self._fault_of([waiting])
+            faults: list[Exception | None] = [None] * len(group)
+            if self._fault_of(group) is not None:  # running each alone shows which one fails
+                faults = [self._fault_of([one]) for one in group]
         except BaseException:  # Ctrl-C in this thread: the others do their own writes
             with self._queue_lock:
                 self._queue = group + self._queue
             raise
-        for waiting in group:
-            waiting.is_done = True
+        for (_, written), fault in zip(group, faults, strict=True):
+            if fault is None:
+                written.set_result(None)
+            else:
+                written.set_exception(fault)
 
-    def _fault_of(self, group: Sequence[_Waiting]) -> Exception | None:
-        """Run writes in one transaction, and return what failed."""
+    def _fault_of(self, group: Sequence[tuple[Write, Future[None]]]) -> Exception | None:
         try:
             with self._tables.transaction():
-                for waiting in group:
-                    waiting.work(self._tables)
+                for work, _ in group:
+                    work(self._tables)
         except Exception as error:  # noqa: BLE001  raised later, in the thread that waits
             return error
         return None
@@ -590,7 +566,7 @@ class CallCache:
             return None
         is_accepted, *rejected = rows[0][:8]
         if not is_accepted:
-            return _read_rejected(tuple(rejected))
+            return _read_rejected(rejected)
         text, finish_reason = rejected[3:5]
         if not _is_sound(key, (text, finish_reason, *rows[0][8:])):
             raise self._tables.damaged("a reply does not match its checksum")
@@ -604,11 +580,10 @@ class CallCache:
 
         If another process stored one first, that one stays, so that all use the same.
         """
-        usage = reply.usage
-        text = _encode(reply.text)
+        text, usage = _encode(reply.text), reply.usage
         counts = (usage.input_tokens, usage.output_tokens, usage.calls)
         digest = _digest(key, text, reply.finish_reason, *counts)
-        names = (storable(request.stage), storable(request.source), storable(model))
+        names = _names(request, model)
 
         def write(tables: CompanionDatabase) -> None:
             tables.change(
@@ -618,7 +593,7 @@ class CallCache:
                 (key, *names, text, reply.finish_reason, *counts, digest),
             )
             tables.change("DELETE FROM rejected WHERE key = $1", (key,))
-            add_call(tables, model, request, usage)
+            _count(tables, model, request, usage)
 
         self.write(write)
 
@@ -630,7 +605,7 @@ class CallCache:
         def write(tables: CompanionDatabase) -> None:
             if not tables.rows("SELECT 1 FROM reply WHERE key = $1", (key,)):
                 _insert_rejected(tables, key, model, request, reply, reason)
-            add_call(tables, model, request, reply.usage, rejected=True)
+            _count(tables, model, request, reply.usage, rejected=1)
 
         self.write(write)
 
@@ -647,11 +622,12 @@ class CallCache:
 
     def count_call(self, model: str, request: ChatRequest, usage: TokenUsage) -> None:
         """Count a call whose reply is neither accepted nor rejected."""
-        self.write(lambda tables: add_call(tables, model, request, usage))
+        self.write(lambda tables: _count(tables, model, request, usage))
 
     def count_reuse(self, model: str, request: ChatRequest, saved: TokenUsage) -> None:
         """Count a call that was avoided because its reply was cached."""
-        self.write(lambda tables: add_reuse(tables, model, request, saved))
+        reuse = TokenUsage(reused=1)
+        self.write(lambda tables: _count(tables, model, request, reuse, saved=saved))
 
     def rejected(self) -> list[RejectedReply]:
         """Return all rejected replies, in order of arrival."""
@@ -720,18 +696,20 @@ def _insert_rejected(
     reply: ChatReply,
     reason: str,
 ) -> None:
-    names = (storable(request.stage), storable(request.source), storable(model))
     tables.change(
         "INSERT INTO rejected (key, stage, source, model, text, finish_reason, reason, attempts) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT (key) DO UPDATE SET "
         "stage = excluded.stage, source = excluded.source, text = excluded.text, "
         "finish_reason = excluded.finish_reason, reason = excluded.reason, "
         "attempts = rejected.attempts + 1",
-        (key, *names, _encode(reply.text), reply.finish_reason, storable(reason)),
+        (
+            *(key, *_names(request, model), _encode(reply.text), reply.finish_reason),
+            storable(reason),
+        ),
     )
 
 
-def _read_rejected(row: Row) -> RejectedReply:
+def _read_rejected(row: Sequence[Any]) -> RejectedReply:
     stage, source, model, text, finish_reason, reason, attempts = row
     return RejectedReply(stage, source, model, reason, _decode(text), finish_reason, attempts)
 
@@ -790,29 +768,24 @@ ON CONFLICT (stage, source, model) DO UPDATE SET
 """
 
 
-def add_call(
+def _count(
     tables: CompanionDatabase,
     model: str,
     request: ChatRequest,
     usage: TokenUsage,
     *,
-    rejected: bool = False,
+    rejected: int = 0,
+    saved: TokenUsage | None = None,
 ) -> None:
-    """Count a call in the ledger, inside the open transaction."""
-    uncached = usage.input_tokens - usage.cached_tokens
-    counts = (usage.calls, int(rejected), uncached, usage.output_tokens, 0, 0, 0)
-    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+    """Count a call or a reuse in the ledger, inside the open transaction."""
+    counts = (
+        *(usage.calls, rejected, usage.input_tokens - usage.cached_tokens, usage.output_tokens),
+        *(usage.reused, saved.input_tokens if saved else 0, saved.output_tokens if saved else 0),
+    )
+    tables.change(_COUNT_CALL, (*_names(request, model), *counts))
     if usage.cached_tokens:
         counts = (0, 0, usage.cached_tokens, 0, 0, 0, 0)
-        tables.change(_COUNT_CALL, (*_names(f"{model}{_CACHED}", request), *counts))
-
-
-def add_reuse(
-    tables: CompanionDatabase, model: str, request: ChatRequest, saved: TokenUsage
-) -> None:
-    """Count a reused reply in the ledger, inside the open transaction."""
-    counts = (0, 0, 0, 0, 1, saved.input_tokens, saved.output_tokens)
-    tables.change(_COUNT_CALL, (*_names(model, request), *counts))
+        tables.change(_COUNT_CALL, (*_names(request, f"{model}{_CACHED}"), *counts))
 
 
 def storable(name: str) -> str:
@@ -820,8 +793,8 @@ def storable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _names(model: str, request: ChatRequest) -> Iterator[str]:
-    return (storable(name) for name in (request.stage, request.source, model))
+def _names(request: ChatRequest, model: str) -> tuple[str, str, str]:
+    return storable(request.stage), storable(request.source), storable(model)
 
 
 def _is_sound(key: bytes, row: Row) -> bool:
@@ -851,26 +824,25 @@ def _decode(data: bytes) -> str:
 CALL_KEY_BYTES = 16
 
 
-def _content_of(message: Message) -> list[str]:
-    """Return what a message says: its role, its text, and a hash of each of its pictures."""
-    pictures = (blake2b(picture.data, digest_size=CALL_KEY_BYTES) for picture in message.pictures)
-    return [message.role, message.content, *(picture.hexdigest() for picture in pictures)]
-
-
 def call_key(model_name: str, request: ChatRequest) -> bytes:
     """Return the key of a call: a hash of the model's name and the content of the request.
 
     The stage and source of a request are not part of it. It has 128 bits, since a wrong reply
     served after a collision would never be noticed.
     """
+
+    def hash_of(data: bytes) -> blake2b:
+        return blake2b(data, digest_size=CALL_KEY_BYTES)
+
     content = [
         model_name,
         request.max_output_tokens,
-        float(request.temperature) + 0.0,  # -0.0 is 0.0
-        request.schema,
-        list(request.stop),
-        [_content_of(message) for message in request.messages],
+        *(0.0, "", []),  # of what requests once had: other keys would pay for all calls again
+        [
+            [turn.role, turn.content, *(hash_of(shown.data).hexdigest() for shown in turn.pictures)]
+            for turn in request.messages
+        ],
     ]
     # Not as ASCII: escapes would make a surrogate pair equal to the character it encodes.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=CALL_KEY_BYTES).digest()
+    return hash_of(text.encode("utf-8", "surrogatepass")).digest()

@@ -251,11 +251,8 @@ class RunEstimate:
 
 def count_request(request: ChatRequest, count_tokens: Callable[[str], int]) -> int:
     """Estimate how many tokens a server counts in a request, delimiters of messages included."""
-    texts = [message.content for message in request.messages]
-    if request.schema:
-        texts.append(request.schema)
-    text = sum(count_tokens(text) + _TOKENS_A_MESSAGE for text in texts)
-    return text + estimate_picture_tokens(request)
+    texts = (count_tokens(message.content) + _TOKENS_A_MESSAGE for message in request.messages)
+    return sum(texts) + estimate_picture_tokens(request)
 
 
 def plan_calls(

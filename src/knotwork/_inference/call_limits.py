@@ -25,22 +25,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from math import inf
 from typing import Literal, Protocol, Self, TypeVar
 
 from knotwork._cancellation import Cancellation, check_wait, in_context, sleep, wait_for
 from knotwork._config import AUTO
-from knotwork._inference.chat import (
-    CallInProgress,
-    ChatModel,
-    ChatReply,
-    ChatRequest,
-    WrappedChat,
-    estimate_input_tokens,
-)
+from knotwork._inference.call_budget import CallBudget, CallInProgress
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, estimate_input_tokens
 from knotwork.errors import ModelUnavailable
 
 _LONGEST_WAIT_S = 120.0
@@ -517,21 +512,6 @@ class RateLimiter:
                 self._paused_until = max(self._paused_until, now + asked_s)
 
 
-class RateLimitedChat(WrappedChat):
-    """A chat model whose calls wait for the rate limiter of its server."""
-
-    def __init__(self, model: ChatModel, limiter: RateLimiter) -> None:
-        super().__init__(model)
-        self._limiter = limiter
-
-    def _around(
-        self, request: ChatRequest, *, is_stream: bool
-    ) -> AbstractContextManager[CallInProgress]:
-        del is_stream
-        # Servers reserve the most tokens that a call may use.
-        return self._limiter.turn(estimate_input_tokens(request) + request.max_output_tokens)
-
-
 _log = logging.getLogger("knotwork.inference")
 
 
@@ -575,27 +555,61 @@ class RetryPolicy:
         raise ValueError("`attempts` must be at least 1")
 
 
-class RetryingChat(WrappedChat):
-    """A chat model whose failed calls are repeated by a retry policy.
+class LimitedChat:
+    """A chat model whose calls have a budget, limits of their server, and further attempts.
 
-    A stream is restarted only before its first piece, since pieces cannot be taken back.
+    Without ``budget``, ``limiter`` or ``retries`` it goes without. A call that waits to be repeated
+    holds no slot of the limiter. A stream is restarted only before its first piece, since pieces
+    cannot be taken back. Wrap it in the cache, not the reverse.
     """
 
-    def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
-        super().__init__(model)
-        self._retries = retries
+    def __init__(
+        self,
+        model: ChatModel,
+        limiter: RateLimiter | None = None,
+        *,
+        retries: RetryPolicy | None = None,
+        budget: CallBudget | None = None,
+    ) -> None:
+        self._model = model
+        self._limiter = limiter
+        self._retries = retries or RetryPolicy(attempts=1)
+        self._budget = budget
+        self.name = model.name
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply of the first call that succeeds."""
-        return self._retries.call(lambda: self._model.complete(request))
+        *_, reply = self._call(request, is_stream=False)
+        assert isinstance(reply, ChatReply)
+        return reply
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply of the first call that returns a piece."""
+        """Yield the reply of the first call that returns a piece; it lasts until it is left."""
+        return self._call(request, is_stream=True)
 
-        def begin() -> tuple[str | ChatReply, Iterator[str | ChatReply]]:
-            items = iter(self._model.stream(request))
+    def _call(self, request: ChatRequest, *, is_stream: bool) -> Iterator[str | ChatReply]:
+        def begin() -> tuple[str | ChatReply, Generator[str | ChatReply]]:
+            items = self._attempt(request, is_stream=is_stream)
             return next(items), items
 
-        first, rest = self._retries.call(begin)
-        yield first
-        yield from rest
+        budget = self._budget
+        charge = budget.call(self.name, request, is_stream=is_stream) if budget else _unlimited()
+        with charge as call:
+            first, rest = self._retries.call(begin)
+            with closing(rest):
+                for item in chain((first,), rest):
+                    call.add(item)
+                    yield item
+
+    def _attempt(self, request: ChatRequest, *, is_stream: bool) -> Generator[str | ChatReply]:
+        # Servers reserve the most tokens that a call may use.
+        tokens = estimate_input_tokens(request) + request.max_output_tokens
+        with self._limiter.turn(tokens) if self._limiter else _unlimited() as call:
+            model = self._model
+            for item in model.stream(request) if is_stream else (model.complete(request),):
+                call.add(item)
+                yield item
+
+
+def _unlimited() -> AbstractContextManager[CallInProgress]:
+    return nullcontext(CallInProgress())

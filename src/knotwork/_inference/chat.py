@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from operator import add, sub
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -57,17 +56,12 @@ class Message:
 class ChatRequest:
     """A conversation to continue.
 
-    ``schema`` is a JSON schema, as text, that the reply should follow; for a server without
-    structured output it becomes part of the prompt. ``stage`` (such as "extract") and ``source``
-    (such as a document's URI) attribute the cost of the call. They are never sent, and they are not
-    part of the cache key.
+    ``stage`` (such as "extract") and ``source`` (such as a document's URI) attribute the cost of
+    the call. They are never sent, and they are not part of the cache key.
     """
 
     messages: tuple[Message, ...]
     max_output_tokens: int = 1_024
-    temperature: float = 0.0
-    schema: str = ""
-    stop: tuple[str, ...] = ()
     stage: str = ""
     source: str = ""
 
@@ -150,50 +144,22 @@ class ChatModel(Protocol):
         """Yield the reply's text piece by piece, then the whole reply; raises as `complete`."""
 
 
-@dataclass(slots=True)
-class CallInProgress:
-    """What a call has brought: the pieces of a stream, and in the end its reply."""
-
-    pieces: list[str] = field(default_factory=list)
-    reply: ChatReply | None = None
+T = TypeVar("T")
 
 
-class WrappedChat:
-    """The base of chat models that do something around the calls of another one."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
+@runtime_checkable
+class ServedChat(Protocol):
+    """A chat model on a server, which lists its models and may state limits."""
 
     @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
+    def context_window(self) -> int:
+        """The context window in tokens, as set or as its server stated it; 0 if unknown."""
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply of the model."""
-        with self._around(request, is_stream=False) as call:
-            call.reply = self._model.complete(request)
-            return call.reply
+    def listen(self, listener: Callable[[int, Mapping[str, str]], None]) -> None:
+        """Call ``listener`` with the status and headers of every response from now on."""
 
-    def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
-        """Yield the reply of the model; the call lasts until the caller stops."""
-        with self._around(request, is_stream=True) as call:
-            for item in self._model.stream(request):
-                if isinstance(item, ChatReply):
-                    call.reply = item
-                else:
-                    call.pieces.append(item)
-                yield item
-
-    def _around(
-        self, request: ChatRequest, *, is_stream: bool
-    ) -> AbstractContextManager[CallInProgress]:
-        """Return what is done before and after a call."""
-        del request, is_stream
-        return nullcontext(CallInProgress())
-
-
-T = TypeVar("T")
+    def listed_models(self) -> dict[str, int]:
+        """Return the names of the models of the server, each with its window (0: unknown)."""
 
 
 @runtime_checkable
@@ -282,9 +248,9 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def estimate_input_tokens(request: ChatRequest) -> int:
-    """Estimate the tokens of a request, including its schema."""
-    texts = [message.content for message in request.messages] + [request.schema]
-    text = sum(map(estimate_text_tokens, texts)) + _MESSAGE_TOKENS * len(request.messages)
+    """Estimate the tokens of a request."""
+    texts = [estimate_text_tokens(message.content) for message in request.messages]
+    text = sum(texts) + _MESSAGE_TOKENS * len(texts)
     return text + estimate_picture_tokens(request)
 
 

@@ -190,6 +190,15 @@ def _hash(feature: str) -> int:
     return int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "little")
 
 
+PREFIXES_LABEL = " prefixes "
+"""Before what the name of an embedder says of the prefixes of its texts."""
+
+
+def without_prefixes(embedder: str) -> str:
+    """Return the name of an embedder without what it says about prefixes."""
+    return embedder.partition(PREFIXES_LABEL)[0]
+
+
 def embedding_key(embedder_name: str, passage: PassageText) -> str:
     """Return the cache key of a passage's vectors, those of its sentences included."""
     offsets = (offset for sentence in passage.sentences for offset in sentence)

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.call_limits import (
-    RateLimitedChat,
+    LimitedChat,
     RateLimiter,
-    RetryingChat,
     RetryPolicy,
     most_calls,
 )
-from knotwork._inference.chat import ChatModel
+from knotwork._inference.chat import ChatModel, ServedChat
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._registry import Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
-if TYPE_CHECKING:
-    from knotwork._inference.model_servers import ModelServer, ServerOptions
-
 NONE = "none"
 """The name that disables a model."""
-_HERE = "knotwork._inference.model_registry"
 
 
 def open_model(
@@ -103,40 +97,11 @@ def explain_choice(spec: str, stored: str = "") -> str:
     return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
 
 
-def open_openai_embedder(model: str, settings: EmbeddingSettings) -> Embedder:
-    """Open an embedder on a server with the interface of OpenAI."""
-    from knotwork._inference.embedding_prefixes import choose_prefixes
-    from knotwork._inference.model_servers import ModelServer
-    from knotwork._inference.openai_embeddings import OpenAIEmbedder
-
-    server = ModelServer(settings.base_url, **_server_options(settings) | {"section": "embedding"})
-    query, document = settings.query_prefix, settings.document_prefix
-    return OpenAIEmbedder(
-        model,
-        server,
-        dimension=settings.dimension,
-        concurrency=settings.concurrency,
-        embeds_sentences=settings.sentences,
-        prefixes=choose_prefixes(model, query=query, document=document),
-        extra_body=settings.extra_body,
-    )
-
-
-def _server_options(settings: EmbeddingSettings | LlmSettings) -> ServerOptions:
-    return {
-        "api_key": settings.api_key,
-        "timeout_s": settings.timeout_s,
-        "extra_headers": settings.extra_headers,
-        "api_version": settings.api_version,
-    }
-
-
 EMBEDDERS: Registry[Embedder] = Registry(
     "embedders",
     (
         Entry("hashing", "knotwork._inference.embedder:open_hashing"),
         Entry("local", "knotwork._inference.local_models.local_embedders:open_local"),
-        Entry("openai", f"{_HERE}:open_openai_embedder"),
     ),
     kind="embedding model",
     protocol=Embedder,
@@ -239,8 +204,6 @@ class ChatModels:
         if settings.model == NO_CHAT_MODEL:
             return None
         if settings not in self._opened:
-            from knotwork._inference.model_servers import ModelServer
-
             opened = self._clients[settings] = open_model(settings.model, CHAT_MODELS, settings)
             limits = settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
             scheme = settings.model.partition(":")[0]  # a model file has a server of its own
@@ -253,11 +216,9 @@ class ChatModels:
                     timeout_s=settings.timeout_s,
                 )
             limiter = self._limiters[key]
-            if isinstance(server := getattr(opened, "server", None), ModelServer):
-                server.listen(limiter.heed)
-            # Retries go outside, so that a call that waits to be repeated holds no slot.
-            client = RateLimitedChat(opened, limiter)
-            self._opened[settings] = RetryingChat(client, self.retries)
+            if isinstance(opened, ServedChat):
+                opened.listen(limiter.heed)
+            self._opened[settings] = LimitedChat(opened, limiter, retries=self.retries)
         return self._opened[settings]
 
     def client(self, role: ModelRole) -> ChatModel | None:
@@ -266,71 +227,9 @@ class ChatModels:
         return self._clients.get(role_settings(self._settings, role))
 
 
-def open_openai_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model on a server with the interface of OpenAI."""
-    from knotwork._inference.model_servers import ModelServer
-
-    server = ModelServer(settings.base_url, **_server_options(settings))
-    return _open_chat(model, server, settings, scheme="openai")
-
-
-def open_ollama_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model of Ollama, by Ollama's own interface."""
-    from knotwork._inference.native_servers import OLLAMA_CONTEXT, OllamaServer
-
-    settings = replace(
-        settings, api_version="", context_window=settings.context_window or OLLAMA_CONTEXT
-    )
-    options = _server_options(settings)
-    server = OllamaServer(settings.base_url, context=settings.context_window, **options)
-    return _open_chat(model, server, settings, scheme="ollama")
-
-
-def open_anthropic_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model of Anthropic, by Anthropic's own interface."""
-    from knotwork._inference.native_servers import AnthropicServer
-
-    options = _server_options(replace(settings, api_version=""))
-    server = AnthropicServer(settings.base_url, **options)
-    return _open_chat(model, server, settings, scheme="anthropic")
-
-
-def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
-    """Open a language model from a GGUF file, which a child process serves."""
-    from knotwork._inference.local_models.gguf_server import GgufServer
-
-    server = GgufServer(
-        model,
-        context=settings.context_window,
-        threads=settings.threads,
-        timeout_s=settings.timeout_s,
-    )
-    settings = replace(settings, context_window=server.options.context)
-    return _open_chat(server.options.alias, server, settings, scheme="gguf")
-
-
-def _open_chat(model: str, server: ModelServer, settings: LlmSettings, *, scheme: str) -> ChatModel:
-    from knotwork._inference.openai_chat import OpenAIChat
-
-    return OpenAIChat(
-        model,
-        server,
-        temperature=settings.temperature,
-        max_output_tokens=settings.max_output_tokens,
-        context_window=settings.context_window,
-        extra_body=settings.extra_body,
-        scheme=scheme,
-    )
-
-
 CHAT_MODELS: Registry[ChatModel] = Registry(
     "chat_models",
-    (
-        Entry("anthropic", f"{_HERE}:open_anthropic_chat"),
-        Entry("gguf", f"{_HERE}:open_gguf_chat"),
-        Entry("ollama", f"{_HERE}:open_ollama_chat"),
-        Entry("openai", f"{_HERE}:open_openai_chat"),
-    ),
+    (),
     kind="language model",
     protocol=ChatModel,
     reserved=(NO_CHAT_MODEL,),
@@ -349,41 +248,9 @@ def open_reranker(settings: RerankSettings) -> Reranker | None:
     return open_model(settings.model, RERANKERS, settings)
 
 
-def open_local_reranker(model: str, settings: RerankSettings) -> Reranker:
-    """Open a reranker that runs in this process: its folder, or its name."""
-    from knotwork._inference.local_models.local_rerankers import OnnxReranker, find_graph
-
-    folder = Path(model).expanduser()
-    if find_graph(folder) is not None:
-        return OnnxReranker(folder, threads=settings.threads)
-
-    from knotwork._inference.local_models.local_rerankers import LocalReranker
-
-    return LocalReranker(model, download=settings.download)
-
-
-def open_served_reranker(model: str, settings: RerankSettings) -> Reranker:
-    """Open a reranker on a server."""
-    from knotwork._inference.call_limits import RetryPolicy
-    from knotwork._inference.cross_encoders import ServedReranker
-    from knotwork._inference.model_servers import ModelServer
-
-    server = ModelServer(
-        settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        section="rerank",
-    )
-    # A user is waiting, and the search works without reranking: retry only once, and soon.
-    return ServedReranker(model, server, retries=RetryPolicy(attempts=2, patience_s=2.0))
-
-
 RERANKERS: Registry[Reranker] = Registry(
     "rerankers",
-    (
-        Entry("local", f"{_HERE}:open_local_reranker"),
-        Entry("served", f"{_HERE}:open_served_reranker"),
-    ),
+    (),
     kind="reranking model",
     protocol=Reranker,
     reserved=(NONE,),

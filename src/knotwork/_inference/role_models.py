@@ -7,14 +7,12 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import closing
 
-from knotwork._cancellation import sleep
 from knotwork._companions import IN_MEMORY_COMPANIONS, Companions
 from knotwork._config import LlmSettings, Settings
-from knotwork._inference.call_batches import CallBatches
-from knotwork._inference.call_budget import BudgetedChatModel, CallBudget, parse_ceiling
+from knotwork._inference.call_budget import CallBudget, parse_ceiling
 from knotwork._inference.call_cache import CALLS, CachedChatModel, CallCache
 from knotwork._inference.call_costs import UsageMeter
-from knotwork._inference.call_limits import RateLimitedChat, RateLimiter, RetryPolicy
+from knotwork._inference.call_limits import LimitedChat, RateLimiter, RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
@@ -25,7 +23,6 @@ from knotwork._inference.model_registry import (
     price_table,
     role_settings,
 )
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.stage_breaker import StageBreaker
@@ -60,6 +57,9 @@ class RoleModels:
 
     _rest_s: float | None = 300.0
     """Seconds without a call in a stage with unusable replies; None: until the end of a run."""
+    meter: UsageMeter | None = None
+    budget: CallBudget | None = None
+    _retry = False
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class RoleModels:
         self._breaker = StageBreaker(rest_s=self._rest_s)
         limiter = RateLimiter(concurrency=settings.concurrency)
         self._given = model
-        self._model = RateLimitedChat(model, limiter) if model is not None else None
+        self._model = LimitedChat(model, limiter) if model is not None else None
         self._models = ChatModels(settings, retries=retries)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()
@@ -112,13 +112,13 @@ class RoleModels:
             model = self._model or self._models.open(role)
             if model is None:
                 return None
-            if budget is not None:
-                model = BudgetedChatModel(model, budget)
+            if budget := budget or self.budget:
+                model = LimitedChat(model, budget=budget)
             return CachedChatModel(
                 model,
-                self._open_cache(),
-                meter=meter,
-                retry_rejected=retry_rejected,
+                self.cache(),
+                meter=meter or self.meter,
+                retry_rejected=retry_rejected or self._retry,
                 breaker=self._breaker,
                 prompts=self.prompts,
             )
@@ -135,7 +135,8 @@ class RoleModels:
                 self._cache.close()
                 self._cache = None
 
-    def _open_cache(self) -> CallCache:
+    def cache(self) -> CallCache:
+        """Return the call cache, which is opened once."""
         if self._cache is None:
             try:
                 self._cache = CallCache(self._companions.open(CALLS))
@@ -174,6 +175,7 @@ class ModelRun(RoleModels):
     """
 
     _rest_s = None
+    meter: UsageMeter
 
     def __init__(
         self,
@@ -194,48 +196,23 @@ class ModelRun(RoleModels):
         self.prices = price_table(settings)
         self._settings = settings
         self._retry = retry
-        self._budget = open_budget(budget, settings, count_tokens=count_tokens)
-        self._batches: list[CallBatches] = []
+        self.budget = open_budget(budget, settings, count_tokens=count_tokens)
+        self.further_notes: list[str] = []
 
     def has(self, role: ModelRole) -> bool:
         """Return True if a model is configured for a role, without opening it."""
         return self._given is not None or chat_model_spec(self._settings, role) != NO_CHAT_MODEL
 
-    def open(
-        self,
-        role: ModelRole,
-        *,
-        meter: UsageMeter | None = None,
-        budget: CallBudget | None = None,
-        retry_rejected: bool = False,
-    ) -> CachedChatModel | None:
-        """Return the model for a role, by default with the meter and the budget of the run."""
-        return super().open(
-            role,
-            meter=meter or self.meter,
-            budget=budget or self._budget,
-            retry_rejected=retry_rejected or self._retry,
-        )
+    def client(self, role: ModelRole) -> ChatModel | None:
+        """Return the model for a role as it was opened, without limits, retries and cache."""
+        return self._given or self._models.client(role)
 
-    def batches(self, role: ModelRole) -> CallBatches | None:
-        """Return the batches of a role's model; None if it has none."""
-        with self._lock:
-            model = self._given or self._models.client(role)
-            if not isinstance(model, OpenAIChat) or not model.server.takes_batches:
-                return None
-            found = CallBatches(
-                model,
-                self._open_cache(),
-                meter=self.meter,
-                budget=self._budget,
-                retries=self._models.retries,
-                sleep=sleep,
-            )
-        self._batches.append(found)
-        return found
+    @property
+    def retries(self) -> RetryPolicy:
+        """How often a call is tried."""
+        return self._models.retries
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Messages for the user, as in `RoleModels`, of batches, and the stages that stopped."""
-        of_batches = (note for batches in self._batches for note in batches.notes)
-        return (*super().notes, *of_batches, *self._breaker.notes)
+        """Messages for the user, as in `RoleModels`, further ones, and the stages that stopped."""
+        return (*super().notes, *self.further_notes, *self._breaker.notes)

@@ -12,8 +12,7 @@ from knotwork._indexing.embedding import REEMBED_COMMAND, Embedding
 from knotwork._indexing.engines.engine import open_engine
 from knotwork._indexing.reembedding import EmbedReport, Reembedding, identities
 from knotwork._indexing.stages import plain_fingerprints
-from knotwork._inference.embedder import Embedder
-from knotwork._inference.embedding_prefixes import without_prefixes
+from knotwork._inference.embedder import Embedder, without_prefixes
 from knotwork._inference.model_registry import choose_model, open_embedder
 from knotwork._run import Steps
 from knotwork.errors import ConfigError, MissingExtra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from knotwork._registry import Entry, Registry, takes
+from knotwork._registry import PARTS, Entry, Registry, takes
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import ConfigError
 
@@ -47,6 +47,5 @@ def make_extractor(
         extractor = EXTRACTORS.create(extractor, dictionary=dictionary)
     if recording is None:
         return extractor
-    from knotwork._transform.model.recorded_extractor import RecordedExtractor, Recording
-
-    return RecordedExtractor(Recording.read(recording), rules=extractor)
+    recorded: Extractor = PARTS.load("recorded_extractor")(recording, extractor)
+    return recorded

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from tests.transform.documents import cut
+from tests.transform.model.test_model_extractor import read
 
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatRequest
 from knotwork._transform.model.model_extractor import ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelError
@@ -40,8 +40,7 @@ def moody(request: ChatRequest) -> str:
 def run(path: Path, inner: ScriptedChatModel, *, concurrency: int = 1) -> list[ChunkOutcome]:
     model = CachedChatModel(inner, CallCache(path))
     extractor = ModelExtractor(model, concurrency=concurrency)
-    jobs = extractor.jobs(DOCUMENT, CHUNKS)
-    return list(work_ordered(extractor.extract_chunk, jobs, concurrency=concurrency))
+    return read(extractor, DOCUMENT, CHUNKS)
 
 
 def test_every_outcome_is_there_and_counts_add_up(tmp_path: Path) -> None:

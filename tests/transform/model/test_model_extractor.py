@@ -1,5 +1,4 @@
 import threading
-from dataclasses import replace
 
 import pytest
 from tests.transform.documents import cut, mentions
@@ -10,15 +9,12 @@ from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.model_registry import ChatModels
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
 from knotwork._transform.model.extraction_method import ExtractionMethod
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.model_extractor import ChunkOutcome, ModelExtractor
-from knotwork._transform.rules import Dictionary, RuleExtractor
-from knotwork._transform.rules.dictionary import DictionaryEntry
+from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
+from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Chunk, Document, ReadingStatus
-from knotwork.testing import ExtractorContract
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow
@@ -35,31 +31,28 @@ def brained() -> ScriptedChatModel:
     return ScriptedChatModel(lambda request: brain(request.messages))
 
 
-class TestModelExtractor(ExtractorContract):
-    runs_in_workers = False
-
-    @pytest.fixture
-    def extractor(self) -> Extractor:
-        return ModelExtractor(
-            brained(), method=ExtractionMethod(gleanings=1, checks_relations=True)
-        )
-
-
 def read(extractor: ModelExtractor, document: Document, chunks: list[Chunk]) -> list[ChunkOutcome]:
-    jobs = extractor.jobs(document, chunks)
+    found = RuleExtractor().extract(document, chunks)
+    memories = recall_similar(chunks, found, limit_tokens=extractor.memory_tokens)
+    jobs = [
+        ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
+        for chunk, base in zip(chunks, found, strict=True)
+    ]
     return list(work_ordered(extractor.extract_chunk, jobs, concurrency=extractor.concurrency))
+
+
+def extractions_of(extractor: ModelExtractor, document: Document, chunks: list[Chunk]):
+    return [outcome.extraction for outcome in read(extractor, document, chunks)]
 
 
 def document_of(count: int) -> tuple[Document, list[Chunk]]:
     return cut("Firms", *(f"{PARTS[i % len(PARTS)]} Case {i}." for i in range(count)))
 
 
-def test_it_is_an_extractor_of_one_call_a_chunk_in_order() -> None:
+def test_it_makes_one_call_a_chunk_and_keeps_what_the_rules_found() -> None:
     model = brained()
-    extractor: Extractor = ModelExtractor(model)
     document, chunks = cut("Firms", *PARTS)
-    parent = replace(chunks[0], id="f" * 16, is_parent=True)
-    found = extractor.extract(document, [*chunks, parent])
+    found = extractions_of(ModelExtractor(model), document, chunks)
     assert [extraction.chunk_id for extraction in found] == [chunk.id for chunk in chunks]
     assert len(model.requests) == len(chunks)
     for extraction, base in zip(found, RuleExtractor().extract(document, chunks), strict=True):
@@ -69,8 +62,8 @@ def test_it_is_an_extractor_of_one_call_a_chunk_in_order() -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     document, chunks = cut("Firms", *PARTS)
-    alone = ModelExtractor(brained(), concurrency=1)
-    assert alone.extract(document, chunks) == ModelExtractor(brained()).extract(document, chunks)
+    alone = extractions_of(ModelExtractor(brained(), concurrency=1), document, chunks)
+    assert alone == extractions_of(ModelExtractor(brained()), document, chunks)
 
 
 def test_memory_stands_in_the_prompt_of_its_chunk_alone() -> None:
@@ -109,7 +102,7 @@ def test_memory_of_a_long_document_is_that_of_its_beginning() -> None:
 
 def test_memory_is_bounded_and_says_nothing_twice() -> None:
     document, chunks = document_of(30)
-    extractions = ModelExtractor(brained()).extract(document, chunks)
+    extractions = extractions_of(ModelExtractor(brained()), document, chunks)
     memories = recall_similar(chunks, extractions)
     for memory in memories.values():
         assert 0 < count_tokens(memory) <= MEMORY_TOKENS
@@ -118,23 +111,6 @@ def test_memory_is_bounded_and_says_nothing_twice() -> None:
     assert short
     assert all(count_tokens(memory) <= 20 for memory in short.values())
     assert recall_similar([], []) == {}
-
-
-def test_what_changes_the_result_changes_the_name() -> None:
-    dictionary = Dictionary((DictionaryEntry("Acme"),))
-    models = [ScriptedChatModel("none"), ScriptedChatModel("none", name="other:model")]
-    extractors = [
-        ModelExtractor(models[0]),
-        ModelExtractor(models[1]),
-        ModelExtractor(models[0], method=ExtractionMethod("triplets")),
-        ModelExtractor(models[0], method=ExtractionMethod(gleanings=1)),
-        ModelExtractor(models[0], method=ExtractionMethod(checks_relations=True)),
-        ModelExtractor(models[0], rules=RuleExtractor(dictionary=dictionary)),
-    ]
-    names = {extractor.name for extractor in extractors}
-    assert len(names) == len(extractors)
-    assert ModelExtractor(models[0], concurrency=2).name in names
-    assert not any("none" in name for name in names)
 
 
 def test_the_schema_of_a_method_holds_for_all_turns() -> None:
@@ -149,11 +125,12 @@ def test_the_schema_of_a_method_holds_for_all_turns() -> None:
     assert [c.reason for c in outcome.complaints] == ["type `PLACE` is not in the schema"]
 
 
-def test_a_quarantined_chunk_is_logged_and_has_what_rules_found(caplog) -> None:
+def test_a_quarantined_chunk_has_a_reason_and_what_rules_found() -> None:
     document, chunks = cut("", PARTS[0])
-    found = ModelExtractor(ScriptedChatModel("No.")).extract(document, chunks)
-    assert found == RuleExtractor().extract(document, chunks)
-    assert "failed: No line of it is a record" in caplog.text
+    (outcome,) = read(ModelExtractor(ScriptedChatModel("No.")), document, chunks)
+    assert [outcome.extraction] == RuleExtractor().extract(document, chunks)
+    assert outcome.status is ReadingStatus.QUARANTINED
+    assert "No line of it is a record" in outcome.reason
 
 
 def test_over_a_failing_server_every_chunk_ends_indexed_or_quarantined() -> None:

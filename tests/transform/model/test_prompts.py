@@ -104,15 +104,3 @@ def test_schema_types_and_patterns_stand_in_the_prompt() -> None:
     said = content(ExtractionMethod(schema=SCHEMA), ChunkTask("x"))
     assert "Types: PERSON, ORGANIZATION." in said
     assert "PERSON - works for - ORGANIZATION" in said
-
-
-def test_what_changes_a_request_changes_the_name() -> None:
-    names = [
-        ExtractionMethod().name,
-        ExtractionMethod("triplets").name,
-        ExtractionMethod(question="Who?").name,
-        ExtractionMethod(schema=SCHEMA).name,
-        ExtractionMethod(schema=ExtractionSchema(("PERSON",))).name,
-    ]
-    assert len(set(names)) == len(names)
-    assert ExtractionMethod().name == ExtractionMethod().name

@@ -35,7 +35,7 @@ def run(
     method: ExtractionMethod | None = None,
 ) -> tuple[ChunkOutcome, ScriptedChatModel]:
     model = ScriptedChatModel(script)
-    return ModelExtractor(model, method=method).extract_chunk(job(text)), model
+    return ModelExtractor(model, method or ExtractionMethod()).extract_chunk(job(text)), model
 
 
 def test_a_good_reply_takes_one_call() -> None:

@@ -18,12 +18,11 @@ from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
     Message,
+    ServedChat,
     TokenUsage,
     estimate_input_tokens,
 )
-from knotwork._inference.context_windows import read_listed_window
 from knotwork._inference.model_registry import ChatModels, ModelRole, roles_by_model
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork._synthesis.answer_writer import make_answer_request, parse_answer_reply
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage
@@ -136,12 +135,10 @@ def list_models(settings: LlmSettings) -> Iterator[ServedModel]:
         found = ServedModel(own.model, tuple(its_roles), at, own.context_window)
         try:
             client = models.client(its_roles[0])
-            if isinstance(client, OpenAIChat):
-                listed = client.server.list_models()
-                mine = next((item for item in listed if item.get("id") == name), None)
-                names = tuple(sorted(str(item["id"]) for item in listed if "id" in item))
-                window = found.window or client.context_window or read_listed_window(mine)
-                found = replace(found, window=window, offered=names)
+            if isinstance(client, ServedChat):
+                listed = client.listed_models()
+                window = found.window or client.context_window or listed.get(name, 0)
+                found = replace(found, window=window, offered=tuple(sorted(listed)))
         except KnotworkError as error:
             found = replace(found, error=error.message)
         yield found

@@ -13,16 +13,18 @@ from knotwork._extensions.diagnosis.installation import Check, failed_check
 from knotwork._indexing.changes import Tier
 from knotwork._indexing.embedding import REEMBED_COMMAND
 from knotwork._indexing.loaders import recognition
-from knotwork._indexing.picture_describer import (
-    BLINDNESS_FIX,
-    UNDESCRIBED_DETAIL,
-    UNDESCRIBED_FIX,
-    find_blindness,
-)
+from knotwork._indexing.prepared import BLINDNESS_FIX
+from knotwork._indexing.stages import UNDESCRIBED_DETAIL, UNDESCRIBED_FIX
 from knotwork._inference.call_limits import RetryPolicy
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, is_mostly_thinking
-from knotwork._inference.embedder import PassageText
-from knotwork._inference.embedding_prefixes import without_prefixes
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ServedChat,
+    is_mostly_thinking,
+)
+from knotwork._inference.embedder import PassageText, without_prefixes
 from knotwork._inference.model_registry import (
     MODEL_ROLES,
     NO_EMBEDDER,
@@ -35,7 +37,7 @@ from knotwork._inference.model_registry import (
     open_reader,
     roles_by_model,
 )
-from knotwork._inference.openai_chat import OpenAIChat
+from knotwork._registry import PARTS
 from knotwork.errors import KnotworkError, ModelError
 
 _PROBE_TEXT = "A short text."
@@ -175,7 +177,9 @@ def check_picture_model(settings: Settings) -> Iterator[Check]:
     name = "Model for pictures"
     try:
         model = ChatModels(settings.llm, retries=RetryPolicy(attempts=1)).open("describe")
-        blindness = find_blindness(model) if model is not None else "No language model is set."
+        blindness = "No language model is set."
+        if model is not None:
+            blindness = PARTS.load("find_blindness")(model)
     except KnotworkError as error:
         yield failed_check(name, error)
         return
@@ -197,10 +201,10 @@ def _is_right(reply: ChatReply) -> bool:
 
 def _report_missing_model(error: ModelError, client: ChatModel | None) -> Check:
     """Return the failed check, with similar names if the server lists its models."""
-    if not isinstance(client, OpenAIChat):
+    if client is None or not isinstance(client, ServedChat):
         return failed_check(_LANGUAGE_MODEL, error)
     try:
-        names = [str(item["id"]) for item in client.server.list_models() if "id" in item]
+        names = client.listed_models()
     except ModelError:
         return failed_check(_LANGUAGE_MODEL, error)
     scheme, _, wanted = client.name.partition(" ")[0].partition(":")

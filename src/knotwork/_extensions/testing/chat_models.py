@@ -36,10 +36,9 @@ class ScriptedChatModel:
 
     ``script`` is a text for every call, a sequence with one reply per call, a mapping from regular
     expressions to replies (the first match in the messages is used), or a function of the request.
-    A text is cut at stop strings and at ``max_output_tokens``, and its usage is counted with
-    `count_tokens`. ``errors`` maps numbers of calls, from 1, to errors; these calls use no reply of
-    the script. Streams have pieces of ``piece_characters``. Raises ScriptMismatch if the script has
-    no reply.
+    A text is cut at ``max_output_tokens``, and its usage is counted with `count_tokens`. ``errors``
+    maps numbers of calls, from 1, to errors; these calls use no reply of the script. Streams have
+    pieces of ``piece_characters``. Raises ScriptMismatch if the script has no reply.
     """
 
     def __init__(
@@ -154,7 +153,7 @@ def _as_reply(request: ChatRequest, step: str | ChatReply) -> ChatReply:
     if isinstance(step, ChatReply):
         reply = step
     else:
-        text, cut = end_reply(step, stop=request.stop, max_output_tokens=request.max_output_tokens)
+        text, cut = end_reply(step, stop=(), max_output_tokens=request.max_output_tokens)
         reply = ChatReply(text, "length" if cut else "stop")
     if reply.usage != TokenUsage():
         return reply

@@ -38,6 +38,7 @@ from knotwork._inference.local_models.transformer import (
     TransformerEncoder,
     available_cores,
 )
+from knotwork._registry import PARTS
 from knotwork.errors import ConfigError, MissingExtra
 
 _log = logging.getLogger("knotwork.inference")
@@ -261,7 +262,6 @@ def _cut_passages(
 
 LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
 """Languages that a model trained on English embeds usefully; it cannot read other scripts."""
-_ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
 MOST_THREADS = 16
 """Default limit of parallel forward passes; with more, Python itself is the bottleneck."""
 _OWNERS = ("sentence-transformers/", "intfloat/")
@@ -331,7 +331,8 @@ def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
         bare = bare.removeprefix(owner)
     known = ONNX_MODELS.get(bare)
     if known is None or Path(model).is_dir():
-        return _open_sentence_transformers(model, settings)
+        embedder: LocalEmbedder = PARTS.load("torch_embedder")(model, settings)
+        return embedder
     return LocalEmbedder(
         f"local:{known.name}",
         load_onnx(known.name),
@@ -358,27 +359,7 @@ def load_onnx(name: str) -> Callable[[], TransformerEncoder]:
             )
         raise MissingExtra(feature, model.extra)
 
-    return lambda: _share(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
-
-
-def _open_sentence_transformers(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
-    from knotwork._inference.local_models.sentence_transformers import (
-        SentenceTransformersEncoder,
-        identify,
-        require_library,
-    )
-
-    require_library(f"The embedding model `local:{model}`")
-    folder = Path(model).expanduser()
-    source = str(folder) if folder.is_dir() else model
-    load = partial(SentenceTransformersEncoder, source, download=settings.download)
-    english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
-    return LocalEmbedder(
-        f"local:{identify(model)}",
-        lambda: _share(source, load),
-        languages=LATIN_SCRIPT if english else frozenset(),
-        uses_gpu=True,
-    )
+    return lambda: share_model(model.name, lambda: TransformerEncoder(model.load_parts(weights)))
 
 
 _loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
@@ -386,7 +367,7 @@ _loading = threading.Lock()
 _Model = TypeVar("_Model", bound=Encoder)
 
 
-def _share(source: str, load: Callable[[], _Model]) -> _Model:
+def share_model(source: str, load: Callable[[], _Model]) -> _Model:
     """Return the model that this process already loaded from ``source``, or load it."""
     with _loading:
         encoder: _Model | None = _loaded.get(source)

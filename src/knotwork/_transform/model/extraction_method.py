@@ -19,7 +19,7 @@ from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
 from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import Prompts, mark, prompts_fingerprint, prompts_in
+from knotwork._transform.model.prompts import Prompts, mark, prompts_in
 from knotwork._transform.model.reply_formats import (
     Complaint,
     Draft,
@@ -32,7 +32,6 @@ from knotwork._transform.model.reply_formats import (
     read_lines,
 )
 from knotwork.errors import ConfigError, Unparsable
-from knotwork.records import content_id
 
 EXTRACTION_STAGE = "extract"
 SHOWN_REPLY_CHARACTERS = 800
@@ -89,11 +88,6 @@ class ExtractionMethod:
                 fix="Set extraction.schema to a file that lists types or relations (`knotwork "
                 'schema propose` makes one), or extraction.form to "graph".',
             )
-
-    @property
-    def name(self) -> str:
-        """A name that changes with anything that changes a request or what is read from a reply."""
-        return f"{self.form}-{content_id(prompts_fingerprint(self.prompts), repr(self))}"
 
     def request(self, task: ChunkTask, *, failed: Unparsable | None = None) -> ChatRequest:
         """Return the request for a chunk, or the one that follows a reply that ``failed``.

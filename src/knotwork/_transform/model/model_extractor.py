@@ -7,14 +7,10 @@ pipeline stores, lists and retries. A run stops if the server does not respond.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
+from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
 from knotwork._transform.model.extraction_method import (
     ChunkTask,
     ExtractionMethod,
@@ -25,63 +21,25 @@ from knotwork._transform.model.extraction_method import (
 from knotwork._transform.model.prompts import prompt_language
 from knotwork._transform.model.reply_formats import NO_JSON, Complaint, Draft, read_lines
 from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
-from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus, content_id
-
-MODEL_EXTRACTOR_VERSION = 1
-"""Increment it whenever the result for an equal reply changes."""
+from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus
 
 _SHOWN_NAMES = 3
 _LONGEST_SHOWN = 80
 
-_log = logging.getLogger("knotwork.transform")
 
-
+@dataclass(frozen=True, slots=True)
 class ModelExtractor:
-    """Adds a model's reading of each chunk to the results of the rules; implements `Extractor`.
+    """How a model reads chunks, on top of what the rules found. Thread-safe if the model is.
 
-    A pipeline uses `jobs` and `extract_chunk`, to see every outcome. Thread-safe if the model is.
-    ``memory_tokens`` is the limit of the memory in each prompt, 0 for none.
+    ``memory_tokens`` is the limit of the memory in each prompt, 0 for none, and ``concurrency`` the
+    number of chunks that are read at a time.
     """
 
-    def __init__(
-        self,
-        model: ChatModel,
-        *,
-        method: ExtractionMethod | None = None,
-        rules: Extractor | None = None,
-        memory_tokens: int = MEMORY_TOKENS,
-        concurrency: int = 8,
-    ) -> None:
-        self.model = model
-        self.method = method or ExtractionMethod()
-        self.rules = rules or RuleExtractor()
-        self.memory_tokens = memory_tokens
-        self.concurrency = concurrency
-        parts = "\n".join((self.model.name, self.method.name, str(memory_tokens)))
-        self.name = f"model-{MODEL_EXTRACTOR_VERSION}-{content_id(parts)}+{self.rules.name}"
-
-    def jobs(
-        self,
-        document: Document,
-        chunks: Sequence[Chunk],
-        bases: Sequence[Extraction] | None = None,
-        memories: Mapping[str, str] | None = None,
-    ) -> list[ChunkJob]:
-        """Return a job for each leaf chunk of a document, with its memory.
-
-        ``bases`` are the results of the rules for the leaves, in order, and ``memories`` those of
-        `recall_similar`; both are computed if not given.
-        """
-        leaves = [chunk for chunk in chunks if not chunk.is_parent]
-        found = self.rules.extract(document, leaves) if bases is None else bases
-        if memories is None:
-            memories = recall_similar(leaves, found, limit_tokens=self.memory_tokens)
-        return [
-            ChunkJob(document, chunk, base, memories.get(chunk.id, ""))
-            for chunk, base in zip(leaves, found, strict=True)
-        ]
+    model: ChatModel
+    method: ExtractionMethod = field(default_factory=ExtractionMethod)
+    memory_tokens: int = MEMORY_TOKENS
+    concurrency: int = 8
 
     def request(self, job: ChunkJob) -> ChatRequest | None:
         """Return the first request for a chunk; None for a chunk without words."""
@@ -107,24 +65,6 @@ class ModelExtractor:
         return ChunkOutcome(
             job.base, ReadingStatus.QUARANTINED, reason=reason, raw=raw, unavailable=unavailable
         )
-
-    def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
-        """Return one extraction per leaf chunk of one document, in order.
-
-        A quarantined chunk has only the results of the rules, and is logged.
-        """
-        extractions: list[Extraction] = []
-        jobs = self.jobs(document, chunks)
-        for outcome in work_ordered(self.extract_chunk, jobs, concurrency=self.concurrency):
-            if outcome.status is ReadingStatus.QUARANTINED:
-                _log.warning(
-                    "%s: the model extraction of chunk %s failed: %s",
-                    document.uri,
-                    outcome.chunk_id,
-                    outcome.reason,
-                )
-            extractions.append(outcome.extraction)
-        return extractions
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
 from knotwork._inference.own_prompts import BUILT_IN, EXTRACTION, OwnPrompts
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
-from knotwork.records import content_id
 
 LANGUAGES = ("en", "zh")
 _NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
@@ -39,12 +38,6 @@ class Prompts:
     propose: str
     proposed: str
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all prompts that are used to read chunks."""
-        names = [field.name for field in fields(self) if field.name not in _NOT_FOR_CHUNKS]
-        return content_id(*(getattr(self, name) for name in names))
-
 
 def prompts_in(language: str, own: OwnPrompts = BUILT_IN) -> Prompts:
     """Return the prompts in a language, or in English if there is no translation.
@@ -60,11 +53,6 @@ def prompts_in(language: str, own: OwnPrompts = BUILT_IN) -> Prompts:
 def _built_in(known: str) -> Prompts:
     text = files("knotwork._transform.model.prompts").joinpath(f"{known}.toml").read_text("utf-8")
     return Prompts(**{key: value.strip() for key, value in tomllib.loads(text).items()})
-
-
-def prompts_fingerprint(own: OwnPrompts = BUILT_IN) -> str:
-    """Return a hash of the prompts in all languages."""
-    return content_id(*(prompts_in(language, own).fingerprint for language in LANGUAGES))
 
 
 def own_version(own: OwnPrompts) -> str:

@@ -41,13 +41,12 @@ _log = logging.getLogger("knotwork.transform")
 class Recording:
     """The recorded drafts by the URI of their document.
 
-    ``lengthened`` counts the triples of more than three parts, whose inner parts together are the
-    relation. Shorter ones, and other invalid records, are complaints of the drafts.
+    The inner parts of a triple of more than three are together the relation. Shorter ones, and
+    other invalid records, are complaints of the drafts.
     """
 
     drafts: Mapping[str, Draft]
     fingerprint: str
-    lengthened: int = 0
 
     @classmethod
     def read(cls, path: Path) -> Recording:
@@ -66,20 +65,18 @@ class Recording:
                 fix="Use a UTF-8 file with one JSON object a line.",
             ) from error
         drafts: dict[str, Draft] = {}
-        lengthened = 0
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                uri, draft, longer = _read_row(line, f"{path}, line {number}")
+                uri, draft = _read_row(line, f"{path}, line {number}")
                 earlier = drafts.get(uri, Draft())
                 merged = earlier.merged(draft)
                 repeated = earlier.records + draft.records - merged.records
                 drafts[uri] = replace(merged, repeated=merged.repeated + repeated)
-                lengthened += longer
-        return cls(drafts, content_id(text), lengthened)
+        return cls(drafts, content_id(text))
 
 
-def _read_row(line: str, where: str) -> tuple[str, Draft, int]:
-    """Return the document of a line, its records, and how many of its triples are longer."""
+def _read_row(line: str, where: str) -> tuple[str, Draft]:
+    """Return the document of a line and its records."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
@@ -90,7 +87,6 @@ def _read_row(line: str, where: str) -> tuple[str, Draft, int]:
     entities: list[EntityDraft] = []
     relations: list[RelationDraft] = []
     complaints: list[Complaint] = []
-    lengthened = 0
     for value in _items(row, "entities", where):
         name = clean_field(value) if isinstance(value, str) else ""
         if fault := name_fault(name) if isinstance(value, str) else "not a name":
@@ -108,12 +104,11 @@ def _read_row(line: str, where: str) -> tuple[str, Draft, int]:
         if fault := name_fault(source) or name_fault(target):
             complaints.append(_complaint(value, fault))
             continue
-        lengthened += len(value) > _PARTS
         relation = clean_field(" ".join(value[1:-1]))
         # The fact is its own summary, so that it counts as written by a model.
         summary = f"{source} {relation} {target}"
         relations.append(RelationDraft(source, relation, target, summary))
-    return uri, Draft(tuple(entities), tuple(relations), tuple(complaints)), lengthened
+    return uri, Draft(tuple(entities), tuple(relations), tuple(complaints))
 
 
 def _items(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
@@ -127,17 +122,6 @@ def _complaint(value: object, reason: str) -> Complaint:
     return Complaint(json.dumps(value, ensure_ascii=False), reason)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedReading:
-    """A document's extractions, one per leaf chunk, and the records that were not used.
-
-    ``complaints`` are records that are unreadable or do not occur in the text of any chunk.
-    """
-
-    extractions: tuple[Extraction, ...]
-    complaints: tuple[Complaint, ...] = ()
-
-
 class RecordedExtractor:
     """Adds a recording to the results of the rules; implements `Extractor`.
 
@@ -149,13 +133,18 @@ class RecordedExtractor:
         self.rules = rules or RuleExtractor()
         self.name = f"recorded-{RECORDED_VERSION}-{recording.fingerprint}+{self.rules.name}"
 
-    def read_document(self, document: Document, chunks: Sequence[Chunk]) -> RecordedReading:
-        """Return the extractions of one document by the rules and the recording."""
+    def read_document(
+        self, document: Document, chunks: Sequence[Chunk]
+    ) -> tuple[list[Extraction], list[Complaint]]:
+        """Return the extractions of one document, one per leaf chunk, and complaints.
+
+        These are about records that are unreadable or do not occur in the text of any chunk.
+        """
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
         bases = self.rules.extract(document, leaves)
         draft = self.recording.drafts.get(document.uri)
         if draft is None:
-            return RecordedReading(tuple(bases))
+            return list(bases), []
         around = ReplyContext(document.text, language=prompt_language(document.text))
         made = [
             assemble(draft, chunk, base, around) for chunk, base in zip(leaves, bases, strict=True)
@@ -166,15 +155,19 @@ class RecordedExtractor:
             for complaint in (made[0].complaints if made else ())
             if all(complaint in item.complaints for item in made[1:])
         ]
-        extractions = tuple(item.extraction for item in made)
-        return RecordedReading(extractions, (*draft.complaints, *unused))
+        return [item.extraction for item in made], [*draft.complaints, *unused]
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order.
 
-        Unused records are logged; `read_document` returns them.
+        Unused records are logged.
         """
-        reading = self.read_document(document, chunks)
-        for complaint in reading.complaints:
+        extractions, complaints = self.read_document(document, chunks)
+        for complaint in complaints:
             _log.info("%s: %s: %s", document.uri, complaint.reason, complaint.line)
-        return list(reading.extractions)
+        return extractions
+
+
+def add_recording(path: Path, rules: Extractor) -> RecordedExtractor:
+    """Return an extractor that adds a recording to the results of another; raises as `read`."""
+    return RecordedExtractor(Recording.read(path), rules=rules)

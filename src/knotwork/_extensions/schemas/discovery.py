@@ -17,13 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_schema import SchemaCounts, SchemaProposal, word_key
 from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
 from knotwork._transform.model.reply_formats import (
     LONGEST_RELATION,
@@ -97,8 +97,10 @@ def _example_rows(path: Path) -> _Rows:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if suffix in _DELIMITERS:
                 yield from _table_rows(file, _DELIMITERS[suffix], path)
-            else:
-                yield from _json_rows(file, path)
+                return
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, _read_object(line, f"{path}, line {number}")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"The examples `{path}` cannot be read: {error}.", fix=_EXAMPLES_FIX
@@ -114,14 +116,7 @@ def _table_rows(lines: Iterable[str], delimiter: str, path: Path) -> _Rows:
                 continue
             where = f"{path}, line {reader.line_num}"
             if not names:  # the first line may name the columns
-                named = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
-                known = [name for name in named if name]
-                if len(known) > len(cells) / 2:
-                    if twice := sorted({name for name in known if known.count(name) > 1}):
-                        raise ConfigError(
-                            f"{where} names two columns `{twice[0]}`.", fix=_EXAMPLES_FIX
-                        )
-                    names = named
+                if names := _read_heading(cells, where):
                     continue
                 names = _fields_of(cells, where)
             yield reader.line_num, _named(cells, names, where)
@@ -129,22 +124,28 @@ def _table_rows(lines: Iterable[str], delimiter: str, path: Path) -> _Rows:
         raise ConfigError(f"{path}, line {reader.line_num}: {error}.", fix=_EXAMPLES_FIX) from error
 
 
-def _json_rows(lines: Iterable[str], path: Path) -> _Rows:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{where} is not JSON: {error}.", fix=_EXAMPLES_FIX) from error
-        if isinstance(row, list):
-            yield number, _named(row, _fields_of(row, where), where)
-        elif isinstance(row, dict):
-            fields = ((_FIELD_NAMES.get(fold_word(key)), value) for key, value in row.items())
-            yield number, {name: value for name, value in fields if name}
-        else:
-            raise ConfigError(f"{where} is neither an object nor a list.", fix=_EXAMPLES_FIX)
+def _read_heading(cells: Sequence[str], where: str) -> Sequence[str]:
+    """Return the fields of the columns that a first line names; empty if it is a record."""
+    named = [_FIELD_NAMES.get(fold_word(cell), "") for cell in cells]
+    known = [name for name in named if name]
+    if len(known) <= len(cells) / 2:
+        return ()
+    if twice := sorted({name for name in known if known.count(name) > 1}):
+        raise ConfigError(f"{where} names two columns `{twice[0]}`.", fix=_EXAMPLES_FIX)
+    return named
+
+
+def _read_object(line: str, where: str) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where} is not JSON: {error}.", fix=_EXAMPLES_FIX) from error
+    if isinstance(row, list):
+        return _named(row, _fields_of(row, where), where)
+    if not isinstance(row, dict):
+        raise ConfigError(f"{where} is neither an object nor a list.", fix=_EXAMPLES_FIX)
+    fields = ((_FIELD_NAMES.get(fold_word(key)), value) for key, value in row.items())
+    return {name: value for name, value in fields if name}
 
 
 def _fields_of(cells: Sequence[object], where: str) -> Sequence[str]:
@@ -348,23 +349,25 @@ def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
     lines = [line.strip() for line in plain_text(reply).split("\n") if line.strip()]
     for place, line in enumerate(lines):
         bare = bare_line(line)
-        if fold_word(bare) in NOTHING_WORDS:
-            idle, nothing = idle + 1, True
-            continue
-        if is_idle(bare):
-            idle += 1
-            continue
         fields = [clean_field(f) for f in re.split(r"[|\t]", bare.strip().strip("|"))]
         kind, rest = fold_word(fields[0]), fields[1:]
-        if rest and fold_word(rest[0]) in _PROPOSAL_HEADS:
-            idle += 1  # repeats the form in the prompt
+        says_nothing = fold_word(bare) in NOTHING_WORDS
+        repeats_form = bool(rest) and fold_word(rest[0]) in _PROPOSAL_HEADS
+        if says_nothing or is_idle(bare) or repeats_form:
+            idle += 1
+            nothing |= says_nothing
             continue
         last = cut and place == len(lines) - 1
         if kind in _TYPE_WORDS:
-            fault = _take_type(rest, types, last=last)
+            fault = _fault_of_type(rest, last=last)
             nothing |= fault == _ANYTHING
+            if not fault:
+                types.append((rest[0], " ".join(filter(None, rest[1:]))))
         elif kind in RELATION_WORDS:
-            fault = _take_relation(rest, relations, last=last)
+            fault = _fault_of_relation(rest, last=last)
+            if not fault:
+                ends = ["" if fold_word(end) in SAYS_NOTHING else end for end in (rest[0], rest[2])]
+                relations.append((ends[0], rest[1], ends[1]))
         else:
             fault = "neither a type nor a relation"
         if fault:
@@ -372,33 +375,22 @@ def read_proposal(reply: str, *, cut: bool = False) -> ProposedLines:
     return ProposedLines(tuple(types), tuple(relations), tuple(complaints), idle, nothing)
 
 
-def _take_type(fields: list[str], types: list[tuple[str, str]], *, last: bool) -> str:
-    """Add the type of a line to ``types``, or return the reason why it has none."""
+def _fault_of_type(fields: list[str], *, last: bool) -> str:
     if not fields or (last and len(fields) < 2):
         return "a type without a name"
-    name, *rest = fields
-    fault = _type_fault(name)
-    if not fault and fold_word(name) in SAYS_NOTHING:
-        fault = _ANYTHING
-    if not fault:
-        types.append((name, " ".join(part for part in rest if part)))
-    return fault
+    is_any = fold_word(fields[0]) in SAYS_NOTHING
+    return _type_fault(fields[0]) or (_ANYTHING if is_any else "")
 
 
-def _take_relation(fields: list[str], relations: list[tuple[str, str, str]], *, last: bool) -> str:
-    """Add the relation of a line to ``relations``, or return the reason why it has none."""
+def _fault_of_relation(fields: list[str], *, last: bool) -> str:
     if len(fields) < 3 or (last and len(fields) == 3):
         return f"a relation with {len(fields)} fields, where 3 are needed"
     source, relation, target = fields[:3]
-    fault = _type_fault(source) or _type_fault(target)
-    if not fault and not any(character.isalnum() for character in relation):
-        fault = "a relation without a name"
-    if not fault and len(relation) > LONGEST_RELATION:
-        fault = "a relation is a whole sentence"
-    if not fault:
-        ends = ["" if fold_word(end) in SAYS_NOTHING else end for end in (source, target)]
-        relations.append((ends[0], relation, ends[1]))
-    return fault
+    if fault := _type_fault(source) or _type_fault(target):
+        return fault
+    if not any(character.isalnum() for character in relation):
+        return "a relation without a name"
+    return "a relation is a whole sentence" if len(relation) > LONGEST_RELATION else ""
 
 
 def _type_fault(name: str) -> str:

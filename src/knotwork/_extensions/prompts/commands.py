@@ -14,8 +14,8 @@ from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
+    from knotwork._extensions.prompts.folder import BuiltInPrompt
     from knotwork._inference.own_prompts import OwnPrompts
-    from knotwork._inference.prompt_files import BuiltInPrompt
 
 
 @command_group()
@@ -38,7 +38,8 @@ def prompts_command() -> None:
 def list_prompts(session: Session) -> None:
     """List the prompts by name and language, and which of them files of your own replace."""
     from knotwork._cli.index_summary import count_prompts
-    from knotwork._inference.prompt_files import built_in_prompts, read_prompt_folder
+    from knotwork._extensions.prompts.folder import built_in_prompts
+    from knotwork._inference.prompt_files import read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
 
     own = read_prompt_folder(session.settings.prompts.dir)
@@ -77,8 +78,9 @@ def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
 
     Your own file of the prompts of extraction has some of the parts; the others are built in.
     """
+    from knotwork._extensions.prompts.folder import built_in_prompts
     from knotwork._inference.own_prompts import BUILT_IN
-    from knotwork._inference.prompt_files import built_in_prompts, read_prompt_folder
+    from knotwork._inference.prompt_files import read_prompt_folder
 
     own = BUILT_IN if built_in else read_prompt_folder(session.settings.prompts.dir)
     prompt = _find(built_in_prompts(), name, language, own)
@@ -95,7 +97,7 @@ def _find(
     prompts: tuple[BuiltInPrompt, ...], name: str, language: str, own: OwnPrompts
 ) -> BuiltInPrompt:
     """Return the prompt of a name and a language. Raises UnknownName for either."""
-    from knotwork._inference.prompt_files import BuiltInPrompt
+    from knotwork._extensions.prompts.folder import BuiltInPrompt
 
     if name not in {prompt.name for prompt in prompts}:
         raise UnknownName("prompt", name, {prompt.name for prompt in prompts})
@@ -122,7 +124,7 @@ def copy(session: Session, *, folder: Path) -> None:
     Existing files are kept. Delete the files that you do not change, so that these prompts improve
     with the next release. Then set prompts.dir to the folder.
     """
-    from knotwork._inference.prompt_files import copy_built_in
+    from knotwork._extensions.prompts.folder import copy_built_in
 
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"`{folder}` is not a folder.", fix="Choose another path.")
@@ -152,8 +154,9 @@ def check(session: Session, *, folder: Path | None) -> None:
     The exit code is 1 if there is a fault.
     """
     from knotwork._cli.index_summary import count_prompts
+    from knotwork._extensions.prompts.folder import faults_in
     from knotwork._inference.own_prompts import BUILT_IN
-    from knotwork._inference.prompt_files import faults_in, read_prompt_folder
+    from knotwork._inference.prompt_files import read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
 
     wanted = str(folder or session.settings.prompts.dir)

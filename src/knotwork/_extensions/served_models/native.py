@@ -12,8 +12,8 @@ from contextlib import closing
 from typing import Any, Unpack
 
 from knotwork._config import SecretRef
+from knotwork._extensions.served_models.http import ModelServer, ServerOptions
 from knotwork._inference.chat import split_data_url
-from knotwork._inference.model_servers import ModelServer, ServerOptions
 
 OLLAMA_CONTEXT = 8_192
 """Tokens of a prompt and its reply together, unless `llm.context_window` is set."""
@@ -23,8 +23,8 @@ _MOST_TEMPERATURE = 1.0
 """Anthropic's scale of temperatures ends here, that of OpenAI at 2."""
 _TRANSLATED = frozenset(
     {
-        "max_completion_tokens", "max_tokens", "messages", "model", "response_format", "stop",
-        "stream", "stream_options", "temperature",
+        "max_completion_tokens", "max_tokens", "messages", "model", "stop", "stream",
+        "stream_options", "temperature",
     }
 )  # fmt: skip
 """The fields of a request that are translated; others, of `llm.extra_body`, are sent unchanged."""
@@ -65,9 +65,6 @@ class OllamaServer(ModelServer):
             "messages": [_to_ollama_message(turn) for turn in payload["messages"]],
             "stream": bool(payload.get("stream")),
         }
-        form = payload.get("response_format")
-        if form:
-            body["format"] = form["json_schema"]["schema"] if "json_schema" in form else "json"
         return body | rest | {"options": options | rest.get("options", {})}
 
 
@@ -108,14 +105,10 @@ def _from_ollama(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class AnthropicServer(ModelServer):
-    """Anthropic by its `/messages`, with system prompts marked to be cached.
-
-    Schemas of replies become part of the prompt.
-    """
+    """Anthropic by its `/messages`, with system prompts marked to be cached."""
 
     chat_path = "/messages"
     takes_batches = False
-    takes_schemas = False
 
     def __init__(self, base_url: str, **options: Unpack[ServerOptions]) -> None:
         headers: dict[str, str | SecretRef] = {"anthropic-version": _ANTHROPIC_VERSION}

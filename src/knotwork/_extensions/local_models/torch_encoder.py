@@ -10,13 +10,20 @@ import importlib.util
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from knotwork._config import EmbeddingSettings
 from knotwork._inference.embedder import FloatMatrix
+from knotwork._inference.local_models.local_embedders import (
+    LATIN_SCRIPT,
+    LocalEmbedder,
+    share_model,
+)
 from knotwork._inference.local_models.tokenization import Tokens
 from knotwork._inference.local_models.transformer import available_cores, first_line
 from knotwork.errors import MissingExtra, ModelError
@@ -163,13 +170,13 @@ def quiet_libraries() -> Iterator[None]:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-EXTRA = "sentence-transformers"
+_ENGLISH_MODELS = frozenset({"all-MiniLM-L6-v2", "all-MiniLM-L12-v2", "all-mpnet-base-v2"})
 
 
 def require_library(feature: str) -> None:
     """Raise MissingExtra for ``feature`` if sentence-transformers is not installed."""
     if importlib.util.find_spec("sentence_transformers") is None:
-        raise MissingExtra(feature, EXTRA)
+        raise MissingExtra(feature, "sentence-transformers")
 
 
 def identify(model: str) -> str:
@@ -186,3 +193,18 @@ def identify(model: str) -> str:
                 stream.seek(max(0, size // 2 - _SAMPLE_BYTES // 2))
                 digest.update(stream.read(_SAMPLE_BYTES))
     return f"{folder.resolve().name}@{digest.hexdigest()}"
+
+
+def open_embedder(model: str, settings: EmbeddingSettings) -> LocalEmbedder:
+    """Return the embedder of a model, by name or folder; it is loaded on first use."""
+    require_library(f"The embedding model `local:{model}`")
+    folder = Path(model).expanduser()
+    source = str(folder) if folder.is_dir() else model
+    load = partial(SentenceTransformersEncoder, source, download=settings.download)
+    english = model.removeprefix("sentence-transformers/") in _ENGLISH_MODELS
+    return LocalEmbedder(
+        f"local:{identify(model)}",
+        lambda: share_model(source, load),
+        languages=LATIN_SCRIPT if english else frozenset(),
+        uses_gpu=True,
+    )

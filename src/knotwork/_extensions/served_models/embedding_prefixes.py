@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 
 from knotwork._config import AUTO
+from knotwork._inference.embedder import PREFIXES_LABEL
 
 _SENTENCE = "Represent this sentence for searching relevant passages: "
 _TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
@@ -30,17 +31,10 @@ class Prefixes:
         if self == NO_PREFIXES:
             return ""
         text = json.dumps([self.query, self.document])
-        return f"{LABEL}{blake2b(text.encode(), digest_size=4).hexdigest()}"
+        return f"{PREFIXES_LABEL}{blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 NO_PREFIXES = Prefixes()
-LABEL = " prefixes "
-
-
-def without_prefixes(embedder: str) -> str:
-    """Return the name of an embedder without what it says about prefixes."""
-    return embedder.partition(LABEL)[0]
-
 
 FAMILIES: dict[str, Prefixes] = {
     "*e5-*instruct*": Prefixes(f"{_TASK}Query: "),

@@ -15,24 +15,26 @@ import json
 import os
 import re
 import secrets
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from knotwork._cancellation import run_apart
-from knotwork._inference.model_servers import ModelServer
+from knotwork._config import LlmSettings
+from knotwork._extensions.served_models.http import ModelServer
+from knotwork._extensions.served_models.opening import open_chat
+from knotwork._inference.chat import ChatModel
 from knotwork.errors import ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:
     import httpx2
-import struct
-from typing import BinaryIO
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -130,7 +132,7 @@ def _take(file: BinaryIO, length: int) -> bytes:
 DEFAULT_CONTEXT = 8_192
 """Tokens of prompt and reply together. The memory for them grows with their number."""
 
-_PROCESS = "knotwork._inference.local_models.gguf_process"
+_PROCESS = "knotwork._extensions.local_models.gguf_process"
 _UNSTARTED = "http://127.0.0.1"
 _LOG_TIME = re.compile(r"^[\d.]+ [A-Z] ")
 _SHOWN_LOG_LINES = 3
@@ -279,3 +281,15 @@ def _share_process(options: GgufOptions) -> _GgufProcess:
             process = _GgufProcess(options)
             _running[options] = process
         return process
+
+
+def open_gguf_chat(model: str, settings: LlmSettings) -> ChatModel:
+    """Open a language model from a GGUF file, which a child process serves."""
+    server = GgufServer(
+        model,
+        context=settings.context_window,
+        threads=settings.threads,
+        timeout_s=settings.timeout_s,
+    )
+    settings = replace(settings, context_window=server.options.context)
+    return open_chat(server.options.alias, server, settings, scheme="gguf")

@@ -20,8 +20,8 @@ from knotwork._cli.session import (
 from knotwork._cli.terminal import count_of
 
 if TYPE_CHECKING:
-    from knotwork._extensions.schema.proposals import ProposalReport
-    from knotwork._transform.model.extraction_schema import SchemaProposal
+    from knotwork._extensions.schemas.index_proposals import ProposalReport
+    from knotwork._extensions.schemas.proposals import SchemaProposal
 
 
 _OUTPUT_OPTION = path_option("-o", "--output", help="Write the schema to a file.")
@@ -68,7 +68,7 @@ def propose(
     proposed. Without a model, the types and relations in the index are counted. Edit the file, and
     set extraction.schema to its path.
     """
-    from knotwork._extensions.schema.proposals import propose_for_index
+    from knotwork._extensions.schemas.index_proposals import propose_for_index
     from knotwork._shapes.indexing import describe_model_usage, describe_money
 
     if output is not None:
@@ -111,7 +111,7 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
     FILE is a .csv, .tsv or .jsonl file with source, source type, relation, target and target type,
     or with source type, relation and target type only.
     """
-    from knotwork._extensions.schema.discovery import schema_of_examples
+    from knotwork._extensions.schemas.discovery import schema_of_examples
 
     if output is not None:
         check_new(output, overwrites=force)
@@ -128,7 +128,8 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 )
 def show(session: Session) -> None:
     """Show the schema in force, which is the file named by extraction.schema."""
-    from knotwork._transform.model.extraction_schema import ExtractionSchema, SchemaProposal
+    from knotwork._extensions.schemas.proposals import SchemaProposal
+    from knotwork._transform.model.extraction_schema import ExtractionSchema
 
     path = session.settings.extraction.schema
     schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()

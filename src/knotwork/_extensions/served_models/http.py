@@ -104,8 +104,6 @@ class ModelServer:
     chat_path = "/chat/completions"
     takes_batches = True
     """Whether requests may be sent by the batch API of OpenAI."""
-    takes_schemas = True
-    """Whether a request may state the schema of its reply."""
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ Servers state the window in an error (OpenAI, vLLM, llama.cpp, LM Studio) or in 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -180,14 +181,9 @@ def _drop_material(request: ChatRequest, tokens: int) -> ChatRequest:
 
 def _shorten(text: str, tokens: int) -> str:
     """Return the first lines of a text, or else words, of at most ``tokens`` estimated tokens."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_text_tokens(text[:middle]) <= max(tokens, 0):
-            low = middle
-        else:
-            high = middle - 1
-    cut = text[:low]
+    ends = range(1, len(text) + 1)
+    fitting = bisect_right(ends, max(tokens, 0), key=lambda end: estimate_text_tokens(text[:end]))
+    cut = text[:fitting]
     for mark in ("\n", " "):
         end = cut.rfind(mark)
         if end > len(cut) // 2:

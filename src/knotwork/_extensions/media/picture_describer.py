@@ -15,7 +15,12 @@ from dataclasses import dataclass, replace
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.loaders.loader import DescribablePicture
-from knotwork._indexing.prepared import Candidate, Undescribed
+from knotwork._indexing.prepared import (
+    BLINDNESS_FIX,
+    PICTURES_TASK,
+    Candidate,
+    Undescribed,
+)
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._inference.chat import (
@@ -33,19 +38,9 @@ from knotwork._transform.model.model_extractor import concerns_one_chunk
 from knotwork._transform.model.prompts import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
-TASK = "describe-picture"
 _NUMBER_TASK = "read-number"
 _ROOM = "knotwork._indexing"
 STAGE = "describe"
-OPEN_PICTURES = 64
-"""Pictures that may wait for the model: enough to keep its server busy, at 200 kB each."""
-
-UNDESCRIBED_DETAIL = (
-    'pictures are described only in documents that a model reads, and the tier is "{tier}"'
-)
-UNDESCRIBED_FIX = 'Set llm.tier to "full" (or add --tier full), or index.pictures to "text".'
-BLINDNESS_FIX = 'Set llm.describe to a model that takes pictures, or index.pictures to "text".'
-
 _OUTPUT_TOKENS = 400
 _LONGEST = 2_000
 """Characters of a description; the prompt asks for far fewer."""
@@ -232,7 +227,7 @@ def picture_request(model: ChatModel, picture: DescribablePicture, uri: str) -> 
     """Return the request for the description of a picture of a document."""
     blanks = {"context": escape_tags(picture.context)}
     language = prompt_language(picture.context)
-    messages = fill_prompt(_ROOM, TASK, language, blanks, prompts_of(model))
+    messages = fill_prompt(_ROOM, PICTURES_TASK, language, blanks, prompts_of(model))
     shown = MessagePicture(picture.data, picture.media_type, picture.width, picture.height)
     return _request(messages, shown, source=uri)
 

@@ -1,4 +1,4 @@
-"""Serve a GGUF model file with llama.cpp; run as a child process by `gguf_server.py`.
+"""Serve a GGUF model file with llama.cpp; run as a child process by `server.py`.
 
 The options come as one line of JSON on standard input. The address goes to standard output once the
 model is loaded. The process ends when standard input closes: with the process that started it,

@@ -15,12 +15,12 @@ from hashlib import blake2b
 from typing import Any
 
 from knotwork._companions import CompanionDatabase
+from knotwork._extensions.served_models.chat import OpenAIChat
 from knotwork._inference.call_budget import CallBudget
 from knotwork._inference.call_cache import CallCache, RejectedReply, call_key, storable
 from knotwork._inference.call_costs import BATCH, UsageMeter
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatReply, ChatRequest, is_whole
-from knotwork._inference.openai_chat import OpenAIChat
 from knotwork.errors import ModelError
 
 MOST_REQUESTS = 50_000
@@ -46,21 +46,6 @@ class BatchProgress:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Awaited:
-    """A request of a batch, by its key; stage and source as in `ChatRequest`."""
-
-    key: bytes
-    batch: str
-    stage: str
-    source: str
-
-    @property
-    def request(self) -> ChatRequest:
-        """The request without its messages, which are not stored."""
-        return ChatRequest((), stage=self.stage, source=self.source)
-
-
 class AwaitedRequests:
     """The requests in open batches of one model on one server."""
 
@@ -68,14 +53,17 @@ class AwaitedRequests:
         self._database = database
         self._where = (storable(server), storable(model))
 
-    def all(self) -> list[_Awaited]:
-        """Return all requests, in the order of their batches."""
-        rows = self._database.rows(
+    def by_batch(self) -> dict[str, dict[bytes, ChatRequest]]:
+        """Return the requests of each batch by key, without messages, which are not stored."""
+        batches: dict[str, dict[bytes, ChatRequest]] = {}
+        for key, batch, stage, source in self._database.rows(
             "SELECT key, batch, stage, source FROM awaited WHERE server = $1 AND model = $2 "
             "ORDER BY batch, key",
             self._where,
-        )
-        return [_Awaited(bytes(key), batch, stage, source) for key, batch, stage, source in rows]
+        ):
+            request = ChatRequest((), stage=stage, source=source)
+            batches.setdefault(batch, {})[bytes(key)] = request
+        return batches
 
     def add(self, batch: str, requests: Mapping[bytes, ChatRequest]) -> None:
         """Store the requests of a new batch."""
@@ -131,7 +119,7 @@ class CallBatches:
 
     def awaited(self) -> set[bytes]:
         """Return the keys of requests in open batches."""
-        return {item.key for item in self._awaited.all()}
+        return {key for items in self._awaited.by_batch().values() for key in items}
 
     def submit(self, requests: Sequence[ChatRequest]) -> int:
         """Send the requests that are not in an open batch, and return how many were sent.
@@ -212,26 +200,19 @@ class CallBatches:
     def collect(self) -> Iterator[BatchProgress]:
         """Wait for all open batches, store their replies, and yield the progress."""
         wait_s = _FIRST_WAIT_S
-        total = len(self._awaited.all())
-        while batches := self._by_batch():
+        total = len(self.awaited())
+        while batches := self._awaited.by_batch():
             done = total - sum(map(len, batches.values()))
             for batch, items in batches.items():
                 done += self._look(batch, items)
                 yield BatchProgress(min(done, total), total)
-            if self._awaited.all():
+            if self.awaited():
                 self._sleep(wait_s)
                 wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
 
-    def _by_batch(self) -> dict[str, dict[str, _Awaited]]:
-        """Return the requests of each open batch by their ids there."""
-        batches: dict[str, dict[str, _Awaited]] = {}
-        for item in self._awaited.all():
-            batches.setdefault(item.batch, {})[item.key.hex()] = item
-        return batches
-
     def cancel(self) -> int:
         """Cancel all open batches, store what they have answered; return how many there were."""
-        batches = self._by_batch()
+        batches = self._awaited.by_batch()
         for batch, items in batches.items():
             try:
                 self._server.post(f"/batches/{batch}/cancel", {})
@@ -244,7 +225,7 @@ class CallBatches:
             self._awaited.remove(batch)
         return len(batches)
 
-    def _look(self, batch: str, items: Mapping[str, _Awaited]) -> int:
+    def _look(self, batch: str, items: Mapping[bytes, ChatRequest]) -> int:
         """Return how many requests of a batch are done; store its replies if it has ended."""
         try:
             state = self._retries.call(lambda: self._server.get(f"/batches/{batch}"))
@@ -277,7 +258,7 @@ class CallBatches:
         self.notes += [note] if note else []
         self._awaited.remove(batch)
 
-    def _store(self, state: Mapping[str, Any], items: Mapping[str, _Awaited]) -> int:
+    def _store(self, state: Mapping[str, Any], items: Mapping[bytes, ChatRequest]) -> int:
         """Store the replies in the files of a batch; return how many requests have one."""
         file = state.get("output_file_id")
         if not isinstance(file, str) or not file:
@@ -285,32 +266,33 @@ class CallBatches:
         content = self._retries.call(lambda: self._server.text(f"/files/{file}/content"))
         return sum(self._store_line(line, items) for line in content.splitlines())
 
-    def _store_line(self, line: str, items: Mapping[str, _Awaited]) -> bool:
+    def _store_line(self, line: str, items: Mapping[bytes, ChatRequest]) -> bool:
         """Cache the reply in a line and count its call, unless a killed run did so.
 
         Return False if the line holds no reply.
         """
         try:
             answer = json.loads(line)
-            item = items[answer["custom_id"]]
+            key = bytes.fromhex(answer["custom_id"])
+            request = items[key]
             response = answer["response"]
             if response["status_code"] != 200:
                 return False
-            reply = self._model.read_body(response["body"], item.request)
+            reply = self._model.read_body(response["body"], request)
         except (ValueError, TypeError, KeyError, RecursionError, ModelError) as error:
             _log.info("a line of a batch cannot be read: %r", error)
             return False
-        if isinstance(self._cache.find(item.key), ChatReply):
+        if isinstance(self._cache.find(key), ChatReply):
             return True
         name = f"{self._model.name}{BATCH}"
         reply = replace(reply, usage=reply.usage.with_a_call())
-        self._meter.add(name, item.request, reply.usage)
+        self._meter.add(name, request, reply.usage)
         if self._budget is not None:
-            self._budget.charge(name, item.request, reply.usage)
+            self._budget.charge(name, request, reply.usage)
         if is_whole(reply):
-            self._cache.accept(item.key, name, item.request, reply)
+            self._cache.accept(key, name, request, reply)
         else:
-            self._cache.count_call(name, item.request, reply.usage)
+            self._cache.count_call(name, request, reply.usage)
         return True
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from knotwork._extensions.served_models.embedding_prefixes import NO_PREFIXES, Prefixes
+from knotwork._extensions.served_models.http import ModelServer
 from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
-from knotwork._inference.embedding_prefixes import NO_PREFIXES, Prefixes
-from knotwork._inference.model_servers import ModelServer
 from knotwork.errors import ModelError, ModelUnavailable
 
 _log = logging.getLogger("knotwork.inference")

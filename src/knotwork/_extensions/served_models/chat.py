@@ -19,6 +19,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from knotwork._cancellation import run_apart
+from knotwork._extensions.served_models.context_windows import (
+    ContextWindow,
+    is_context_error,
+    read_listed_window,
+    warn_of_cut,
+)
+from knotwork._extensions.served_models.http import HeaderListener, ModelServer, Refusal
 from knotwork._inference.chat import (
     ChatReply,
     ChatRequest,
@@ -28,10 +35,8 @@ from knotwork._inference.chat import (
     estimate_input_tokens,
     estimate_text_tokens,
 )
-from knotwork._inference.context_windows import ContextWindow, is_context_error, warn_of_cut
-from knotwork._inference.model_servers import ModelServer, Refusal
 from knotwork._inference.thinking import ThinkingHabit
-from knotwork.errors import ConfigError, ModelError, ModelUnavailable
+from knotwork.errors import ModelError, ModelUnavailable
 
 REPETITION_WARNING = (
     "The model repeated the same words over and over, so that its reply was stopped. A larger "
@@ -96,10 +101,10 @@ class OpenAIChat:
 
     Every reply is streamed, so that the time-out of the server limits its silence and never the
     length of a reply; a server that refuses to stream gets plain calls. If the server refuses the
-    form of a request (the name of the limit, a temperature, structured output), the request is
-    repeated at once in another form, which is remembered. ``temperature`` and
-    ``max_output_tokens``, unless 0, replace those of each request; models that think need a larger
-    limit. ``extra_body`` is added to each request, and replaces fields of the same name.
+    form of a request (the name of the limit, a temperature), the request is
+    repeated at once in another form, which is remembered. ``max_output_tokens``, unless 0, replaces
+    that of each request; models that think need a larger limit. ``extra_body`` is added to each
+    request, and replaces fields of the same name.
     ``scheme`` is that of the model's name. Raises ModelUnavailable for temporary failures,
     ModelError for all others.
     """
@@ -122,7 +127,8 @@ class OpenAIChat:
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         host = urlsplit(server.base_url).hostname or ""
-        self._dialect = ServerDialect.of(host, takes_schemas=server.takes_schemas)
+        first = frozenset(part for end, part in _HOST_FORMS.items() if host.endswith(end))
+        self._dialect = ServerDialect(first=first)
         self._habit = ThinkingHabit()
         self._lock = threading.Lock()
         parts = [f"{scheme}:{model}"]
@@ -139,6 +145,15 @@ class OpenAIChat:
     def context_window(self) -> int:
         """The context window in tokens, as set or as its server stated it; 0 if unknown."""
         return self._window.tokens
+
+    def listen(self, listener: HeaderListener) -> None:
+        """Call ``listener`` with the status and headers of every response from now on."""
+        self.server.listen(listener)
+
+    def listed_models(self) -> dict[str, int]:
+        """Return the names of the models of the server, each with its window (0: unknown)."""
+        listed = self.server.list_models()
+        return {str(item["id"]): read_listed_window(item) for item in listed if "id" in item}
 
     def batch_body(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a request in a batch, as learned from earlier calls."""
@@ -169,7 +184,7 @@ class OpenAIChat:
             with self._lock:
                 self._dialect = self._dialect.without("stream")
         assert isinstance(reply, ChatReply)
-        return replace(reply, text=_cut_at_stop(reply.text, request.stop))
+        return reply
 
     def stream(self, request: ChatRequest) -> Iterator[str | ChatReply]:
         """Yield the reply's text piece by piece, without its thinking, then the whole reply.
@@ -187,8 +202,6 @@ class OpenAIChat:
             usage = TokenUsage(estimate_input_tokens(request), 0, calls=1)
             yield ChatReply("", "filter", usage)
             return
-        # If the server does not support stop strings, search for them in the complete reply.
-        waits_for_end = bool(request.stop) and not self._dialect.takes("stop")
         try:
             fitted = self._window.fit(request)
             streamed = self._read(fitted)
@@ -197,15 +210,12 @@ class OpenAIChat:
                 piece = streamed.add(event)
                 if streamed.begun and not wait_s:
                     wait_s = time.monotonic() - started
-                if piece and not waits_for_end:
+                if piece:
                     yield piece
                 event = next(events, None)
             rest, reply = streamed.finish()
         finally:
             events.close()
-        if waits_for_end:
-            reply = replace(reply, text=_cut_at_stop(reply.text, request.stop))
-            rest = reply.text
         if rest:
             yield rest
         yield replace(
@@ -213,7 +223,10 @@ class OpenAIChat:
         )
 
     def _phrase(self, dialect: ServerDialect, request: ChatRequest) -> dict[str, object]:
-        return dialect.phrase(self._model, request) | self._extra_body
+        payload = dialect.phrase(self._model, request)
+        if "temperature" in payload:
+            payload["temperature"] = self._temperature
+        return payload | self._extra_body
 
     def _read(self, request: ChatRequest) -> _StreamedReply:
         # The URL is read late: a server in a child process gets its address when it starts.
@@ -222,9 +235,7 @@ class OpenAIChat:
 
     def _with_defaults(self, request: ChatRequest) -> ChatRequest:
         return replace(
-            request,
-            temperature=self._temperature or request.temperature,
-            max_output_tokens=self._max_output_tokens or request.max_output_tokens,
+            request, max_output_tokens=self._max_output_tokens or request.max_output_tokens
         )
 
     def _open_stream(
@@ -368,13 +379,6 @@ class _StreamedReply:
         return rest, ChatReply(text, reason, usage, thought_tokens=thought)
 
 
-def _cut_at_stop(text: str, stops: tuple[str, ...]) -> str:
-    """Return the text before the first stop string; a server may ignore or repeat stop strings."""
-    for stop in stops:
-        text = text.partition(stop)[0] if stop else text
-    return text
-
-
 def _text_of(message: Mapping[str, Any]) -> str:
     """Return the text of a message, which some servers split into parts beside thinking."""
     content = message.get("content")
@@ -422,25 +426,19 @@ def _usage_of(reported: Mapping[str, Any] | None, request: ChatRequest, output: 
     )
 
 
-_REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
+_REFUSING_STATUSES = frozenset({400, 404, 405, 415, 422})
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni|unknown|unexpected|not permitted|not allowed"
     r"|forbidden|unavailable|only|must be|invalid (?:param|temperature)|deprecated|instead"
     r"|restricted",
     re.IGNORECASE,
 )
-_SCHEMA_REFUSAL = re.compile(
-    r"response_?format|json_?schema|json_?object|structured.?output|guided|grammar|\bschema\b",
-    re.IGNORECASE,
-)
-_OWN_SCHEMA = re.compile(r"invalid (?:json )?schema|schema (?:is )?invalid", re.IGNORECASE)
 _REFUSED_NAMES = {
     "usage": re.compile(r"stream_options"),
     "thinking": re.compile(r"enable_thinking"),
     "stream": re.compile(r"\bstream(?:ing|ed|s)?\b", re.IGNORECASE),
     "limit": re.compile(r"max_(?:completion_)?tokens"),
     "temperature": re.compile(r"temperature"),
-    "stop": re.compile(r"\bstop\b"),
     "system": re.compile(r"system.{0,3} role|role.+system", re.IGNORECASE),
 }
 """The parts of a request that a server may refuse, and how its errors name them."""
@@ -452,33 +450,19 @@ _HOST_FORMS = {
 """What is sent in its second form from the start: OpenAI's newer models know only
 `max_completion_tokens`, and models of DashScope think in streams only, unless that is turned off.
 """
-_SCHEMA_FORMS = ("json_schema", "json_object")
-_SCHEMALESS_HOSTS = ("api.anthropic.com",)
-"""Servers that ignore the schema of a reply, without an error: it becomes part of the prompt."""
-_SCHEMA_WORDS = (
-    "Answer with one JSON object that follows this JSON schema, and with nothing else:\n{schema}"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerDialect:
     """The form of requests that a server takes, as its refusals taught.
 
-    ``refused`` are names of `_REFUSED_NAMES`, forms of schemas, and single schemas that the server
-    refused. Each refusal adds one for good, so learning ends. ``first`` are the parts that this
-    server gets in their second form unless it refuses that one: the limit of tokens by its newer
-    name, and thinking turned off.
+    ``refused`` are names of `_REFUSED_NAMES`. Each refusal adds one for good, so learning ends.
+    ``first`` are the parts that this server gets in their second form unless it refuses that one:
+    the limit of tokens by its newer name, and thinking turned off.
     """
 
     refused: frozenset[str] = frozenset()
     first: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, host: str, *, takes_schemas: bool) -> ServerDialect:
-        """Return the dialect to begin with at a host."""
-        first = frozenset(part for end, part in _HOST_FORMS.items() if host.endswith(end))
-        is_schemaless = not takes_schemas or host.endswith(_SCHEMALESS_HOSTS)
-        return cls(frozenset(_SCHEMA_FORMS if is_schemaless else ()), first)
 
     def takes(self, part: str) -> bool:
         """Return True unless the server refused a part of requests."""
@@ -489,18 +473,17 @@ class ServerDialect:
         return replace(self, refused=self.refused | {part})
 
     def phrase(self, model: str, request: ChatRequest) -> dict[str, object]:
-        """Return the payload of a request. Raises ConfigError if its schema is not valid JSON."""
+        """Return the payload of a request."""
         second = self.first ^ (self.refused & {"limit", "thinking"})
-        form = self._schema_form(request.schema)
-        payload: dict[str, object] = {"model": model, "messages": self._messages(request, form)}
+        messages = list(request.messages)
+        if not self.takes("system"):
+            messages = _merge_system(messages)
+        turns = [{"role": turn.role, "content": _content(turn)} for turn in messages]
+        payload: dict[str, object] = {"model": model, "messages": turns}
         limit = "max_completion_tokens" if "limit" in second else "max_tokens"
         payload[limit] = request.max_output_tokens
         if self.takes("temperature"):
-            payload["temperature"] = request.temperature
-        if request.stop and self.takes("stop"):
-            payload["stop"] = list(request.stop)
-        if form:
-            payload["response_format"] = _response_format(form, request.schema)
+            payload["temperature"] = 0.0
         if "thinking" in second:
             payload["enable_thinking"] = False
         if self.takes("stream"):
@@ -511,48 +494,15 @@ class ServerDialect:
 
     def learn(self, error: ModelError, request: ChatRequest) -> ServerDialect | None:
         """Return the dialect without the refused part; None if the error refuses none."""
-        if error.status not in _REFUSING_STATUSES:
-            return None
-        message = error.message
-        if request.schema and _SCHEMA_REFUSAL.search(message):
-            form = self._schema_form(request.schema)
-            is_own = form == "json_schema" and _OWN_SCHEMA.search(message)
-            return self.without(request.schema if is_own else form) if form else None
-        if error.status >= 500 or not _UNSUPPORTED.search(message):
+        if error.status not in _REFUSING_STATUSES or not _UNSUPPORTED.search(error.message):
             return None
         sent = self.phrase("", request)
         for part, pattern in _REFUSED_NAMES.items():
             other = self.without(part)
-            if self.takes(part) and pattern.search(message) and other.phrase("", request) != sent:
+            is_named = self.takes(part) and pattern.search(error.message)
+            if is_named and other.phrase("", request) != sent:
                 return other
         return None
-
-    def _schema_form(self, schema: str) -> str:
-        """Return the form in which a schema is sent; "" for none or for words in the prompt."""
-        forms = _SCHEMA_FORMS[1:] if schema in self.refused else _SCHEMA_FORMS
-        return next(filter(self.takes, forms), "") if schema else ""
-
-    def _messages(self, request: ChatRequest, form: str) -> list[dict[str, object]]:
-        messages = list(request.messages)
-        if request.schema and form != "json_schema":
-            words = _SCHEMA_WORDS.format(schema=request.schema)
-            if messages and messages[0].role == "system":
-                messages[0] = Message("system", f"{messages[0].content}\n\n{words}")
-            else:
-                messages.insert(0, Message("system", words))
-        if not self.takes("system"):
-            messages = _merge_system(messages)
-        return [{"role": turn.role, "content": _content(turn)} for turn in messages]
-
-
-def _response_format(form: str, schema: str) -> dict[str, object]:
-    if form == "json_object":
-        return {"type": form}
-    try:
-        parsed = json.loads(schema)
-    except ValueError as error:
-        raise ConfigError(f"The schema of a request is not valid JSON: {error}.") from error
-    return {"type": form, form: {"name": "reply", "schema": parsed, "strict": True}}
 
 
 def _content(message: Message) -> str | list[dict[str, object]]:

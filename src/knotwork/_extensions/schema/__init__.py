@@ -1,1 +1,0 @@
-"""Propose an extraction schema from examples, from texts, or from an index."""

@@ -1,0 +1,1 @@
+"""Models on servers: chat models, embedders and rerankers, by HTTP (extra `llm`)."""
