@@ -12,8 +12,8 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._extensions.graphs.export import export_graph
-from knotwork._indexing.discovery import discover
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork._indexing.sources import discover
 from knotwork.demo import open_sample
 from knotwork.testing._embedders import HashingEmbedder
 

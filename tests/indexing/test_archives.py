@@ -18,8 +18,8 @@ from tests.indexing.office_files import make_docx
 
 import knotwork
 from knotwork._indexing.archives import ArchiveLimits, list_archive
-from knotwork._indexing.discovery import discover
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork._indexing.sources import discover
 from knotwork.errors import IndexingError, LoadError
 
 pytestmark = pytest.mark.slow
@@ -322,7 +322,7 @@ def test_an_archive_without_permission_is_reported(docs, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("knotwork._indexing.discovery.list_archive", refuse)
+    monkeypatch.setattr("knotwork._indexing.sources.list_archive", refuse)
     (source,) = discover([docs])
     assert source.uri == "docs/a.zip"
 

@@ -10,7 +10,7 @@ from tests.stores.raw_files import change
 from knotwork._config import IndexSettings
 from knotwork._indexing import discovery, sources
 from knotwork._indexing.changes import RACY_NS
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.sources import select_files
 from knotwork._stores.urls import open_store
 
@@ -40,8 +40,8 @@ class Folder:
         self.now_ns += int(later_s * SECOND)
         self.loaded.clear()
         selection = select_files(self.store, [self.path], IndexSettings())
-        pipeline = Pipeline(self.store, make_stages(None))
-        return pipeline.update(selection.candidates, covers=selection.covers)
+        pipeline = IndexingRun(self.store, make_stages(None))
+        return pipeline.update(selection.files, covers=selection.covers)
 
     def text(self, name: str) -> str:
         documents = self.store.documents

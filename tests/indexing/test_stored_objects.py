@@ -11,7 +11,7 @@ from tests.indexing.snapshots import snapshot
 import knotwork
 from knotwork._indexing import stored_objects
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.stored_objects import StoredObject, discover_objects
+from knotwork._indexing.sources import StoredObject, discover_objects
 from knotwork.errors import IndexingError, LoadError, MissingExtra, UnknownName
 
 FILES = {

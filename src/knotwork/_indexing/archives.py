@@ -12,6 +12,7 @@ a compressed TAR file is counted while it is decompressed.
 from __future__ import annotations
 
 import bz2
+import email.header
 import io
 import lzma
 import re
@@ -31,13 +32,18 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
-from knotwork._indexing.loaders.loader import FREE_BYTES, MAX_RATIO, MEGABYTE, format_size
+from knotwork._indexing.loaders.loader import (
+    FREE_BYTES,
+    MAX_RATIO,
+    MEGABYTE,
+    OLD_CHINESE,
+    format_size,
+)
 from knotwork._indexing.loaders.loader_registry import (
     find_plugin_loader,
     is_document_archive,
     too_large_error,
 )
-from knotwork._indexing.mailboxes import mailbox_messages
 from knotwork.errors import LoadError
 from knotwork.records import content_id
 
@@ -193,13 +199,17 @@ class ArchivedFile:
         name = content_id(what, str(self.archive), *self.stamp, repr(steps))
         path = Path(self.kept_in, name)
         if not path.exists():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            # Other workers may unpack it too, and none may see a part of it.
-            part = path.with_name(f"{name}.{secrets.token_hex(4)}")
-            with part.open("wb") as stream:
-                stream.writelines(parts())
-            part.replace(path)
+            write_once(path, parts())
         return path
+
+
+def write_once(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file for this process and others that may write it too: none sees a part of it."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    with part.open("wb") as stream:
+        stream.writelines(parts)
+    part.replace(path)
 
 
 @contextmanager
@@ -645,3 +655,63 @@ _LONG_HEADERS = frozenset(
     }
 )
 """The types of headers that `tarfile` reads into memory."""
+
+
+_FIELD = re.compile(rb">?[!-9;-~]{1,80}:|>From ")
+_SUBJECT = re.compile(rb"(?im)^subject:((?:.*\n?)(?:[ \t].*\n?)*)")
+_UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]+")
+_LONGEST_SUBJECT = 80
+_HEAD_BYTES = 20_000
+
+
+class Message(NamedTuple):
+    """A message: its place in the mailbox, a hash of its bytes, and its subject as a file name."""
+
+    start: int
+    size: int
+    version: str
+    subject: str
+
+
+def mailbox_messages(stream: BinaryIO) -> Iterator[Message]:
+    """Yield the messages of a mailbox. Nothing if it does not begin with one."""
+    start = place = 0
+    head = bytearray()
+    digest = blake2b(digest_size=16)
+    waiting = b""  # a line that begins a message if the next one is a field
+    is_line = is_blank = True
+    while line := stream.readline(_PART_BYTES):
+        if waiting and _FIELD.match(line):
+            if start:
+                yield _message(start, place - len(waiting), digest.hexdigest(), bytes(head))
+            start, head, digest = place, bytearray(), blake2b(digest_size=16)
+        elif waiting:
+            digest.update(waiting)
+        if not start and not waiting and place:
+            return
+        check_cancelled()
+        begins = is_line and is_blank and line.startswith(b"From ")
+        waiting = line if begins else b""
+        if not begins:
+            digest.update(line)
+            head += line if len(head) < _HEAD_BYTES else b""
+        is_blank = is_line and not line.strip()
+        is_line = line.endswith(b"\n")
+        place += len(line)
+    if start:
+        yield _message(start, place, digest.hexdigest(), bytes(head))
+
+
+def _message(start: int, end: int, version: str, head: bytes) -> Message:
+    found = _SUBJECT.search(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])
+    raw = found[1].decode("utf-8", "replace") if found else ""
+    try:
+        subject = str(
+            email.header.make_header(
+                email.header.decode_header(OLD_CHINESE.sub("=?gb18030", raw.strip()))
+            )
+        )
+    except (LookupError, ValueError):
+        subject = raw
+    name = " ".join(_UNSAFE.sub(" ", subject).split())[:_LONGEST_SUBJECT].strip(" .")
+    return Message(start, end - start, version, name or "message")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 from knotwork._stores.urls import index_file
 from knotwork.errors import LoadError
 
@@ -60,11 +60,11 @@ class Attempts:
         if self._path is not None:
             self._read(self._path)
 
-    def count(self, source: Candidate) -> int:
+    def count(self, source: SourceFile) -> int:
         """Return how often a file as it is now was begun in runs that were killed."""
         return self._earlier[_version(source)]
 
-    def begin(self, source: Candidate) -> None:
+    def begin(self, source: SourceFile) -> None:
         """Remember that a file is begun."""
         self._begun[source.uri] = _version(source)
 
@@ -77,7 +77,7 @@ class Attempts:
             self._noted.add(uri)
             self._append({"begun": self._begun.pop(uri)})
 
-    def keep_part(self, source: Candidate) -> None:
+    def keep_part(self, source: SourceFile) -> None:
         """Forget earlier attempts at a file of which a part is kept: repeating them ends."""
         self.end([source.uri])
         self.begin(source)
@@ -142,7 +142,7 @@ class Attempts:
             self._path = None
 
 
-def killed_error(source: Candidate, times: int) -> LoadError:
+def killed_error(source: SourceFile, times: int) -> LoadError:
     """Return the error for a file that was in progress each time that this program was killed."""
     return LoadError(
         KILLED,
@@ -153,7 +153,7 @@ def killed_error(source: Candidate, times: int) -> LoadError:
     )
 
 
-def _version(source: Candidate) -> _Version:
+def _version(source: SourceFile) -> _Version:
     return source.uri, source.size, source.modified_ns
 
 

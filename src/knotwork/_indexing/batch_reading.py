@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from knotwork._indexing.changes import compare_with_ledger
 from knotwork._indexing.document_reader import jobs_of
-from knotwork._indexing.engines.engine import Engine
-from knotwork._indexing.preparation import Preparer, Recipe, load_error_of
-from knotwork._indexing.prepared import Candidate, Undescribed, Unprepared
-from knotwork._indexing.stages import IndexingStages
+from knotwork._indexing.prepare import Preparer, Recipe, SourceFile, Undescribed, Unprepared
+from knotwork._indexing.stages import Engine, IndexingStages
 from knotwork._inference.call_batches import BatchProgress, CallBatches
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
@@ -32,7 +30,7 @@ BATCH_STEP = "batched requests"
 class Reading:
     """The documents of a run that a model may read, and what decides which of them it reads."""
 
-    sources: Sequence[Candidate]
+    sources: Sequence[SourceFile]
     ledger: Ledger
     stages: IndexingStages
     engine: Engine
@@ -40,7 +38,7 @@ class Reading:
     reread: Container[str] = frozenset()
 
     def jobs(
-        self, extractor: ModelExtractor, *, describe: Callable[[Undescribed], Candidate]
+        self, extractor: ModelExtractor, *, describe: Callable[[Undescribed], SourceFile]
     ) -> Iterator[ChunkJob]:
         """Yield the chunks to read. Leaves out sources that cannot be loaded.
 
@@ -66,14 +64,14 @@ class Reading:
 
 
 def _take_jobs(
-    preparer: Preparer, extractor: ModelExtractor, describe: Callable[[Undescribed], Candidate]
+    preparer: Preparer, extractor: ModelExtractor, describe: Callable[[Undescribed], SourceFile]
 ) -> Iterator[ChunkJob]:
     """Yield the jobs of the oldest document; one with pictures is prepared again first."""
     found = preparer.take()
     if isinstance(found, Undescribed):
         preparer.begin(describe(found))
     elif isinstance(found, Unprepared):
-        load_error_of(found)  # raises what concerns more than this document
+        found.own_error()  # raises what concerns more than this document
     else:
         yield from jobs_of(found, extractor)
 
@@ -128,7 +126,7 @@ def _submit(
 def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
     describer = reading.stages.describer
 
-    def describe(found: Undescribed) -> Candidate:
+    def describe(found: Undescribed) -> SourceFile:
         assert describer is not None, "only its documents are undescribed"
         describer.begin(found)
         return describer.take()

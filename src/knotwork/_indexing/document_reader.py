@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.prepare import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelUnavailable

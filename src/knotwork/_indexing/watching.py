@@ -14,9 +14,15 @@ from pathlib import Path
 
 from knotwork._cancellation import check_cancelled, sleep
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.discovery import IGNORE_FILES, skips_file, skips_folder
-from knotwork._indexing.sources import absolute_path, is_inside
-from knotwork._indexing.stored_objects import is_url, local_path
+from knotwork._indexing.sources import (
+    IGNORE_FILES,
+    absolute_path,
+    is_inside,
+    is_url,
+    local_path,
+    skips_file,
+    skips_folder,
+)
 from knotwork._stores.base import Store
 from knotwork.errors import IndexingError, required
 

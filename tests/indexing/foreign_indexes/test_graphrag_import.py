@@ -19,7 +19,7 @@ from tests.indexing.foreign_indexes.foreign_files import (
 from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edges_of, shape
 
 from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
-from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._knowledge_base import KnowledgeBase

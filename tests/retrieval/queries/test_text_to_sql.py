@@ -2,7 +2,7 @@
 
 import pytest
 
-from knotwork._indexing.commits import add_tables
+from knotwork._indexing.commit import add_tables
 from knotwork._retrieval.queries.query_retrievers import TextToSqlRetriever
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store

@@ -27,7 +27,7 @@ from knotwork._durable_files import replace_file
 from knotwork._extensions.server.private_files import FILE_MODE
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.layout import lay_out
-from knotwork._indexing.commits import CONTENT_META
+from knotwork._indexing.commit import CONTENT_META
 from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._stores.base import Store
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id

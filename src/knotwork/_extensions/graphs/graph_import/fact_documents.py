@@ -25,7 +25,7 @@ from knotwork._extensions.graphs.graph_import.spool import (
     SpooledEntity,
 )
 from knotwork._extensions.graphs.imported_documents import imported_source
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form

@@ -30,7 +30,7 @@ from knotwork._extensions.graphs.imported_documents import (
     remove_others,
 )
 from knotwork._graph.editable_graph import Graph
-from knotwork._indexing.commits import Batch, commit_documents
+from knotwork._indexing.commit import Batch, commit_documents
 from knotwork._indexing.embedding import (
     MOST_EMBEDDED_THINGS,
     NO_VECTORS,
