@@ -23,9 +23,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 RUN = """
 import os, random, signal, sys, knotwork
-from knotwork._indexing import commits
+from knotwork._indexing import commit
 store, folder, seed = sys.argv[1:]
-commits.BATCH_S = 0  # a commit for each document
+commit.BATCH_S = 0  # a commit for each document
 left = random.Random(seed).randint(1, 60)
 with knotwork.open(store, embedding_model="hashing:16") as kb:
     for event in kb.index.run(folder):
