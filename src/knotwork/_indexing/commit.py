@@ -22,7 +22,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class Commit:
     prepared: Sequence[Prepared]
     entries: Sequence[LedgerEntry]
     vectors: Mapping[str, PassageVectors]
-    questions: Mapping[str, Sequence[str]]
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -163,12 +163,12 @@ class Batch:
                     shown_s = self.clock()
                     yield done
 
-    def finished(self) -> Batch:
-        """Return a batch of the documents that have all their vectors, and of all entries."""
-        batch = Batch(entries=self.entries, vectors=self.vectors, clock=self.clock)
-        for prepared in filter(self._is_finished, self.prepared):
-            batch.add(prepared)
-        return batch
+    def finished(self) -> Commit:
+        """Return what can be stored: the documents that have all their vectors, and all entries."""
+        prepared = tuple(filter(self._is_finished, self.prepared))
+        keys = {key for one in prepared for key in one.keys}
+        vectors = {key: self.vectors[key] for key in keys if key in self.vectors}
+        return Commit(prepared, tuple(self.entries), vectors)
 
     def first_unfinished(self) -> Prepared | None:
         """Return the first document that lacks vectors."""
@@ -177,20 +177,15 @@ class Batch:
     def _is_finished(self, prepared: Prepared) -> bool:
         return all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
 
-    def commit(self, questions: Mapping[str, Sequence[str]]) -> Commit:
-        """Return what is to be stored now, with the questions that its chunks answer."""
-        keys = {key for prepared in self.prepared for key in prepared.keys}
-        vectors = {key: self.vectors[key] for key in keys if key in self.vectors}
-        return Commit(tuple(self.prepared), tuple(self.entries), vectors, questions)
-
-    def release(self, stored: Batch) -> None:
+    def release(self, stored: Commit) -> None:
         """Remove what was committed; the rest waits for another ``BATCH_S``."""
-        gone = {id(prepared) for prepared in stored.prepared}
-        keys = {key for prepared in stored.prepared for key in prepared.keys}
+        gone = set(map(id, stored.prepared))
         self.prepared = [prepared for prepared in self.prepared if id(prepared) not in gone]
         self.entries = []
-        self.chunks -= stored.chunks
-        self._unsaved = {at: rows for at, rows in self._unsaved.items() if at[1] not in keys}
+        self.chunks = sum(len(prepared.leaves) for prepared in self.prepared)
+        self._unsaved = {
+            at: rows for at, rows in self._unsaved.items() if at[1] not in stored.vectors
+        }
         self.opened = self.clock()
 
     def keep_vectors(self, store: Store, embedding: Embedding) -> bool:
@@ -511,12 +506,14 @@ def add_tables(
     settings = settings or IndexSettings()
     size = path.stat().st_size if path.is_file() else 0
     load = partial(
-        _load_named_tables,
+        load_file,
+        path.absolute(),
+        uri=str(path),
         max_file_mb=settings.max_file_mb,
         max_characters=settings.max_file_characters,
     )
-    (result,) = read_files(load, [(path.absolute(), str(path), size)], settings=settings)
-    found = result()
+    (result,) = read_files([(load, str(path), size)], settings=settings)
+    found = _named_tables(result())
     if not found:
         raise LoadError(
             "empty",
@@ -524,10 +521,6 @@ def add_tables(
             fix="Check that the first row names the columns.",
         )
     return [tables.put_table(name, table, source=str(path)) for name, table in found]
-
-
-def _load_named_tables(path: Path, uri: str, **options: Any) -> list[tuple[str, Table]]:  # noqa: ANN401
-    return _named_tables(load_file(path, uri=uri, **options))
 
 
 def put_tables(store: Store, documents: Sequence[Document]) -> None:

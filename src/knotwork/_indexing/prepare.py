@@ -80,7 +80,8 @@ _AHEAD_BYTES = 256 << 10
 Reading: TypeAlias = Callable[[], Document | UndescribedDocument]
 
 
-def _unread() -> Document:
+def unread() -> Document:
+    """Raise AssertionError, in place of what reads a file that was only found."""
     raise AssertionError("a file is read as `select_files` says")
 
 
@@ -109,7 +110,7 @@ class SourceFile:
     """
 
     uri: str
-    read: Reading = _unread
+    read: Reading = unread
     root: str = ""
     size: int = 0
     modified_ns: int = UNKNOWN_TIME_NS

@@ -315,7 +315,10 @@ class IndexingRun:
         self.stats = RunStats()
         self.clock = clock
         self.batch = Batch(clock=clock)
-        self.batch_chunks = batch_chunks or _usual_batch_chunks(stages)
+        usual_chunks = EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
+        if stages.model_extractor and stages.tiers.reads_new:
+            usual_chunks = READ_BATCH_CHUNKS
+        self.batch_chunks = batch_chunks or usual_chunks
         self.embedding_chunks = embedding_chunks
         self.attempts = Attempts(store.url, clock=clock)
         self.writer = self.engine.open_writer(store, stages.embedding, stages.tiers)
@@ -619,31 +622,31 @@ class IndexingRun:
                 self.attempts.wait_for(unfinished.source.uri)
             if batch.is_due():
                 yield from self._save_part()
-        yield from self._commit(batch)
+        yield from self._commit()
         self.batch = Batch(clock=self.clock)
         collect_unpacked()
 
     def _save_part(self) -> list[Progress]:
         """Commit the documents that are embedded, or else keep the vectors of the first one."""
-        finished = self.batch.finished()
-        if finished.prepared:
-            return self._commit(finished)
+        if self.batch.finished().prepared:
+            return self._commit()
         with self.stats.timed("store"):
             is_kept = self.batch.keep_vectors(self.store, self.stages.embedding)
         if is_kept and (unfinished := self.batch.first_unfinished()):
             self.attempts.keep_part(unfinished.source)
         return []
 
-    def _commit(self, batch: Batch) -> list[Progress]:
-        """Have a part of the open batch written, or all of it; return what is stored by now."""
-        if batch.prepared or batch.entries:
-            questions: Mapping[str, Sequence[str]] = {}
+    def _commit(self) -> list[Progress]:
+        """Have the finished part of the batch written; return what is stored by now."""
+        commit = self.batch.finished()
+        if commit.prepared or commit.entries:
             if self.stages.questions is not None:
                 with self.stats.timed("extract"):
-                    questions = write_questions(self.stages.questions, batch.prepared)
+                    questions = write_questions(self.stages.questions, commit.prepared)
+                commit = replace(commit, questions=questions)
             with self.stats.timed("store"):
-                self.writer.write(batch.commit(questions))
-        self.batch.release(batch)
+                self.writer.write(commit)
+        self.batch.release(commit)
         return self._stored(wait=False)
 
     def _stored(self, *, wait: bool) -> list[Progress]:
@@ -675,7 +678,7 @@ class IndexingRun:
         with finishing(), suppress(Cancelled):
             for prepared in self.reader.close(give_up=give_up) if self.reader else ():
                 self.batch.add(self.stages.admit(prepared))
-            self._commit(self.batch.finished())
+            self._commit()
             self._stored(wait=True)
 
     def _remove_gone(
@@ -887,12 +890,6 @@ def _require_parts(store: Store, stages: IndexingStages) -> None:
         require_questions(store)
     if stages.tier is Tier.FULL:
         require_communities(store)
-
-
-def _usual_batch_chunks(stages: IndexingStages) -> int:
-    if stages.model_extractor and stages.tiers.reads_new:
-        return READ_BATCH_CHUNKS
-    return EMBEDDED_BATCH_CHUNKS if stages.embedding else BATCH_CHUNKS
 
 
 SAMPLED_CHUNKS = 12

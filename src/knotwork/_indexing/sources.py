@@ -29,14 +29,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -72,7 +72,7 @@ from knotwork._indexing.loaders.loader_registry import (
     may_be_light,
     too_large_error,
 )
-from knotwork._indexing.prepare import UNKNOWN_TIME_NS, SourceFile, size_and_times
+from knotwork._indexing.prepare import UNKNOWN_TIME_NS, SourceFile, size_and_times, unread
 from knotwork._indexing.workers import PROCESS_FAILURES, read_files
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName, required
@@ -226,9 +226,8 @@ def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
 
 def _matched(pattern: Path, matches: Iterable[str], rules: _Rules) -> Iterator[SourceFile]:
     """Yield the files of a glob; uris begin with the last folder before its first wildcard."""
-    fixed = takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1])
     taken = {_absolute(Path(match)) for match in matches}
-    for source in _Walk(Path(*fixed), rules).sources():
+    for source in _Walk(_fixed_part(pattern), rules).sources():
         place = place_of(source)
         if place in taken or any(parent in taken for parent in place.parents):
             yield source
@@ -704,7 +703,9 @@ def select_files(
     given = [local_path(path) for path in paths]
     urls = [path for path in given if isinstance(path, str) and is_url(path)]
     paths = [path for path in given if path not in urls]
-    _check_presence(store, paths)
+    for path in paths:
+        if not exists(Path(path).expanduser()) and not glob.has_magic(str(path)):
+            _check_gone(store, str(path), absolute_path(path))
     known = stored_roots(store)
     objects, url_folders = _discover_urls(store, urls, settings)
     folders = [
@@ -721,7 +722,8 @@ def select_files(
     )
     files = [_named_by_widest_root(file, roots) for file in (*found, *objects)]
     _check_names(store, files)
-    archives = {file.path.archive for file in found if _is_listed(file.path)}
+    listed = (file.path for file in found if isinstance(file.path, ArchivedFile))
+    archives = {path.archive for path in listed if path.is_listed}
     covers = _coverage(paths, [*folders, *url_folders], archives)
     kept_in = None
     if any(map(_is_read_again, files)):
@@ -729,12 +731,12 @@ def select_files(
         files = [_kept(file, kept_in) for file in files]
     selection = SourceSelection((), covers, roots, kept_in)
     try:
-        survey = survey_sites(store, files, covers=covers, settings=settings)
+        files, lines = survey_sites(store, files, covers=covers, settings=settings)
     except BaseException:
         selection.close()
         raise
-    files = [_as_loaded(file, survey, settings) for file in (*files, *survey.others)]
-    return replace(selection, files=tuple(files))
+    loaded = [_as_loaded(file, lines.get(file.uri, frozenset()), settings) for file in files]
+    return replace(selection, files=tuple(loaded))
 
 
 def _discover_urls(
@@ -758,11 +760,6 @@ def _discover_urls(
     return sorted(found.values(), key=lambda file: file.uri), folders
 
 
-def _is_listed(path: object) -> TypeGuard[ArchivedFile]:
-    """Return True for the path of a file in an archive, False for one that could not be listed."""
-    return isinstance(path, ArchivedFile) and path.is_listed
-
-
 def _is_read_again(file: SourceFile) -> bool:
     """Return True if what is read for a file is kept for the run.
 
@@ -779,21 +776,19 @@ def _kept(file: SourceFile, kept_in: Path) -> SourceFile:
     return file
 
 
-def _as_loaded(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> SourceFile:
-    """Return a file with the functions that load it as the settings and its site have it."""
-    page = survey.pages.get(file.uri, SitePage())
-    file = replace(file, edge_keys=page.edge_keys, repeated=page.fingerprint)
+def _as_loaded(file: SourceFile, lines: frozenset[int], settings: IndexSettings) -> SourceFile:
+    """Return a file with the functions that load it, without these lines of its site."""
     is_here = isinstance(file.path, Path)
     is_known = bool(file.version) or (is_here and file.modified_ns != UNKNOWN_TIME_NS)
     file = replace(file, is_hashed=is_known and file.size <= settings.max_file_mb * MEGABYTE)
-    if (failure := survey.failures.get(file.uri)) is not None:
-        return replace(file, read=partial(_fail, failure))
+    if file.read is not unread:
+        return file  # what surveyed its site could not read it
     options: dict[str, Any] = {
         "uri": file.uri,
         "max_file_mb": settings.max_file_mb,
         "max_characters": settings.max_file_characters,
         "audio_model": settings.audio_model,
-        "repeated": page.repeated,
+        "repeated": lines,
     }
     read = partial(load_file, _path(file), **options)
     file = replace(file, read=read)
@@ -804,14 +799,6 @@ def _as_loaded(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) ->
 
 def _fail(error: LoadError) -> Document:
     raise error
-
-
-def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
-    """Raise IndexingError for a path that was deleted since it was indexed."""
-    for path in paths:
-        if exists(Path(path).expanduser()) or glob.has_magic(str(path)):
-            continue
-        _check_gone(store, str(path), absolute_path(path))
 
 
 def _check_gone(store: Store, named: str, place: str) -> None:
@@ -893,8 +880,9 @@ def _coverage(
     A run covers all entries below its folders. Of those below the folder of a glob, it covers what
     is in the ``archives`` that it listed, and those whose file no longer exists.
     """
-    patterns = [str(path) for path in paths if not exists(Path(path).expanduser())]
-    bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
+    given = [Path(path).expanduser() for path in paths]
+    patterns = [path for path in given if glob.has_magic(str(path)) and not exists(path)]
+    bases = [absolute_path(_fixed_part(path)) for path in patterns]
     if not folders and not bases:
         return None
 
@@ -910,15 +898,9 @@ def _coverage(
     return covers
 
 
-def _fixed_part(pattern: str) -> Iterator[str]:
-    """Yield the folder of a glob before its first wildcard; nothing for a plain path."""
-    path = Path(pattern).expanduser()
-    fixed: list[str] = []
-    for part in path.parts:
-        if glob.has_magic(part):
-            yield str(Path(*fixed))
-            return
-        fixed.append(part)
+def _fixed_part(pattern: Path) -> Path:
+    """Return the folder of a glob before its first wildcard."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 
 
 def absolute_path(path: str | Path) -> str:
@@ -1014,110 +996,93 @@ LineKeys = NDArray[np.uint64]
 _NO_KEYS: LineKeys = np.zeros(0, _KEY_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
-    """The line keys that a page contributes to its site, and those that it is loaded without.
-
-    See `LedgerEntry` for ``edge_keys``; ``fingerprint`` is its ``repeated``.
-    """
-
-    edge_keys: bytes = b""
-    repeated: frozenset[int] = frozenset()
-    fingerprint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteSurvey:
-    """The web pages of a run by uri, and unchanged files that it must read again.
-
-    ``failures`` are the errors of pages that ended their worker process: they are not read again.
-    """
-
-    pages: Mapping[str, SitePage]
-    others: tuple[SourceFile, ...] = ()
-    failures: Mapping[str, LoadError] = field(default_factory=dict)
-
-
 def survey_sites(
     store: Store,
     files: Sequence[SourceFile],
     *,
     covers: Callable[[LedgerEntry], bool] | None,
     settings: IndexSettings,
-) -> SiteSurvey:
+) -> tuple[list[SourceFile], Mapping[str, frozenset[int]]]:
     """Find the repeated lines of the sites that the pages in ``files`` belong to.
 
-    Reads new and changed pages; a page that cannot be read counts as before. A page of the ledger
-    that the run ``covers`` and that is not in ``files`` is gone.
+    Returns the files with what the ledger stores of their sites, and unchanged pages that must be
+    read again; and the keys of lines by the uri of the page that is loaded without them. Reads new
+    and changed pages; a page that cannot be read counts as before, and one that ended its worker
+    process is not read again. A page of the ledger that the run ``covers`` and that is not in
+    ``files`` is gone.
     """
     offered = {file.uri: file for file in files}
     if covers is None and not any(map(_is_page, offered)):
-        return SiteSurvey({})
+        return list(files), {}
     entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
-    contributions, failures = _edge_keys(
-        {uri: file for uri, file in offered.items() if _is_page(uri)}, entries, settings
-    )
+    found = [*_with_edge_keys(files, entries, settings)]
     left = [e for e in entries.values() if e.uri not in offered]
     if covers is not None:
         left = [e for e in left if not covers(e) or lies_in(e.uri, offered)]
-    contributions |= {entry.uri: entry.edge_keys for entry in left}
-    pages = _pages(contributions)
-    outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
-    others = [file for file in map(_file_of, outdated) if file is not None]
-    return SiteSurvey(
-        pages,
-        tuple(file for file in others if has_same_times(file, entries[file.uri])),
-        failures,
+    removed = _repeated_lines(
+        {file.uri: file.edge_keys for file in found}
+        | {entry.uri: entry.edge_keys for entry in left}
     )
-
-
-def _file_of(entry: LedgerEntry) -> SourceFile | None:
-    """Return the file of an entry as it is now; None for an object that cannot be found."""
-    place = entry_path(entry)
-    if is_url(entry.root):
-        return object_at(place, entry.uri, entry.root)
-    return source_file(entry.uri, Path(place), root=Path(entry.root))
+    marks = {
+        uri: content_id(keys.tobytes().hex()) if len(keys) else "" for uri, keys in removed.items()
+    }
+    lines = {marks[uri]: frozenset(keys.tolist()) for uri, keys in removed.items()}
+    for entry in left:
+        if not entry.error and marks[entry.uri] != entry.repeated:
+            place = entry_path(entry)
+            file = (
+                object_at(place, entry.uri, entry.root)
+                if is_url(entry.root)
+                else source_file(entry.uri, Path(place), root=Path(entry.root))
+            )
+            if file is not None and has_same_times(file, entry):
+                found.append(replace(file, edge_keys=entry.edge_keys))
+    pages = [replace(file, repeated=marks[file.uri]) for file in found]
+    return pages, {page.uri: lines[page.repeated] for page in pages}
 
 
 def _is_page(uri: str) -> bool:
     return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
 
 
-def _edge_keys(
-    files: Mapping[str, SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
-) -> tuple[dict[str, bytes], dict[str, LoadError]]:
-    """Return the line keys of pages, of unchanged ones from the ledger, of others from the file.
-
-    The second result has the errors of pages that ended their worker process.
-    """
-    found: dict[str, bytes] = {}
-    failures: dict[str, LoadError] = {}
-    changed: list[SourceFile] = []
-    for uri, file in checked(files.items()):
-        entry = entries.get(uri)
-        if entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
-            found[uri] = entry.edge_keys
-        else:
-            changed.append(file)
+def _with_edge_keys(
+    files: Sequence[SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
+) -> Iterator[SourceFile]:
+    """Yield files with the line keys of pages: of unchanged ones from the ledger."""
+    known: dict[str, bytes] = {}
+    for file in checked(files):
+        entry = entries.get(file.uri)
+        if not _is_page(file.uri):
+            known[file.uri] = b""
+        elif entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
+            known[file.uri] = entry.edge_keys
     load = partial(
-        _load_edge_keys,
+        load_edge_keys,
         max_file_mb=settings.max_file_mb,
         max_characters=settings.max_file_characters,
     )
     results = read_files(
-        load,
-        ((_path(file), file.uri, file.size) for file in changed),
+        (
+            (partial(load, _path(file), uri=file.uri), file.uri, file.size)
+            for file in files
+            if file.uri not in known
+        ),
         settings=settings,
     )
-    for file, result in zip(changed, results, strict=True):
-        entry = entries.get(file.uri)
+    for file in files:
+        if file.uri in known:
+            yield replace(file, edge_keys=known[file.uri])
+            continue
+        read = next(results)
         try:
-            found[file.uri] = np.array(result(), _KEY_TYPE).tobytes()
+            yield replace(file, edge_keys=np.array(read(), _KEY_TYPE).tobytes())
         except LoadError as error:
-            if error.reason in PROCESS_FAILURES:
-                failures[file.uri] = error
-            found[file.uri] = entry.edge_keys if entry is not None and entry.chunks else b""
-    return {uri: found[uri] for uri in files}, failures
+            entry = entries.get(file.uri)
+            keys = entry.edge_keys if entry is not None and entry.chunks else b""
+            is_failed = error.reason in PROCESS_FAILURES
+            yield replace(
+                file, edge_keys=keys, read=partial(_fail, error) if is_failed else file.read
+            )
 
 
 def _path(file: SourceFile) -> Path | RemoteFile:
@@ -1125,31 +1090,26 @@ def _path(file: SourceFile) -> Path | RemoteFile:
     return file.path
 
 
-def _load_edge_keys(path: Path | RemoteFile, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
-    return load_edge_keys(path, uri=uri, **options)
-
-
-def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
-    """Return all pages by uri, each with the lines to load it without."""
-    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items() if data}
+def _repeated_lines(contributions: Mapping[str, bytes]) -> dict[str, LineKeys]:
+    """Return the keys of the lines to load each page without, by uri, ascending."""
+    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items()}
     by_folder: defaultdict[str, list[LineKeys]] = defaultdict(list)
     for uri, own in keys.items():
-        for folder in _folders(uri):
-            by_folder[folder].append(own)
+        if len(own):
+            for folder in _folders(uri):
+                by_folder[folder].append(own)
     repeated = {folder: _repeated(pages) for folder, pages in by_folder.items()}
-    known: dict[str, SitePage] = {}
-    pages: dict[str, SitePage] = {}
-    for uri, data in contributions.items():
-        own = keys.get(uri, _NO_KEYS)
-        found = [
-            np.intersect1d(keys[uri], repeated[folder]) for folder in _folders(uri) if uri in keys
-        ]
-        removed = np.unique(np.concatenate([_NO_KEYS, *found]))
-        mark = content_id(removed.tobytes().hex()) if len(removed) else ""
-        pages[uri] = replace(
-            known.setdefault(mark, SitePage(b"", frozenset(removed.tolist()), mark)), edge_keys=data
+    return {
+        uri: np.unique(
+            np.concatenate(
+                [
+                    _NO_KEYS,
+                    *(np.intersect1d(own, repeated[f]) for f in _folders(uri) if len(own)),
+                ]
+            )
         )
-    return pages
+        for uri, own in keys.items()
+    }
 
 
 def _folders(uri: str) -> Iterator[str]:

@@ -39,7 +39,7 @@ from typing import Any, TypeVar
 from knotwork._cancellation import current_cancellation, wait_for
 from knotwork._config import IndexSettings
 from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, Content, Source, format_size
-from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere, RemoteFile
+from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.worker_process import (
     MEMORY_EXIT,
@@ -573,25 +573,22 @@ class _LoaderElsewhere:
 
 
 def read_files(
-    function: Callable[[Any, str], Result],
-    files: Iterable[tuple[Path | RemoteFile, str, int]],
-    *,
-    settings: IndexSettings,
+    files: Iterable[tuple[Callable[[], Result], str, int]], *, settings: IndexSettings
 ) -> Iterator[Callable[[], Result]]:
-    """Yield for each file, in order, a function that returns the result for it or raises LoadError.
+    """Yield for each file, in order, a function that returns what was read or raises LoadError.
 
-    ``files`` are paths, their names in the index and their sizes in bytes. The files are read in
+    ``files`` are functions that read one, its name in the index and its size in bytes. They run in
     worker processes within the limits of the settings, or in this one if ``index.workers`` is 0.
     """
-    named = [(path, uri, size, partial(function, path, uri)) for path, uri, size in files]
+    named = list(files)
     if not settings.workers or not named:
-        yield from (read for *_, read in named)
+        yield from (read for read, _, _ in named)
         return
     limits = ReadingLimits.of(settings)
     pool = open_pool(None, workers=worker_count(settings.workers), limits=limits)
     try:
-        futures = [pool.submit(_call, read, uri=uri, size=size) for _, uri, size, read in named]
-        for future, (*_, read) in zip(futures, named, strict=True):
+        futures = [pool.submit(_call, read, uri=uri, size=size) for read, uri, size in named]
+        for future, (read, _, _) in zip(futures, named, strict=True):
             with suppress(Exception):
                 wait_for(future)  # raises Cancelled; other errors are those of the file
             must_stay = isinstance(future.exception(), ReadElsewhere | WorkersUnavailable)
