@@ -224,7 +224,6 @@ def _unpack(held: Path | bytes, kind: str) -> Iterator[bytes]:
 
 
 def _read_parts(held: Path | bytes, step: Step) -> Iterator[bytes]:
-    """Yield the bytes of a file in a ZIP file or an unpacked TAR file."""
     if step.kind == "zip":
         archive = _open_zip(held)
         yield archive.read(archive.infolist()[step.position])
@@ -406,7 +405,6 @@ class _Listing:
         return _Entry(name, Step("zip", position, info.file_size), version, refusal, data)
 
     def _mailbox_entries(self, stream: BinaryIO) -> Iterator[_Entry]:
-        """Yield the messages of a mailbox, named by their subjects."""
         taken: Counter[str] = Counter()
         for start, size, version, subject in mailbox_messages(stream):
             self._spend(size, 1)

@@ -198,7 +198,6 @@ def _checked_ns(source: SourceFile) -> int:
 
 
 def _found(source: SourceFile) -> dict[str, Any]:
-    """Return what the ledger stores of a file as it was found."""
     return {
         "uri": source.uri,
         "root": source.root,

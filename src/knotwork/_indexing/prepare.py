@@ -612,7 +612,6 @@ class Preparer:
         return unpack(found)
 
     def _prepare_by(self, read: Reading, source: SourceFile) -> Preparation:
-        """Prepare a document that ``read`` returns."""
         found = prepare(replace(source, read=read), self._recipe)
         return replace(found, source=replace(found.source, read=source.read))
 

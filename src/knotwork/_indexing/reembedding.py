@@ -365,7 +365,6 @@ class Reembedding:
             store.set_meta(values)
 
     def _update_ledger(self) -> None:
-        """Store in the ledger that all documents have the vectors of the new embedder."""
         new = self._fingerprints.get(self._embedding.identity, "")
         old = [mark for mark in self._fingerprints.values() if mark != new]
         if not new or not old:
@@ -451,7 +450,6 @@ def _unembedded_graphs(store: Store, *, has_vectors: bool) -> set[str]:
 
 
 def _has_written(held: CommunityStore, ids: Sequence[str]) -> bool:
-    """Return True if a model wrote any of the reports."""
     for start in range(0, len(ids), _ENTRIES):
         reports = held.reports(ids[start : start + _ENTRIES])
         if any(report.source != EXTRACTIVE_SOURCE for report in reports.values()):

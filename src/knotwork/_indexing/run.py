@@ -421,7 +421,6 @@ class IndexingRun:
         *,
         retry: bool,
     ) -> Iterator[Progress]:
-        """Do the work of `update`."""
         sources = list({source.uri: source for source in sources}.values())
         self.stats.total = len(sources) + len(failures)
         check_not_switching(self.store)
@@ -556,7 +555,6 @@ class IndexingRun:
                 yield self.stats.progress(Stage.READING, describer.oldest, seconds=seconds)
 
     def _skip(self, source: SourceFile) -> Iterator[Progress]:
-        """Leave a source as it was indexed, or as it failed, and update what the ledger knows."""
         entry = source.entry
         if entry is None:
             return
@@ -710,7 +708,6 @@ class IndexingRun:
         )
 
     def _read_in_batches(self, selection: SourceSelection) -> Iterator[Progress]:
-        """Yield the progress of batches, whose replies the run then finds in the cache."""
         check_not_switching(self.store)
         check_embedder(self.store, self.stages.embedding.name)
         if self.models is not None:
@@ -743,7 +740,6 @@ class IndexingRun:
             yield replace(step, counts=counts)
 
     def _report(self, *, interrupted: bool = False) -> IndexReport:
-        """Return the report of the run so far."""
         store, stats, models, done = self.store, self.stats, self.models, self.enrichment
         embedding = self.stages.embedding
         chunks = store.documents.chunk_count()
@@ -883,7 +879,6 @@ def _reread(store: Store, *, retry: bool, has_model: bool) -> frozenset[str]:
 
 
 def _require_parts(store: Store, stages: IndexingStages) -> None:
-    """Raise MissingCapability if the store cannot hold what the user asked to write."""
     if stages.model_extractor is not None:
         require_readings(store)
     if stages.questions is not None:

@@ -613,7 +613,6 @@ def _nanoseconds(time: object) -> int:
 
 
 def _open_files(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and the key of the object or folder there."""
     with required(f"Reading `{url}`", EXTRA):
         from fsspec.core import url_to_fs
     try:
@@ -627,7 +626,6 @@ def _open_files(url: str) -> tuple[Any, str]:
 
 
 def _list(files: Any, base: str, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    """Return the information on all objects below a folder, or on the object there, by key."""
     try:
         files.invalidate_cache()
         found: dict[str, dict[str, Any]] = run_apart(lambda: files.find(base, detail=True))

@@ -400,8 +400,6 @@ class _Lane(threading.Thread):
 
 
 class _Process:
-    """One worker process and its pipes."""
-
     def __init__(self, prelude: bytes) -> None:
         self.prelude = prelude
         try:

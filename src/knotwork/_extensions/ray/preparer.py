@@ -144,7 +144,6 @@ class RayPreparer(Preparer):
         collect_unpacked()
 
     def _is_full(self) -> bool:
-        """Return True if as much is in progress as may be."""
         if time.monotonic() - self._renewed_s > _RENEW_S:
             self._slots, self._renewed_s = self._cluster.slots, time.monotonic()
         return (
@@ -196,7 +195,6 @@ class RayPreparer(Preparer):
         return found
 
     def _prepare_on_this_machine(self, source: SourceFile) -> Preparation:
-        """Prepare a document in a worker process of this machine."""
         _log.info("`%s` cannot be read on a node of the cluster", source.uri)
         super().begin(source)
         return super().take()

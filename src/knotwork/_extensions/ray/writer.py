@@ -178,8 +178,6 @@ def _lost(reason: str) -> IndexingError:
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
-    """What an actor needs to store documents."""
-
     opener: Callable[[], Store]
     embedder: str
     dimension: int
