@@ -22,8 +22,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -127,8 +126,7 @@ class ArchivedFile:
 
     ``stamp`` has the size and the time of the archive when it was listed. ``steps`` lead to the
     file, through the archives in the archive. ``version`` changes with its bytes. Reading it raises
-    ``refusal``, if there is one. ``kept_in`` is the folder for what is unpacked on the way; without
-    one it is unpacked again for each file.
+    ``refusal``, if there is one. ``kept_in`` is the folder for what is unpacked on the way.
     """
 
     archive: Path
@@ -182,24 +180,21 @@ class ArchivedFile:
             ) from error
 
     def _read(self) -> bytes:
-        held: Path | bytes = self.archive
-        last = len(self.steps) - 1
+        held = self.archive
+        *outer, last = self.steps
         for depth, step in enumerate(self.steps):
             if step.kind in _COMPRESSIONS:
-                held = self._keep(depth, "unpacked", partial(_unpack, held, step.kind))
-            if depth < last:
-                held = self._keep(depth, "archive", partial(_read_parts, held, step))
-        return b"".join(_read_parts(held, self.steps[last]))
+                held = self._keep(self.steps[:depth], "unpacked", _unpack(held, step.kind))
+            if depth < len(outer):
+                held = self._keep(self.steps[: depth + 1], "archive", _read_parts(held, step))
+        return b"".join(_read_parts(held, last))
 
-    def _keep(self, depth: int, what: str, parts: Callable[[], Iterable[bytes]]) -> Path | bytes:
-        """Return what is unpacked on the way to the file: kept for the run, or made again."""
-        if not self.kept_in:
-            return b"".join(parts())
-        steps = self.steps[: depth + (what == "archive")]
-        name = content_id(what, str(self.archive), *self.stamp, repr(steps))
-        path = Path(self.kept_in, name)
+    def _keep(self, steps: Sequence[Step], what: str, parts: Iterable[bytes]) -> Path:
+        """Return the file of what is unpacked on the way to this one, which is made once a run."""
+        assert self.kept_in, "files in archives are read from the folder of a run"
+        path = Path(self.kept_in, content_id(what, str(self.archive), *self.stamp, repr(steps)))
         if not path.exists():
-            write_once(path, parts())
+            write_once(path, parts)
         return path
 
 
@@ -212,34 +207,22 @@ def write_once(path: Path, parts: Iterable[bytes]) -> None:
     part.replace(path)
 
 
-@contextmanager
-def _opened(held: Path | bytes) -> Iterator[BinaryIO]:
-    with io.BytesIO(held) if isinstance(held, bytes) else held.open("rb") as stream:
-        yield stream
-
-
-def _unpack(held: Path | bytes, kind: str) -> Iterator[bytes]:
-    with _opened(held) as stream:
+def _unpack(held: Path, kind: str) -> Iterator[bytes]:
+    with held.open("rb") as stream:
         yield from unpacked(kind, stream)
 
 
-def _read_parts(held: Path | bytes, step: Step) -> Iterator[bytes]:
+def _read_parts(held: Path, step: Step) -> Iterator[bytes]:
     if step.kind == "zip":
-        archive = _open_zip(held)
+        archive = _opened_zip(held, _stamp(held))
         yield archive.read(archive.infolist()[step.position])
         return
-    with _opened(held) as stream:
+    with held.open("rb") as stream:
         stream.seek(step.position)
         left = step.size
         while left > 0 and (part := stream.read(min(left, MEGABYTE))):
             left -= len(part)
             yield part
-
-
-def _open_zip(held: Path | bytes) -> zipfile.ZipFile:
-    if isinstance(held, bytes):
-        return zipfile.ZipFile(io.BytesIO(held))
-    return _opened_zip(held, _stamp(held))
 
 
 @lru_cache(maxsize=1)
