@@ -13,8 +13,8 @@ from tests.indexing.snapshots import snapshot
 import knotwork
 from knotwork._extensions.graphs.export import export_graph
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.discovery import discover
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork._indexing.sources import discover
 from knotwork.demo import open_sample
 
 pytestmark = pytest.mark.slow
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 RUN = """
 import os, random, signal, sys, knotwork
-from knotwork._indexing import commits
+from knotwork._indexing import commit
 store, folder, seed = sys.argv[1:]
-commits.BATCH_S = 0  # a commit for each document
+commit.BATCH_S = 0  # a commit for each document
 left = random.Random(seed).randint(1, 60)
 with knotwork.open(store, embedding_model="hashing:16") as kb:
     for event in kb.index.run(folder):

@@ -33,7 +33,7 @@ from unittest.mock import patch
 
 import knotwork
 from knotwork._config import EmbeddingSettings
-from knotwork._indexing import pipeline
+from knotwork._indexing import commit
 from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.embedder import PassageText
 from knotwork._inference.local_models import local_embedders as embedders
@@ -175,7 +175,7 @@ def timed_parts(watch: Stopwatch) -> ExitStack:
         (pool, "add", "pooling"),
         (pool, "vectors", "pooling"),
         (RuleExtractor, "extract", "rules"),
-        (pipeline, "commit_documents", "storing"),
+        (commit, "commit_documents", "storing"),
     ):
         stack.enter_context(patch.object(owner, name, watch.wrap(part, getattr(owner, name))))
     return stack

@@ -31,7 +31,7 @@ from typing import Any
 
 import knotwork
 from knotwork._indexing.report import IndexReport
-from knotwork._indexing.tally import STAGES
+from knotwork._indexing.run import STAGES
 
 WORDS_PER_PASSAGE = 120
 VOCABULARY = 30_000

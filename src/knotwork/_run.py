@@ -109,16 +109,30 @@ class Run(Generator[Progress, None, T]):
     """
 
     def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
         self._results: list[T] = []
-        self._steps = _kept(steps, self._results)
 
     def send(self, value: None, /) -> Progress:
         """Do the next step, and return its progress."""
-        return self._steps.send(value)
+        return self._advance(self._steps.send, value)
 
     def throw(self, *raised: Any) -> Progress:  # noqa: ANN401 - as for any generator
         """Raise an exception in the step that comes next."""
-        return self._steps.throw(*raised)
+        return self._advance(self._steps.throw, *raised)
+
+    def _advance(self, resume: Callable[..., Progress], *values: Any) -> Progress:  # noqa: ANN401
+        """Resume the work, and keep its result if that was its end."""
+        is_open = self._state != inspect.GEN_CLOSED
+        try:
+            return resume(*values)
+        except StopIteration as end:
+            if is_open:
+                self._results.append(end.value)
+            raise
+
+    @property
+    def _state(self) -> str:
+        return inspect.getgeneratorstate(self._steps)
 
     def close(self) -> None:
         """Stop the run."""
@@ -131,7 +145,7 @@ class Run(Generator[Progress, None, T]):
         self.close()
 
     def __del__(self) -> None:
-        if inspect.getgeneratorstate(self._steps) == inspect.GEN_CREATED:
+        if self._state == inspect.GEN_CREATED:
             warnings.warn(
                 "A run was never begun: iterate it, or call `result`.", RuntimeWarning, stacklevel=2
             )
@@ -141,18 +155,11 @@ class Run(Generator[Progress, None, T]):
 
         Raises RuntimeError if the run was closed, or failed before.
         """
-        for _ in self._steps:
+        for _ in self:
             pass
         if not self._results:
             raise RuntimeError("This run was stopped before its end; it has no result.")
         return self._results[0]
-
-
-def _kept(steps: Steps[T], results: list[T]) -> Steps[T]:
-    """Keep the result; no method, so that a run that is dropped is closed at once."""
-    result = yield from steps
-    results.append(result)
-    return result
 
 
 class Verb(Generic[Arguments, T]):
@@ -164,7 +171,13 @@ class Verb(Generic[Arguments, T]):
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
         """Do all of the work, and return its result."""
-        return self.run(*args, **kwargs).result()
+        steps = self._begin(*args, **kwargs)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result: T = end.value
+                return result
 
     def run(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Run[T]:
         """Return the work as a run, which yields its progress. Raises as the call does."""

@@ -120,13 +120,13 @@ def test_delete_removes_and_names_the_nearest_otherwise(folder):
 INTERRUPT = """
 import os, signal, sys
 from knotwork._cli.main import run
-import knotwork._indexing.engines.process_engine as process_engine
+from knotwork._indexing import stages
 
-open_preparer = process_engine.open_preparer
+Preparer = stages.Preparer
 seen = []
 
 def open_interrupted(*arguments, **options):
-    preparer = open_preparer(*arguments, **options)
+    preparer = Preparer(*arguments, **options)
     begin = preparer.begin
 
     def stop_at_the_fifth(source):
@@ -138,7 +138,7 @@ def open_interrupted(*arguments, **options):
     preparer.begin = stop_at_the_fifth
     return preparer
 
-process_engine.open_preparer = open_interrupted
+stages.Preparer = open_interrupted
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -11,8 +11,8 @@ import pytest
 from tests.indexing.pipeline_fakes import make_stages
 
 from knotwork._cli.progress import TimeLeft
-from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
+from knotwork._indexing.run import IndexingRun
 from knotwork._inference.embedder import PassageVectors
 from knotwork._run import Stage
 from knotwork._stores.embedded.database import Database
@@ -88,13 +88,13 @@ def make_source(clock, uri, *, chunks, chunk_bytes=930, read_s=0.0):
         clock.spend(read_s)
         return Document(uri, text)
 
-    return Candidate(uri, read, size=chunks * chunk_bytes)
+    return SourceFile(uri, read, size=chunks * chunk_bytes)
 
 
 def simulate(clock, sources, *, embedder=None, write_s=0.5):
     """Return each event of a run with its time, the seconds it says are left, and the true ones."""
     time_left, start_s = TimeLeft(clock), clock()
-    pipeline = Pipeline(SlowStore(clock, write_s), make_stages(embedder), clock=clock)
+    pipeline = IndexingRun(SlowStore(clock, write_s), make_stages(embedder), clock=clock)
     seen = [
         (event, clock() - start_s, time_left.follow(event))
         for event in pipeline.update.run(sources)

@@ -17,7 +17,7 @@ import knotwork
 from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._extensions.cypher.language.functions import FUNCTIONS as CYPHER_FUNCTIONS
 from knotwork._extensions.testing.store_contract import add_document
-from knotwork._indexing.commits import add_tables
+from knotwork._indexing.commit import add_tables
 from knotwork._questions.stated_filters import find_stated_filter
 from knotwork._retrieval.filters import parse_filter, read_filter
 from knotwork._retrieval.retriever_builder import build_retriever

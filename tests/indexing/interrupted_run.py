@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.indexing.pipeline_fakes import CountingEmbedder, file_source, make_stages
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._stores.urls import open_store
 from knotwork.errors import KnotworkError
 
@@ -33,7 +33,7 @@ class ObedientEmbedder(CountingEmbedder):
 def index(store_path, folder, embedder):
     store = open_store(store_path, create=True)
     sources = [file_source(path) for path in sorted(Path(folder).iterdir())]
-    pipeline = Pipeline(store, make_stages(embedder), batch_chunks=5, embedding_chunks=2)
+    pipeline = IndexingRun(store, make_stages(embedder), batch_chunks=5, embedding_chunks=2)
     for _ in pipeline.update.run(sources, covers=lambda entry: True):
         pass
     store.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.embedder import Embedder
 from knotwork.errors import LoadError
@@ -159,7 +159,7 @@ def make_text(random_: random.Random, *, paragraphs: int = 3) -> str:
     )
 
 
-def text_source(uri: str, text: str) -> Candidate:
+def text_source(uri: str, text: str) -> SourceFile:
     """Return a source whose size and time follow from its text."""
     stamp = int(content_id(text)[:12], 16)
 
@@ -168,13 +168,13 @@ def text_source(uri: str, text: str) -> Candidate:
             raise LoadError("broken", f"{uri} is broken")
         return Document(uri, text, title=f"On {uri}")
 
-    return Candidate(uri, read, root="/", size=len(text), modified_ns=stamp)
+    return SourceFile(uri, read, root="/", size=len(text), modified_ns=stamp)
 
 
-def file_source(path: Path) -> Candidate:
+def file_source(path: Path) -> SourceFile:
     """A source read from a file of the test."""
     stat = path.stat()
-    return Candidate(
+    return SourceFile(
         path.name,
         lambda: Document(path.name, path.read_text("utf-8"), title=path.stem),
         root=str(path.parent),

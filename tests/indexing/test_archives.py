@@ -8,8 +8,10 @@ import os
 import random
 import stat
 import tarfile
+import tempfile
 import time
 import zipfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,9 +19,9 @@ from hypothesis import strategies as st
 from tests.indexing.office_files import make_docx
 
 import knotwork
-from knotwork._indexing.archives import ArchiveLimits, list_archive
-from knotwork._indexing.discovery import discover
+from knotwork._indexing.archives import ArchivedFile, ArchiveLimits, list_archive
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork._indexing.sources import discover
 from knotwork.errors import IndexingError, LoadError
 
 pytestmark = pytest.mark.slow
@@ -67,11 +69,15 @@ def put(folder, name, data):
 def read_all(path, **options):
     """Return the texts of all files by uri, or the errors in their place."""
     found = {}
-    for source in discover([path], **options):
-        try:
-            found[source.uri] = load_file(source.path, uri=source.uri).text
-        except LoadError as error:
-            found[source.uri] = error
+    with tempfile.TemporaryDirectory() as unpacked:
+        for source in discover([path], **options):
+            file = source.path
+            if isinstance(file, ArchivedFile):
+                file = replace(file, kept_in=unpacked)
+            try:
+                found[source.uri] = load_file(file, uri=source.uri).text
+            except LoadError as error:
+                found[source.uri] = error
     return found
 
 
@@ -322,7 +328,7 @@ def test_an_archive_without_permission_is_reported(docs, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("knotwork._indexing.discovery.list_archive", refuse)
+    monkeypatch.setattr("knotwork._indexing.sources.list_archive", refuse)
     (source,) = discover([docs])
     assert source.uri == "docs/a.zip"
 

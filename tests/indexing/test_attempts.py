@@ -11,11 +11,11 @@ import pytest
 import knotwork
 from knotwork._indexing import attempts as attempts_module
 from knotwork._indexing.attempts import MOST_STARTS, SUFFIX, Attempts
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 
 
 def source(uri="a.pdf", *, size=7, modified_ns=1):
-    return Candidate(uri, lambda: None, size=size, modified_ns=modified_ns)
+    return SourceFile(uri, lambda: None, size=size, modified_ns=modified_ns)
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from tests.indexing.pipeline_fakes import make_stages
 from tests.stores.raw_files import change
 
 from knotwork._config import IndexSettings
-from knotwork._indexing import discovery, sources
+from knotwork._indexing import prepare, sources
 from knotwork._indexing.changes import RACY_NS
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.sources import select_files
 from knotwork._stores.urls import open_store
 
@@ -40,8 +40,8 @@ class Folder:
         self.now_ns += int(later_s * SECOND)
         self.loaded.clear()
         selection = select_files(self.store, [self.path], IndexSettings())
-        pipeline = Pipeline(self.store, make_stages(None))
-        return pipeline.update(selection.candidates, covers=selection.covers)
+        pipeline = IndexingRun(self.store, make_stages(None))
+        return pipeline.update(selection.files, covers=selection.covers)
 
     def text(self, name: str) -> str:
         documents = self.store.documents
@@ -71,7 +71,8 @@ def without_change_times(monkeypatch):
     def size_and_times(status):
         return status.st_size, status.st_mtime_ns // step * step, 0
 
-    monkeypatch.setattr(discovery, "_size_and_times", size_and_times)
+    for module in (prepare, sources):
+        monkeypatch.setattr(module, "size_and_times", size_and_times)
 
 
 def test_an_edit_of_the_same_size_whose_time_is_set_back_is_indexed(folder):
@@ -133,7 +134,7 @@ def test_a_file_that_changed_just_before_is_hashed_once_and_not_loaded(folder, m
     assert entry.checked_ns > entry.changed_ns + RACY_NS
 
     generation = folder.store.generation()
-    monkeypatch.setattr(sources, "file_digest", fail)
+    monkeypatch.setattr(prepare.SourceFile, "hash_bytes", fail)
     assert folder.index().unchanged == 1
     assert folder.store.generation() == generation
 

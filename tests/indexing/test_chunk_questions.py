@@ -9,8 +9,8 @@ from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.prepared import document_source
+from knotwork._indexing.prepare import document_source
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import IndexingStages, compose_stages
 from knotwork._inference.role_models import ModelRun
@@ -37,7 +37,9 @@ def index(store, writer, documents, *, embedder=None):
         Tiers("test"),
         questions=writer,
     )
-    Pipeline(store, stages).update([document_source(d) for d in documents], covers=lambda _: True)
+    IndexingRun(store, stages).update(
+        [document_source(d) for d in documents], covers=lambda _: True
+    )
     return store
 
 

@@ -7,10 +7,9 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, text_so
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.embedding import EMBEDDING_CHUNKS, Embedding
-from knotwork._indexing.kept_vectors import KEPT_META
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.embedding import EMBEDDING_CHUNKS, KEPT_META, Embedding
 from knotwork._indexing.reembedding import Reembedding
+from knotwork._indexing.run import IndexingRun
 from knotwork._run import Run
 from knotwork._stores.urls import open_store
 from knotwork._stores.vectors import staged_name
@@ -73,7 +72,7 @@ def events(store, texts, embedder, clock):
     stages = make_stages(embedder)
     stages = replace(stages, embedding=Embedding(embedder, clock=clock))
     sources = [text_source(uri, text) for uri, text in texts.items()]
-    return Pipeline(store, stages, clock=clock).update.run(sources, covers=lambda entry: True)
+    return IndexingRun(store, stages, clock=clock).update.run(sources, covers=lambda entry: True)
 
 
 def index(store, texts, embedder, clock):
@@ -170,7 +169,7 @@ def test_documents_are_committed_while_others_take_long_to_read(store, clock):
 
     texts = short(12)
     sources = [reading(text_source(uri, text)) for uri, text in texts.items()]
-    pipeline = Pipeline(store, make_stages(None), clock=clock)
+    pipeline = IndexingRun(store, make_stages(None), clock=clock)
     lost = [
         clock.now_s - 1.0 * store.documents.document_count() for _ in pipeline.update.run(sources)
     ]
@@ -183,7 +182,7 @@ def test_files_that_fail_are_recorded_by_time_too(store, clock):
         raise LoadError("broken", "It is broken.")
 
     sources = [replace(text_source(f"{n}.txt", ""), read=refuse) for n in range(12)]
-    pipeline = Pipeline(store, make_stages(None), clock=clock)
+    pipeline = IndexingRun(store, make_stages(None), clock=clock)
     lost = [clock.now_s - len(list(store.ledger.entries())) for _ in pipeline.update.run(sources)]
     assert max(lost) <= MOST_WORK_S
 

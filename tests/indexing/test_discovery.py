@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from knotwork._indexing.discovery import UNKNOWN_TIME_NS, discover
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork._indexing.sources import UNKNOWN_TIME_NS, discover
 from knotwork.errors import IndexingError, LoadError
 
 

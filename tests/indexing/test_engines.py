@@ -28,14 +28,11 @@ from knotwork._extensions.ray.preparer import (
     read_documents,
 )
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.commits import commit_documents
+from knotwork._indexing.commit import commit_documents
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.engines.engine import open_engine
-from knotwork._indexing.engines.process_engine import ProcessEngine
-from knotwork._indexing.preparation import Recipe, prepare
-from knotwork._indexing.prepared import Candidate, document_source
-from knotwork._indexing.reading_limits import DEFAULT_LIMITS
-from knotwork._indexing.worker_pool import end_kept
+from knotwork._indexing.prepare import Recipe, SourceFile, document_source, prepare
+from knotwork._indexing.stages import Engine, open_engine
+from knotwork._indexing.workers import ReadingLimits, end_kept
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 from knotwork.records import Document
@@ -49,7 +46,7 @@ def engine_of(**index):
 
 
 def test_the_default_engine_is_the_processes_of_this_machine():
-    assert engine_of(workers=3) == ProcessEngine(workers=3)
+    assert engine_of(workers=3) == Engine(workers=3)
 
 
 @pytest.mark.parametrize("name", ["dask", "rays", "Ray", "ray:", "ray://", "http://cluster"])
@@ -123,9 +120,9 @@ def no_process_is_left():
 
 
 def open_preparer(cluster, total_bytes=10_000_000):
-    setup = pickled_setup(RECIPE, DEFAULT_LIMITS)
+    setup = pickled_setup(RECIPE, ReadingLimits())
     return RayPreparer(
-        cluster, RECIPE, setup, limits=DEFAULT_LIMITS, total_bytes=total_bytes
+        cluster, RECIPE, setup, limits=ReadingLimits(), total_bytes=total_bytes
     )  # fmt: skip
 
 
@@ -192,7 +189,7 @@ def test_few_documents_are_spread_over_the_cluster():
 def test_what_cannot_be_sent_is_prepared_here():
     cluster = FakeCluster()
     document = Document("a.txt", "Ada meets Bo.")
-    unsendable = Candidate("a.txt", partial(read_with_lock, Lock(), document), size=13)
+    unsendable = SourceFile("a.txt", partial(read_with_lock, Lock(), document), size=13)
     taken, _ = take_all(open_preparer(cluster), [unsendable, *sources(1)])
     assert [found.document.uri for found in taken] == ["a.txt", "00000.txt"]
     assert len(cluster.sent) == 1

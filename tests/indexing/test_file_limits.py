@@ -16,7 +16,7 @@ from tests.indexing.office_files import make_docx, simple_docx
 
 import knotwork
 from knotwork._config import IndexSettings
-from knotwork._indexing import worker_pool
+from knotwork._indexing import workers
 from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
     LOADERS,
@@ -24,12 +24,11 @@ from knotwork._indexing.loaders.loader_registry import (
     load_document,
     may_be_light,
 )
-from knotwork._indexing.preparation import Recipe, WorkerPreparer
-from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._indexing.process_limits import keeping
-from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._indexing.prepare import WORTH_BYTES, Prepared, Preparer, Recipe, SourceFile
 from knotwork._indexing.sources import select_files
 from knotwork._indexing.splitters import make_splitter
+from knotwork._indexing.worker_process import keeping, pickled
+from knotwork._indexing.workers import ReadingLimits
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import LoadError
 from knotwork.plugins import Content
@@ -68,7 +67,7 @@ BEARABLE = {
 INDEX = """
 import json, resource, sys
 import knotwork
-from knotwork._indexing import worker_pool
+from knotwork._indexing import workers
 options = {
     "embedding_model": "none",
     "index_max_file_characters": 1_000_000,
@@ -77,7 +76,7 @@ options = {
 }
 with knotwork.open("memory:", **options) as kb:
     report = kb.index(sys.argv[1])
-worker_pool.end_kept()
+workers.end_kept()
 failures = {f.uri.rpartition("/")[2]: (f.reason, f.message) for f in report.failures}
 # `ru_maxrss` of a process includes that of the process that started it.
 (own,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
@@ -183,7 +182,7 @@ def answer(source, shared):
 @pytest.fixture
 def pool():
     limits = ReadingLimits(memory_mb=300, seconds=1)
-    opened = worker_pool.WorkerPool(dict, "shared", workers=1, limits=limits)
+    opened = workers.WorkerPool(dict, "shared", workers=1, limits=limits)
     yield opened
     opened.close()
 
@@ -211,7 +210,7 @@ def test_each_limit_has_a_reason_and_advice(pool):
 
 def test_what_a_process_keeps_does_not_count_towards_the_memory_of_a_file():
     limits = ReadingLimits(memory_mb=600, seconds=10)
-    pool = worker_pool.WorkerPool(dict, "shared", workers=1, limits=limits)
+    pool = workers.WorkerPool(dict, "shared", workers=1, limits=limits)
     submit = partial(pool.submit, uri="a.wav", size=1_000)
     try:
         kept = submit(keep_model, 400 * MEGABYTE).result(timeout=60)
@@ -238,16 +237,16 @@ def test_a_web_page_beyond_a_limit_is_read_once(tmp_path):
     page.write_bytes(hostile.html_attributes())
     settings = IndexSettings(max_file_seconds=1, max_file_memory_mb=400)
     with knotwork.open("memory:", embedding_model="none") as kb:
-        (candidate,) = select_files(kb.store, [page.parent], settings).candidates
+        (candidate,) = select_files(kb.store, [page.parent], settings).files
     page.unlink()
-    sent = worker_pool.pickled(candidate.read)
+    sent = pickled(candidate.read)
     with pytest.raises(LoadError, match=r"longer to read|more memory"):
         pickle.loads(sent)()
 
 
 def test_a_task_that_only_waits_ends_too():
     limits = ReadingLimits(memory_mb=300, seconds=0.05)
-    pool = worker_pool.WorkerPool(dict, None, workers=1, limits=limits)
+    pool = workers.WorkerPool(dict, None, workers=1, limits=limits)
     try:
         assert failure_of(pool.submit(sleep, None, uri="a", size=1)).reason == "too_slow"
     finally:
@@ -275,15 +274,15 @@ def test_closing_a_pool_ends_a_task_at_once(pool):
 
 
 def test_an_idle_process_is_kept_for_the_next_pool_with_the_same_loaders():
-    worker_pool.end_kept()
+    workers.end_kept()
     limits = ReadingLimits()
     found = []
     for prelude in (dict, dict, list):
-        pool = worker_pool.WorkerPool(prelude, None, workers=1, limits=limits)
+        pool = workers.WorkerPool(prelude, None, workers=1, limits=limits)
         found.append(pool.submit(own_id, None, uri="a", size=1).result(timeout=60))
         pool.close()
     assert found[0] == found[1] != found[2]
-    worker_pool.end_kept()
+    workers.end_kept()
 
 
 def own_id(_source, _shared):
@@ -330,10 +329,10 @@ def registered(monkeypatch):
 def prepared(path, uri):
     from knotwork._indexing.loaders.loader_registry import load_file
 
-    preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits())
+    preparer = Preparer(RECIPE, workers=1, total_bytes=WORTH_BYTES)
     try:
         read = partial(load_file, path, uri=uri)
-        preparer.begin(Candidate(uri, read, size=path.stat().st_size))
+        preparer.begin(SourceFile(uri, read, size=path.stat().st_size))
         return preparer.take()
     finally:
         preparer.close()
@@ -366,9 +365,9 @@ def test_short_plain_text_is_read_here_and_nothing_else():
 def test_a_text_that_turns_out_to_be_another_format_goes_to_a_worker():
     data = make_docx(lambda document: document.add_paragraph("The pump runs."))
     read = partial(load_document, data, uri="a.txt")
-    preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits(), shares_work=False)
+    preparer = Preparer(RECIPE, workers=1, total_bytes=0)
     here = partial(read, only_light=True)
-    preparer.begin(Candidate("a.txt", read, size=len(data), read_here=here))
+    preparer.begin(SourceFile("a.txt", read, size=len(data), read_here=here))
     found = preparer.take()
     assert isinstance(found, Prepared)
     assert found.document.text == "The pump runs."
@@ -377,11 +376,11 @@ def test_a_text_that_turns_out_to_be_another_format_goes_to_a_worker():
 
 
 def test_no_process_starts_for_a_few_short_texts():
-    preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits(), shares_work=False)
+    preparer = Preparer(RECIPE, workers=1, total_bytes=0)
     document = Document("a.txt", "The pump runs.")
     give = partial(answer, document)
     for number in range(20):
-        preparer.begin(Candidate(f"{number}", give, read_here=lambda: document, size=14))
+        preparer.begin(SourceFile(f"{number}", give, read_here=lambda: document, size=14))
     assert all(isinstance(preparer.take(), Prepared) for _ in range(20))
     assert not preparer.is_up
     preparer.close()

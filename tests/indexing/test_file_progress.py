@@ -6,17 +6,16 @@ import threading
 import pytest
 from tests.indexing.office_files import draw_page, make_picture
 
-from knotwork._indexing import file_progress
-from knotwork._indexing.file_progress import listening, report_share
+from knotwork._indexing import worker_process
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.reading_limits import ReadingLimits
-from knotwork._indexing.worker_pool import WorkerPool
+from knotwork._indexing.worker_process import listening, report_share
+from knotwork._indexing.workers import ReadingLimits, WorkerPool
 
 
 @pytest.fixture
 def heard(monkeypatch):
-    monkeypatch.setattr(file_progress, "_INTERVAL_S", 0.0)
+    monkeypatch.setattr(worker_process, "_SHARE_S", 0.0)
     shares = []
     with listening(shares.append):
         yield shares
@@ -30,8 +29,8 @@ def test_shares_lie_between_none_and_all(heard):
 
 def test_a_listener_is_not_called_more_than_it_can_show(monkeypatch):
     times = iter((10.0, 10.1, 10.4, 10.6))
-    monkeypatch.setattr(file_progress, "_heard_s", 0.0)
-    monkeypatch.setattr(file_progress.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(worker_process, "_heard_s", 0.0)
+    monkeypatch.setattr(worker_process.time, "monotonic", lambda: next(times))
     shares = []
     with listening(shares.append):
         for done in range(4):

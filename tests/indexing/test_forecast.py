@@ -1,11 +1,11 @@
 """Forecasts of the number of chunks of a run."""
 
-from knotwork._indexing.prepared import Candidate
-from knotwork._indexing.tally import ChunkForecast
+from knotwork._indexing.prepare import SourceFile
+from knotwork._indexing.run import ChunkForecast
 
 
 def source(uri, size):
-    return Candidate(uri, lambda: None, size=size)
+    return SourceFile(uri, lambda: None, size=size)
 
 
 def test_formats_are_guessed_apart_before_any_file_is_read():

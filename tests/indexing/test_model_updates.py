@@ -7,7 +7,7 @@ from tests.indexing.snapshots import snapshot
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._run import Stage
@@ -58,7 +58,7 @@ class Library:
                 ParagraphSplitter(), NameExtractor(), Embedding(None), tiers, extractor
             )
             sources = [text_source(uri, text) for uri, text in documents.items()]
-            events = list(Pipeline(store, stages).update.run(sources, covers=lambda entry: True))
+            events = list(IndexingRun(store, stages).update.run(sources, covers=lambda entry: True))
             assert store.readings.counts().keys() == {ReadingStatus.OK}
             return snapshot(store), events, self.model.requests[before:]
         finally:

@@ -8,9 +8,17 @@ import pickle
 import pytest
 
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.parcels import PIECE_CHUNKS, Parcel, collect_unpacked, pack, unpack
-from knotwork._indexing.preparation import Recipe, prepare
-from knotwork._indexing.prepared import Unprepared, document_source
+from knotwork._indexing.prepare import (
+    PIECE_CHUNKS,
+    Parcel,
+    Recipe,
+    Unprepared,
+    collect_unpacked,
+    document_source,
+    pack,
+    prepare,
+    unpack,
+)
 from knotwork._indexing.splitters import make_splitter
 from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.records import Document

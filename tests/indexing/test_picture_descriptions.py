@@ -21,8 +21,7 @@ from knotwork._extensions.media.picture_describer import read_description
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader_registry import describe, load_file, load_undescribed
-from knotwork._indexing.preparation import Recipe, prepare
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import Recipe, SourceFile, prepare
 from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.chat import ChatReply
 from knotwork._transform.rules.rule_extractor import RuleExtractor
@@ -173,7 +172,7 @@ def test_any_process_may_describe_what_another_has_loaded(tmp_path, recognitions
     recipe = Recipe(make_splitter("whole"), RuleExtractor())
     path = tmp_path / "plant.png"
     path.write_bytes(make_diagram(WORDS))
-    source = Candidate("plant.png", partial(load_undescribed, path, uri="plant.png"))
+    source = SourceFile("plant.png", partial(load_undescribed, path, uri="plant.png"))
     found = sent(prepare(source, recipe))
     (picture,) = found.pictures
     path.unlink()

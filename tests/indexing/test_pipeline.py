@@ -7,8 +7,8 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_te
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.pipeline import Pipeline
 from knotwork._indexing.report import Failure, IndexingInterrupted
+from knotwork._indexing.run import IndexingRun
 from knotwork._run import OUTCOMES, Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, SchemaMismatch
@@ -29,7 +29,7 @@ def index(
     """Index texts by uri, and return the report with the steps before it."""
     stages = make_stages(embedder, settings=settings)
     sources = [text_source(uri, text) for uri, text in texts.items()]
-    pipeline = Pipeline(store, stages, **(batches or {}))
+    pipeline = IndexingRun(store, stages, **(batches or {}))
     run = pipeline.update.run(sources, covers=covers, **options)
     events = list(run)
     return run.result(), events
@@ -84,7 +84,7 @@ def test_a_second_run_reads_nothing_and_writes_nothing(store, embedder):
         type(source)(source.uri, refuse, source.root, source.size, source.modified_ns)
         for source in sources
     ]
-    last = Pipeline(store, make_stages(embedder)).update(unread, covers=everything)
+    last = IndexingRun(store, make_stages(embedder)).update(unread, covers=everything)
 
     assert last.unchanged == 5
     assert (embedder.passages, embedder.texts) == (passages, names)
@@ -99,7 +99,7 @@ def test_a_file_written_anew_with_the_same_content_is_read_but_not_indexed(store
     touched = [type(s)(s.uri, s.read, s.root, s.size, s.modified_ns + 1) for s in sources]
 
     for _ in range(2):
-        last = Pipeline(store, make_stages(embedder)).update(touched)
+        last = IndexingRun(store, make_stages(embedder)).update(touched)
         assert last.unchanged == 2
 
     assert embedder.passages == passages
@@ -126,7 +126,7 @@ def test_equal_chunks_of_one_run_are_embedded_once(store, embedder):
         same_title = type(document)(uri, document.text, title="One title")
         return type(inner)(uri, lambda: same_title)
 
-    report = Pipeline(store, make_stages(embedder)).update([source("a"), source("b")])
+    report = IndexingRun(store, make_stages(embedder)).update([source("a"), source("b")])
 
     assert report.chunks == 4
     assert embedder.passages == 1
@@ -203,7 +203,7 @@ def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
     stages = make_stages(None)
     stages = type(stages)(stages.splitter, Faulty(), stages.embedding, stages.tiers)
     sources = [text_source(uri, text) for uri, text in corpus(3).items()]
-    last = Pipeline(store, stages).update(sources)
+    last = IndexingRun(store, stages).update(sources)
 
     assert last.added == 2
     assert [(f.uri, f.reason, f.message) for f in last.failures] == [
@@ -299,7 +299,7 @@ def test_a_model_that_fails_stops_the_run_after_keeping_the_finished(store):
 def test_a_consumer_that_stops_listening_loses_nothing_finished(store):
     sources = [text_source(uri, text) for uri, text in corpus(4).items()]
     stages = make_stages(HashingEmbedder())
-    events = Pipeline(store, stages, embedding_chunks=7).update.run(sources)
+    events = IndexingRun(store, stages, embedding_chunks=7).update.run(sources)
     for event in events:
         if event.stage is Stage.EMBEDDED:
             break
@@ -350,7 +350,7 @@ def test_a_model_is_loaded_in_a_step_of_its_own_and_chunks_count_from_the_first(
 
     embedder = StreamingEmbedder()
     sources = [text_source(uri, text) for uri, text in corpus(5).items()]
-    pipeline = Pipeline(store, make_stages(embedder), clock=Clock(), batch_chunks=15)
+    pipeline = IndexingRun(store, make_stages(embedder), clock=Clock(), batch_chunks=15)
     run = pipeline.update.run(sources)
     loaded = [
         (step.stage, step.note, step.counts.chunks, embedder.is_loaded)
@@ -395,6 +395,6 @@ def test_every_step_says_how_many_chunks_the_run_will_have(store, embedder):
 
 def test_a_source_offered_twice_counts_once(store):
     source = text_source("a", "Ada meets Bo")
-    run = Pipeline(store, make_stages(None)).update.run([source, source])
+    run = IndexingRun(store, make_stages(None)).update.run([source, source])
     assert [step.total for step in run] == [1, 1, 1]
     assert run.result().added == 1

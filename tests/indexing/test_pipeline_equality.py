@@ -10,7 +10,7 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_te
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def bring_up_to_date(store, texts, *, order=None, embedder=None):
         order.shuffle(uris)
     sources = [text_source(uri, texts[uri]) for uri in uris]
     stages = make_stages(embedder or HashingEmbedder(16))
-    return Pipeline(store, stages).update(sources, covers=lambda entry: True)
+    return IndexingRun(store, stages).update(sources, covers=lambda entry: True)
 
 
 def fresh_build(texts):

@@ -10,7 +10,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._run import Stage
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store
@@ -211,8 +211,8 @@ def test_a_second_writer_is_told_that_the_index_is_busy(tmp_path):
     with first.transaction():
         first.set_meta({"held": "yes"})
         with pytest.raises(StoreBusy, match="Another process is writing"):
-            list(Pipeline(second, make_stages(HashingEmbedder(16))).update.run(sources))
-    last = Pipeline(second, make_stages(HashingEmbedder(16))).update(sources)
+            list(IndexingRun(second, make_stages(HashingEmbedder(16))).update.run(sources))
+    last = IndexingRun(second, make_stages(HashingEmbedder(16))).update(sources)
     assert last.added == 1
     first.close()
     second.close()
@@ -230,7 +230,7 @@ def test_two_runs_at_a_time_leave_the_index_of_one(tmp_path):
         sources = [text_source(uri, texts[uri]) for uri in order]
         try:
             list(
-                Pipeline(store, make_stages(HashingEmbedder(16)), batch_chunks=4).update.run(
+                IndexingRun(store, make_stages(HashingEmbedder(16)), batch_chunks=4).update.run(
                     sources
                 )
             )
@@ -252,7 +252,9 @@ def test_two_runs_at_a_time_leave_the_index_of_one(tmp_path):
     fresh = open_store("memory:")
     stages = make_stages(HashingEmbedder(16))
     list(
-        Pipeline(fresh, stages).update.run([text_source(uri, text) for uri, text in texts.items()])
+        IndexingRun(fresh, stages).update.run(
+            [text_source(uri, text) for uri, text in texts.items()]
+        )
     )
     assert snapshot(store) == snapshot(fresh)
     store.close()

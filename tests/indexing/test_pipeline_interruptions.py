@@ -12,7 +12,7 @@ from tests.indexing.pipeline_fakes import make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow
@@ -141,7 +141,7 @@ def test_ctrl_c_at_any_call_leaves_an_index_that_resumes(tmp_path, monkeypatch, 
 
     def run(store):
         stages = make_stages(HashingEmbedder(16))
-        list(Pipeline(store, stages, batch_chunks=5, embedding_chunks=2).update.run(sources))
+        list(IndexingRun(store, stages, batch_chunks=5, embedding_chunks=2).update.run(sources))
 
     whole = open_store("memory:")
     run(whole)

@@ -16,17 +16,16 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._indexing.loaders.loader_registry import load_file
-from knotwork._indexing.preparation import (
+from knotwork._indexing.prepare import (
     WORTH_BYTES,
+    Prepared,
+    Preparer,
     Recipe,
-    WorkerPreparer,
-    open_preparer,
+    SourceFile,
     prepare,
 )
-from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._indexing.reading_limits import ReadingLimits
 from knotwork._indexing.splitters import make_splitter
-from knotwork._indexing.worker_pool import end_kept
+from knotwork._indexing.workers import end_kept
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
@@ -45,7 +44,7 @@ def order(number, *, paragraphs=10, **options):
     text = make_text(random.Random(number), paragraphs=paragraphs)
     document = Document(f"{number}.txt", text)
     read = partial(give, document)
-    return Candidate(document.uri, read, size=len(document.text), read_here=read, **options)
+    return SourceFile(document.uri, read, size=len(document.text), read_here=read, **options)
 
 
 def wait_until_up(preparer):
@@ -57,7 +56,7 @@ def wait_until_up(preparer):
 
 @pytest.fixture
 def preparer():
-    opened = WorkerPreparer(RECIPE, workers=2, limits=ReadingLimits())
+    opened = Preparer(RECIPE, workers=2, total_bytes=WORTH_BYTES)
     yield opened
     opened.close()
 
@@ -103,7 +102,7 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
     empty = tmp_path / "empty.pdf"
     empty.write_bytes(b"")
     reads = partial(load_file, empty, uri="docs/empty.pdf")
-    orders = [Candidate("docs/empty.pdf", reads, size=1), order(1)]
+    orders = [SourceFile("docs/empty.pdf", reads, size=1), order(1)]
     found = take_all(preparer, orders)
     kind, message, fix = found[0][-1]
     assert kind is LoadError
@@ -115,8 +114,8 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
 def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
     wait_until_up(preparer)
     orders = [order(n, paragraphs=60) for n in range(30)]
-    orders[7] = Candidate("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
-    orders[20] = Candidate("worse.pdf", lambda: os._exit(3), size=9_000)
+    orders[7] = SourceFile("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
+    orders[20] = SourceFile("worse.pdf", lambda: os._exit(3), size=9_000)
     found = take_all(preparer, orders)
     errors = {n: parts[-1] for n, parts in enumerate(found) if parts[-1]}
     assert {n: error[1] for n, error in errors.items()} == {
@@ -137,7 +136,7 @@ def test_what_cannot_be_sent_is_made_ready_here(preparer):
         with held:
             return document
 
-    orders = [Candidate(document.uri, read, size=1), order(2)]
+    orders = [SourceFile(document.uri, read, size=1), order(2)]
     assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
 
 
@@ -148,11 +147,11 @@ def test_a_recipe_that_cannot_be_sent_is_followed_here_and_files_are_loaded_ther
             self.lock = threading.Lock()
 
     recipe = Recipe(make_splitter(), Extractor())
-    preparer = WorkerPreparer(recipe, workers=1, limits=ReadingLimits())
+    preparer = Preparer(recipe, workers=1, total_bytes=WORTH_BYTES)
     orders = [replace(order(n, paragraphs=60), read_here=None) for n in range(10)]
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 nothing more")
-    orders.append(Candidate("broken.pdf", partial(load_file, broken, uri="broken.pdf"), size=20))
+    orders.append(SourceFile("broken.pdf", partial(load_file, broken, uri="broken.pdf"), size=20))
     found = take_all(preparer, orders)
     assert preparer.is_up
     assert found == [told(prepare(one, recipe)) for one in orders]
@@ -164,8 +163,8 @@ def test_no_process_is_started_if_settings_say_so(tmp_path):
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 nothing more")
     read = partial(load_file, broken, uri="broken.pdf")
-    orders = [order(0), Candidate("broken.pdf", read, size=20), order(1)]
-    preparer = open_preparer(RECIPE, workers=0, total_bytes=WORTH_BYTES)
+    orders = [order(0), SourceFile("broken.pdf", read, size=20), order(1)]
+    preparer = Preparer(RECIPE, workers=0, total_bytes=WORTH_BYTES)
     assert take_all(preparer, orders) == [told(prepare(one, RECIPE)) for one in orders]
     assert not preparer.processes
 
@@ -175,7 +174,7 @@ def test_short_texts_are_prepared_here_if_they_are_few_or_there_is_one_core(
     monkeypatch, cores, total_bytes
 ):
     monkeypatch.setattr("loky.cpu_count", lambda: cores)
-    preparer = open_preparer(RECIPE, workers=-1, total_bytes=total_bytes)
+    preparer = Preparer(RECIPE, workers=-1, total_bytes=total_bytes)
     assert len(take_all(preparer, [order(n) for n in range(10)])) == 10
     assert not preparer.processes
     preparer.close()
@@ -219,10 +218,10 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
     opened = []
 
     def open_spied(*args, **options):
-        opened.append(open_preparer(*args, **options))
+        opened.append(Preparer(*args, **options))
         return opened[-1]
 
-    monkeypatch.setattr("knotwork._indexing.engines.process_engine.open_preparer", open_spied)
+    monkeypatch.setattr("knotwork._indexing.stages.Preparer", open_spied)
     with knotwork.open(tmp_path / "i.knot", embedding_model="none", index_workers=1) as kb:
         events = kb.index.run(folder)
         while not opened or not opened[0].processes:
@@ -238,8 +237,8 @@ def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monke
 
 ORPHAN = """
 import sys, time
-from tests.indexing.test_preparation import RECIPE, ReadingLimits, WorkerPreparer, wait_until_up
-preparer = WorkerPreparer(RECIPE, workers=1, limits=ReadingLimits())
+from tests.indexing.test_preparation import RECIPE, WORTH_BYTES, Preparer, wait_until_up
+preparer = Preparer(RECIPE, workers=1, total_bytes=WORTH_BYTES)
 wait_until_up(preparer)
 print(*preparer.processes, flush=True)
 time.sleep(600)

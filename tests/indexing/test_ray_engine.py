@@ -25,9 +25,9 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._config import Settings
 from knotwork._config.settings import IndexSettings
-from knotwork._indexing.engines.engine import open_engine
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 from knotwork._indexing.sources import SourceSelection
+from knotwork._indexing.stages import open_engine
 from knotwork._run import Run, Stage
 from knotwork.errors import ModelError
 from knotwork.records import Document
@@ -161,12 +161,12 @@ def test_a_file_that_no_node_has_is_read_on_the_machine_of_the_run(cluster, tmp_
     document = Document("a.txt", "Ada meets Bo.")
     unsendable = Document("b.txt", "Cleo pays Dai.")
     candidates = (
-        Candidate("a.txt", HereOnly(document), size=13),
-        Candidate("b.txt", partial(read_with_lock, Lock(), unsendable), size=14),
+        SourceFile("a.txt", HereOnly(document), size=13),
+        SourceFile("b.txt", partial(read_with_lock, Lock(), unsendable), size=14),
     )
     with open_index(tmp_path / "ray.knot") as kb:
         with closing(kb._begin({})) as run:
-            report = Run(run.steps(SourceSelection(candidates, None, ()))).result()
+            report = Run(run.index(SourceSelection(candidates))).result()
         assert (report.added, report.failures) == (2, ())
 
 

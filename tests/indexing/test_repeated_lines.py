@@ -12,11 +12,11 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._config import IndexSettings
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import Content
 from knotwork._indexing.loaders.loader_registry import load_document
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.sources import select_entries, select_files, store_roots
 from knotwork._stores.urls import open_store
 from knotwork.records import Block, BlockKind, Span
@@ -70,8 +70,8 @@ def write(folder, pages):
 def index(store, *paths):
     selection = select_files(store, paths, IndexSettings())
     store_roots(store, selection.roots)
-    pipeline = Pipeline(store, make_stages(HashingEmbedder(16)))
-    return pipeline.update(selection.candidates, covers=selection.covers)
+    pipeline = IndexingRun(store, make_stages(HashingEmbedder(16)))
+    return pipeline.update(selection.files, covers=selection.covers)
 
 
 def bare(pages):

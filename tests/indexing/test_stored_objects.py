@@ -9,9 +9,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 from tests.indexing.snapshots import snapshot
 
 import knotwork
-from knotwork._indexing import stored_objects
+from knotwork._indexing import sources
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.stored_objects import StoredObject, discover_objects
+from knotwork._indexing.sources import StoredObject, discover_objects
 from knotwork.errors import IndexingError, LoadError, MissingExtra, UnknownName
 
 FILES = {
@@ -337,7 +337,7 @@ def test_workers_read_objects_themselves(tmp_path):
 
 def test_a_version_is_the_surest_that_a_storage_states(storage):
     def version(**info):
-        return stored_objects._source("a", URL, "/a", {"size": 3, **info}).version
+        return sources._source("a", URL, "/a", {"size": 3, **info}).version
 
     assert version(ETag="x", LastModified="2026-01-01T00:00:00Z") == version(ETag="x")
     assert version(ETag="x") != version(ETag="y")

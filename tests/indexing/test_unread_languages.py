@@ -6,7 +6,7 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.pipeline import Pipeline
+from knotwork._indexing.run import IndexingRun
 from knotwork._run import Stage
 from knotwork._stores.urls import open_store
 from knotwork.errors import SchemaMismatch
@@ -26,7 +26,7 @@ def run(store, embedder, *, texts=TEXTS, batches=None):
     embedding = Embedding(embedder)
     stages = make_stages(embedder, settings=embedding.identity)
     sources = [text_source(uri, text) for uri, text in texts.items()]
-    pipeline = Pipeline(store, stages, **(batches or {}))
+    pipeline = IndexingRun(store, stages, **(batches or {}))
     return pipeline.update(sources, covers=lambda entry: True)
 
 
@@ -76,7 +76,7 @@ def test_a_run_of_one_document_counts_outdated_ones_without_reading_all_of_the_l
     monkeypatch.setattr(type(store.ledger), "entries", refuse)
     embedder = LatinEmbedder()
     stages = make_stages(embedder, settings=Embedding(embedder).identity)
-    last = Pipeline(store, stages).update([text_source("people.txt", TEXTS["people.txt"])])
+    last = IndexingRun(store, stages).update([text_source("people.txt", TEXTS["people.txt"])])
     (note,) = last.notes
     assert "4 of 7 chunks have no vectors: 2 documents were indexed with other settings" in note
     store.close()
@@ -123,7 +123,9 @@ def test_names_that_the_model_does_not_read_have_no_vector(store):
     stages = make_stages(embedder)
     stages = type(stages)(stages.splitter, Names(), stages.embedding, stages.tiers)
     list(
-        Pipeline(store, stages).update.run([text_source(uri, text) for uri, text in TEXTS.items()])
+        IndexingRun(store, stages).update.run(
+            [text_source(uri, text) for uri, text in TEXTS.items()]
+        )
     )
     assert store.graph.entity_count() == 2
     assert store.vectors("entity").count() == 1
@@ -181,7 +183,7 @@ def test_batches_and_interruptions_do_not_shape_the_result(batch):
         embedder.embed_passages = stop
         stages = make_stages(embedder, settings=Embedding(embedder).identity)
         sources = [text_source(uri, text) for uri, text in TEXTS.items()]
-        pipeline = Pipeline(store, stages, batch_chunks=batch, embedding_chunks=1)
+        pipeline = IndexingRun(store, stages, batch_chunks=batch, embedding_chunks=1)
         try:
             list(pipeline.update.run(sources))
         except KeyboardInterrupt:
@@ -194,7 +196,7 @@ def test_progress_counts_every_chunk_once_and_in_small_steps():
     store, embedder = open_store("memory:"), LatinEmbedder()
     text = "\n\n".join(f"Ada helps Bo in room {n}" for n in range(200))
     sources = [text_source("many.txt", text), text_source("river.txt", TEXTS["river.txt"])]
-    events = list(Pipeline(store, make_stages(embedder)).update.run(sources))
+    events = list(IndexingRun(store, make_stages(embedder)).update.run(sources))
     chunks = [event.counts.chunks for event in events if event.stage is Stage.EMBEDDED]
     assert chunks == sorted(set(chunks))
     assert chunks[-1] == 202

@@ -19,9 +19,9 @@ import knotwork
 from knotwork._extensions.ray import writer as ray_writer
 from knotwork._extensions.ray.writer import RayWriter, WritingActor
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing import runs
-from knotwork._indexing.engines.process_engine import ProcessEngine
+from knotwork._indexing import run as run_module
 from knotwork._indexing.report import IndexingInterrupted
+from knotwork._indexing.stages import Engine
 from knotwork._run import Stage
 from knotwork.errors import IndexingError, StoreBusy
 
@@ -84,8 +84,8 @@ class Opener:
 STORES = {}
 
 
-@dataclass(frozen=True)
-class WriterEngine(ProcessEngine):
+@dataclass
+class WriterEngine(Engine):
     """Has documents stored by actors of a fake cluster."""
 
     cluster: FakeCluster | None = None
@@ -109,9 +109,11 @@ def folder(tmp_path: Path) -> Path:
 
 def open_index(path, monkeypatch, cluster=None, **options):
     if cluster is not None:
-        monkeypatch.setattr(runs, "open_engine", lambda settings: WriterEngine(cluster=cluster))
+        monkeypatch.setattr(
+            run_module, "open_engine", lambda settings: WriterEngine(cluster=cluster)
+        )
     else:
-        monkeypatch.setattr(runs, "open_engine", lambda settings: ProcessEngine())
+        monkeypatch.setattr(run_module, "open_engine", lambda settings: Engine())
     parts = {"splitter": ParagraphSplitter(), "extractor": NameExtractor()}
     return knotwork.open(path, **{**parts, "embedder": HashingEmbedder(16), **options})
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.prepared import document_source
+from knotwork._indexing.prepare import document_source
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import IndexingStages
 from knotwork._transform.extractor_registry import make_extractor
@@ -31,5 +31,5 @@ def build_index(store, embedder, passages=PASSAGES, *, documents=None, splitter=
     stages = IndexingStages(make_splitter(splitter), extractor, Embedding(embedder), Tiers("test"))
     if documents is None:
         documents = [Document(uri=f"{t}.txt", title=t, text=text) for t, text in passages.items()]
-    Pipeline(store, stages).update([document_source(d) for d in documents])
+    IndexingRun(store, stages).update([document_source(d) for d in documents])
     return store

@@ -12,7 +12,7 @@ from knotwork._inference.own_prompts import OwnPrompts
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.runs import IndexEstimate
+    from knotwork._indexing.run import IndexEstimate
     from knotwork._inference.call_costs import Range, RunEstimate
 
 

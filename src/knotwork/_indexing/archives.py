@@ -12,6 +12,7 @@ a compressed TAR file is counted while it is decompressed.
 from __future__ import annotations
 
 import bz2
+import email.header
 import io
 import lzma
 import re
@@ -21,8 +22,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -31,13 +31,18 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import IndexSettings
-from knotwork._indexing.loaders.loader import FREE_BYTES, MAX_RATIO, MEGABYTE, format_size
+from knotwork._indexing.loaders.loader import (
+    FREE_BYTES,
+    MAX_RATIO,
+    MEGABYTE,
+    OLD_CHINESE,
+    format_size,
+)
 from knotwork._indexing.loaders.loader_registry import (
     find_plugin_loader,
     is_document_archive,
     too_large_error,
 )
-from knotwork._indexing.mailboxes import mailbox_messages
 from knotwork.errors import LoadError
 from knotwork.records import content_id
 
@@ -121,8 +126,7 @@ class ArchivedFile:
 
     ``stamp`` has the size and the time of the archive when it was listed. ``steps`` lead to the
     file, through the archives in the archive. ``version`` changes with its bytes. Reading it raises
-    ``refusal``, if there is one. ``kept_in`` is the folder for what is unpacked on the way; without
-    one it is unpacked again for each file.
+    ``refusal``, if there is one. ``kept_in`` is the folder for what is unpacked on the way.
     """
 
     archive: Path
@@ -176,61 +180,49 @@ class ArchivedFile:
             ) from error
 
     def _read(self) -> bytes:
-        held: Path | bytes = self.archive
-        last = len(self.steps) - 1
+        held = self.archive
+        *outer, last = self.steps
         for depth, step in enumerate(self.steps):
             if step.kind in _COMPRESSIONS:
-                held = self._keep(depth, "unpacked", partial(_unpack, held, step.kind))
-            if depth < last:
-                held = self._keep(depth, "archive", partial(_read_parts, held, step))
-        return b"".join(_read_parts(held, self.steps[last]))
+                held = self._keep(self.steps[:depth], "unpacked", _unpack(held, step.kind))
+            if depth < len(outer):
+                held = self._keep(self.steps[: depth + 1], "archive", _read_parts(held, step))
+        return b"".join(_read_parts(held, last))
 
-    def _keep(self, depth: int, what: str, parts: Callable[[], Iterable[bytes]]) -> Path | bytes:
-        """Return what is unpacked on the way to the file: kept for the run, or made again."""
-        if not self.kept_in:
-            return b"".join(parts())
-        steps = self.steps[: depth + (what == "archive")]
-        name = content_id(what, str(self.archive), *self.stamp, repr(steps))
-        path = Path(self.kept_in, name)
+    def _keep(self, steps: Sequence[Step], what: str, parts: Iterable[bytes]) -> Path:
+        """Return the file of what is unpacked on the way to this one, which is made once a run."""
+        assert self.kept_in, "files in archives are read from the folder of a run"
+        path = Path(self.kept_in, content_id(what, str(self.archive), *self.stamp, repr(steps)))
         if not path.exists():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            # Other workers may unpack it too, and none may see a part of it.
-            part = path.with_name(f"{name}.{secrets.token_hex(4)}")
-            with part.open("wb") as stream:
-                stream.writelines(parts())
-            part.replace(path)
+            write_once(path, parts)
         return path
 
 
-@contextmanager
-def _opened(held: Path | bytes) -> Iterator[BinaryIO]:
-    with io.BytesIO(held) if isinstance(held, bytes) else held.open("rb") as stream:
-        yield stream
+def write_once(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file for this process and others that may write it too: none sees a part of it."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    with part.open("wb") as stream:
+        stream.writelines(parts)
+    part.replace(path)
 
 
-def _unpack(held: Path | bytes, kind: str) -> Iterator[bytes]:
-    with _opened(held) as stream:
+def _unpack(held: Path, kind: str) -> Iterator[bytes]:
+    with held.open("rb") as stream:
         yield from unpacked(kind, stream)
 
 
-def _read_parts(held: Path | bytes, step: Step) -> Iterator[bytes]:
-    """Yield the bytes of a file in a ZIP file or an unpacked TAR file."""
+def _read_parts(held: Path, step: Step) -> Iterator[bytes]:
     if step.kind == "zip":
-        archive = _open_zip(held)
+        archive = _opened_zip(held, _stamp(held))
         yield archive.read(archive.infolist()[step.position])
         return
-    with _opened(held) as stream:
+    with held.open("rb") as stream:
         stream.seek(step.position)
         left = step.size
         while left > 0 and (part := stream.read(min(left, MEGABYTE))):
             left -= len(part)
             yield part
-
-
-def _open_zip(held: Path | bytes) -> zipfile.ZipFile:
-    if isinstance(held, bytes):
-        return zipfile.ZipFile(io.BytesIO(held))
-    return _opened_zip(held, _stamp(held))
 
 
 @lru_cache(maxsize=1)
@@ -396,7 +388,6 @@ class _Listing:
         return _Entry(name, Step("zip", position, info.file_size), version, refusal, data)
 
     def _mailbox_entries(self, stream: BinaryIO) -> Iterator[_Entry]:
-        """Yield the messages of a mailbox, named by their subjects."""
         taken: Counter[str] = Counter()
         for start, size, version, subject in mailbox_messages(stream):
             self._spend(size, 1)
@@ -645,3 +636,63 @@ _LONG_HEADERS = frozenset(
     }
 )
 """The types of headers that `tarfile` reads into memory."""
+
+
+_FIELD = re.compile(rb">?[!-9;-~]{1,80}:|>From ")
+_SUBJECT = re.compile(rb"(?im)^subject:((?:.*\n?)(?:[ \t].*\n?)*)")
+_UNSAFE = re.compile(r"[\x00-\x1f/\\\\:*?\"<>|]+")
+_LONGEST_SUBJECT = 80
+_HEAD_BYTES = 20_000
+
+
+class Message(NamedTuple):
+    """A message: its place in the mailbox, a hash of its bytes, and its subject as a file name."""
+
+    start: int
+    size: int
+    version: str
+    subject: str
+
+
+def mailbox_messages(stream: BinaryIO) -> Iterator[Message]:
+    """Yield the messages of a mailbox. Nothing if it does not begin with one."""
+    start = place = 0
+    head = bytearray()
+    digest = blake2b(digest_size=16)
+    waiting = b""  # a line that begins a message if the next one is a field
+    is_line = is_blank = True
+    while line := stream.readline(_PART_BYTES):
+        if waiting and _FIELD.match(line):
+            if start:
+                yield _message(start, place - len(waiting), digest.hexdigest(), bytes(head))
+            start, head, digest = place, bytearray(), blake2b(digest_size=16)
+        elif waiting:
+            digest.update(waiting)
+        if not start and not waiting and place:
+            return
+        check_cancelled()
+        begins = is_line and is_blank and line.startswith(b"From ")
+        waiting = line if begins else b""
+        if not begins:
+            digest.update(line)
+            head += line if len(head) < _HEAD_BYTES else b""
+        is_blank = is_line and not line.strip()
+        is_line = line.endswith(b"\n")
+        place += len(line)
+    if start:
+        yield _message(start, place, digest.hexdigest(), bytes(head))
+
+
+def _message(start: int, end: int, version: str, head: bytes) -> Message:
+    found = _SUBJECT.search(head.partition(b"\n\n")[0].partition(b"\r\n\r\n")[0])
+    raw = found[1].decode("utf-8", "replace") if found else ""
+    try:
+        subject = str(
+            email.header.make_header(
+                email.header.decode_header(OLD_CHINESE.sub("=?gb18030", raw.strip()))
+            )
+        )
+    except (LookupError, ValueError):
+        subject = raw
+    name = " ".join(_UNSAFE.sub(" ", subject).split())[:_LONGEST_SUBJECT].strip(" .")
+    return Message(start, end - start, version, name or "message")

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 from knotwork._stores.urls import index_file
 from knotwork.errors import LoadError
 
@@ -43,7 +43,7 @@ _Version: TypeAlias = tuple[str, int, int]
 class Attempts:
     """The files of one index that were begun, and whose outcome is not committed.
 
-    The record is a file beside the index, of one line for each event. It survives the death of this
+    The record is a file beside the index with a line for each start. It survives the death of this
     process, not that of the machine. An index that is not a file has none.
     """
 
@@ -51,20 +51,18 @@ class Attempts:
         path = index_file(store_url)
         self._clock = clock
         self._path: Path | None = path.with_name(path.name + SUFFIX) if path else None
-        self._earlier: Counter[_Version] = Counter()
+        self._earlier = _read(self._path) if self._path else Counter[_Version]()
         self._begun: dict[str, _Version] = {}
         """Files in progress that are not noted."""
-        self._noted: set[str] = set()
+        self._noted: dict[str, _Version] = {}
         self._waited_for: tuple[str, float] = "", 0.0
         """The file on which the run waits, and since when."""
-        if self._path is not None:
-            self._read(self._path)
 
-    def count(self, source: Candidate) -> int:
+    def count(self, source: SourceFile) -> int:
         """Return how often a file as it is now was begun in runs that were killed."""
         return self._earlier[_version(source)]
 
-    def begin(self, source: Candidate) -> None:
+    def begin(self, source: SourceFile) -> None:
         """Remember that a file is begun."""
         self._begun[source.uri] = _version(source)
 
@@ -74,10 +72,10 @@ class Attempts:
         if uri != self._waited_for[0]:
             self._waited_for = uri, now
         if now - self._waited_for[1] >= NOTED_AFTER_S and uri in self._begun:
-            self._noted.add(uri)
-            self._append({"begun": self._begun.pop(uri)})
+            self._noted[uri] = self._begun.pop(uri)
+            self._write()
 
-    def keep_part(self, source: Candidate) -> None:
+    def keep_part(self, source: SourceFile) -> None:
         """Forget earlier attempts at a file of which a part is kept: repeating them ends."""
         self.end([source.uri])
         self.begin(source)
@@ -85,64 +83,54 @@ class Attempts:
 
     def end(self, uris: Iterable[str]) -> None:
         """Forget files whose outcome is committed."""
-        ended = [uri for uri in uris if self._forget(uri)]
-        if ended:
-            self._append({"ended": ended})
+        ended = set(uris)
+        for uri in ended & self._begun.keys():
+            del self._begun[uri]
+        earlier = [version for version in self._earlier if version[0] in ended]
+        noted = ended & self._noted.keys()
+        for version in earlier:
+            del self._earlier[version]
+        for uri in noted:
+            del self._noted[uri]
+        if earlier or noted:
+            self._write()
 
     def close(self) -> None:
         """Forget what this run began: it ends in order, so that no file is to blame."""
         self._begun.clear()
         self._noted.clear()
-        if self._path is None or not self._path.exists():
-            return
-        if not +self._earlier:
-            self._path.unlink(missing_ok=True)
-            return
-        rest = self._path.with_name(self._path.name + "~")
-        lines = (_line({"begun": version}) for version in self._earlier.elements())
-        rest.write_text("".join(lines), "utf-8")
-        rest.replace(self._path)
+        if self._path is not None and self._path.exists():
+            self._write()
 
-    def _forget(self, uri: str) -> bool:
-        known = [version for version in self._earlier if version[0] == uri]
-        for version in known:
-            del self._earlier[version]
-        self._begun.pop(uri, None)
-        was_noted = uri in self._noted
-        self._noted.discard(uri)
-        return was_noted or bool(known)
-
-    def _read(self, path: Path) -> None:
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError):
-            return
-        for line in lines:
-            try:
-                event: dict[str, Any] = json.loads(line)
-                if "begun" in event:
-                    uri, size, modified_ns = event["begun"]
-                    self._earlier[uri, size, modified_ns] += 1
-                for uri in event.get("ended", ()):
-                    self._forget(uri)
-            except (ValueError, TypeError, AttributeError):
-                continue  # the last line of a process that was killed while it wrote
-
-    def _append(self, event: dict[str, object]) -> None:
+    def _write(self) -> None:
         if self._path is None:
             return
+        versions = [*self._earlier.elements(), *self._noted.values()]
+        part = self._path.with_name(self._path.name + "~")
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(file, _line(event).encode())
-            finally:
-                os.close(file)
+            if not versions:
+                self._path.unlink(missing_ok=True)
+                return
+            lines = [json.dumps({"begun": version}) + "\n" for version in versions]
+            part.touch(0o600)
+            part.write_text("".join(lines), "utf-8")
+            part.replace(self._path)
         except OSError as error:
             _log.info("files in progress are not noted beside the index: %s", error)
             self._path = None
 
 
-def killed_error(source: Candidate, times: int) -> LoadError:
+def _read(path: Path) -> Counter[_Version]:
+    found = Counter[_Version]()
+    with suppress(OSError, UnicodeDecodeError):
+        for line in path.read_text("utf-8").splitlines():
+            with suppress(ValueError, TypeError, KeyError):  # damaged by something else
+                uri, size, modified_ns = json.loads(line)["begun"]
+                found[uri, size, modified_ns] += 1
+    return found
+
+
+def killed_error(source: SourceFile, times: int) -> LoadError:
     """Return the error for a file that was in progress each time that this program was killed."""
     return LoadError(
         KILLED,
@@ -153,9 +141,5 @@ def killed_error(source: Candidate, times: int) -> LoadError:
     )
 
 
-def _version(source: Candidate) -> _Version:
+def _version(source: SourceFile) -> _Version:
     return source.uri, source.size, source.modified_ns
-
-
-def _line(event: dict[str, object]) -> str:
-    return json.dumps(event, ensure_ascii=True) + "\n"

@@ -11,12 +11,15 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from knotwork._indexing.discovery import UNKNOWN_TIME_NS
-from knotwork._indexing.prepared import Candidate, Prepared
-from knotwork._stores.base import Ledger, LedgerEntry
+from knotwork._indexing.embedding import refused_chunks
+from knotwork._indexing.loaders.recognition import is_available
+from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
+from knotwork._indexing.prepare import UNKNOWN_TIME_NS, Prepared, SourceFile
+from knotwork._stores.base import Ledger, LedgerEntry, Store
 from knotwork.errors import LoadError
+from knotwork.records import AnyOf, Comparison, Condition
 
 LEDGER_BATCH = 1_000
 """Ledger entries that are looked up at a time."""
@@ -102,13 +105,13 @@ def with_fingerprint(settings: str, old: str, new: str) -> str:
 
 
 def compare_with_ledger(
-    sources: Sequence[Candidate],
+    sources: Sequence[SourceFile],
     ledger: Ledger,
     tiers: Tiers,
     *,
     retry: bool = False,
     reread: Container[str] = frozenset(),
-) -> Iterator[Candidate]:
+) -> Iterator[SourceFile]:
     """Yield each source with its ledger entry and what that decides.
 
     A source is not read if its size, times and settings are those of its entry and it is not racy:
@@ -141,23 +144,26 @@ def compare_with_ledger(
             )
 
 
-class _File(Protocol):
-    """The size and times of a file, or the version of an object in a storage."""
+def documents_read_in_part(store: Store, *, has_model: bool) -> frozenset[str]:
+    """Return the ids of documents of which ``retry`` can read more now.
 
-    @property
-    def version(self) -> str: ...
+    These have a chunk without a usable reply, if there is a model, a chunk that the embedder did
+    not take, and scanned pages or pictures that were not read, if their text can be recognised.
+    """
+    found = set(refused_chunks(store))
+    readings, fields = store.capabilities.readings, store.capabilities.fields
+    if has_model and readings is not None:
+        chunks = [reading.chunk_id for reading in readings.quarantined()]
+        found.update(chunk.document_id for chunk in store.documents.chunks(chunks).values())
+    if fields is not None and is_available():
+        unread = {UNREAD_PAGES, UNREAD_PICTURES} & {known.name for known in fields.fields()}
+        conditions = tuple(Condition(name, Comparison.PRESENT) for name in sorted(unread))
+        if conditions:
+            found.update(fields.select(AnyOf(conditions)).documents)
+    return frozenset(found)
 
-    @property
-    def size(self) -> int: ...
 
-    @property
-    def modified_ns(self) -> int: ...
-
-    @property
-    def changed_ns(self) -> int: ...
-
-
-def has_same_times(file: _File, entry: LedgerEntry) -> bool:
+def has_same_times(file: SourceFile, entry: LedgerEntry) -> bool:
     """Return True if the size and times of a file are those of its entry.
 
     `changed_ns` shows an edit whose time was set back, as by `cp -p`. An inode is never compared:
@@ -179,7 +185,7 @@ def is_racy(entry: LedgerEntry) -> bool:
     return bool(entry.checked_ns) and newest_ns + RACY_NS >= entry.checked_ns
 
 
-def _checked_ns(source: Candidate) -> int:
+def _checked_ns(source: SourceFile) -> int:
     """Return the time of the check for the ledger.
 
     It is the earlier one while the times of the file leave no doubt, so that a run that finds
@@ -191,42 +197,39 @@ def _checked_ns(source: Candidate) -> int:
     return entry.checked_ns or source.checked_ns
 
 
+def _found(source: SourceFile) -> dict[str, Any]:
+    return {
+        "uri": source.uri,
+        "root": source.root,
+        "size": source.size,
+        "modified_ns": source.modified_ns,
+        "edge_keys": source.edge_keys,
+        "repeated": source.repeated,
+        "changed_ns": source.changed_ns,
+    }
+
+
 def indexed_entry(prepared: Prepared) -> LedgerEntry:
     """Return the ledger entry of a document that is stored."""
     source, document = prepared.source, prepared.document
     return LedgerEntry(
-        uri=source.uri,
+        **_found(source),
         document_id=document.id,
-        root=source.root,
         revision=document.revision,
         settings=prepared.settings,
-        size=source.size,
-        modified_ns=source.modified_ns,
         chunks=len(prepared.leaves),
-        edge_keys=source.edge_keys,
-        repeated=source.repeated,
-        changed_ns=source.changed_ns,
         checked_ns=source.checked_ns,
         digest=source.digest,
     )
 
 
-def touched_entry(entry: LedgerEntry, source: Candidate) -> LedgerEntry:
+def touched_entry(entry: LedgerEntry, source: SourceFile) -> LedgerEntry:
     """Return the ledger entry of a file with unchanged content."""
-    return replace(
-        entry,
-        root=source.root,
-        size=source.size,
-        modified_ns=source.modified_ns,
-        edge_keys=source.edge_keys,
-        repeated=source.repeated,
-        changed_ns=source.changed_ns,
-        checked_ns=_checked_ns(source),
-        digest=source.digest or entry.digest,
-    )
+    digest = source.digest or entry.digest
+    return replace(entry, **_found(source), checked_ns=_checked_ns(source), digest=digest)
 
 
-def failed_entry(source: Candidate, error: LoadError, tiers: Tiers) -> LedgerEntry:
+def failed_entry(source: SourceFile, error: LoadError, tiers: Tiers) -> LedgerEntry:
     """Return the ledger entry of a source that cannot be read.
 
     The document indexed from it before stays, as ``chunks`` shows: a file that is locked or half
@@ -235,35 +238,19 @@ def failed_entry(source: Candidate, error: LoadError, tiers: Tiers) -> LedgerEnt
     """
     entry = source.entry
     return LedgerEntry(
-        uri=source.uri,
+        **_found(source),
         document_id=entry.document_id if entry else "",
-        root=source.root,
         revision="",
         settings=tiers.settings(source.wants_model, read=source.wants_model and tiers.has_model),
-        size=source.size,
-        modified_ns=source.modified_ns,
         chunks=entry.chunks if entry else 0,
         error_reason=error.reason,
         error=error.message,
-        edge_keys=source.edge_keys,
-        repeated=source.repeated,
-        changed_ns=source.changed_ns,
         checked_ns=_checked_ns(source),
         digest=source.version,
     )
 
 
-class _Placed(Protocol):
-    """A source with its name in the index and its folder."""
-
-    @property
-    def uri(self) -> str: ...
-
-    @property
-    def root(self) -> str: ...
-
-
-def entry_path(entry: _Placed) -> str:
+def entry_path(entry: LedgerEntry | SourceFile) -> str:
     """Return the path or URL of the file of an entry, whether or not it still exists."""
     head, _, tail = entry.uri.partition("/")
     if "://" in entry.root:

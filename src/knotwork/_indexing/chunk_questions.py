@@ -16,7 +16,7 @@ import numpy as np
 
 from knotwork._indexing.batch_requests import batches_by_language, make_messages
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.prepare import Prepared
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.changes import Tiers, compare_with_ledger
-from knotwork._indexing.preparation import Preparer, load_error_of
-from knotwork._indexing.prepared import Candidate, Prepared, Undescribed, Unprepared
+from knotwork._indexing.prepare import Prepared, Preparer, SourceFile, Undescribed, Unprepared
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._stores.base import Ledger
 from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
@@ -21,8 +20,7 @@ from knotwork.errors import ModelUnavailable
 from knotwork.records import ChunkReading, ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.engines.engine import Engine
-    from knotwork._indexing.stages import IndexingStages
+    from knotwork._indexing.stages import Engine, IndexingStages
 
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
@@ -190,14 +188,14 @@ def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
 class Reading:
     """The documents of a run that a model may read, and what decides which of them it reads."""
 
-    sources: Sequence[Candidate]
+    sources: Sequence[SourceFile]
     ledger: Ledger
     stages: IndexingStages
     engine: Engine
     retry: bool = False
     reread: Container[str] = frozenset()
 
-    def jobs(self, *, describe: Callable[[Undescribed], Candidate]) -> Iterator[ChunkJob]:
+    def jobs(self, *, describe: Callable[[Undescribed], SourceFile]) -> Iterator[ChunkJob]:
         """Yield the chunks to read. Leaves out sources that cannot be loaded.
 
         ``describe`` returns a document with descriptions of its pictures.
@@ -222,13 +220,13 @@ class Reading:
 
 
 def _take_jobs(
-    preparer: Preparer, describe: Callable[[Undescribed], Candidate]
+    preparer: Preparer, describe: Callable[[Undescribed], SourceFile]
 ) -> Iterator[ChunkJob]:
     """Yield the jobs of the oldest document; one with pictures is prepared again first."""
     found = preparer.take()
     if isinstance(found, Undescribed):
         preparer.begin(describe(found))
     elif isinstance(found, Unprepared):
-        load_error_of(found)  # raises what concerns more than this document
+        found.own_error()  # raises what concerns more than this document
     else:
         yield from jobs_of(found)

@@ -1,14 +1,21 @@
-"""Embed chunks and names: reuse stored vectors of known texts, call the model for the rest."""
+"""Embed chunks and names: reuse stored vectors of known texts, call the model for the rest.
+
+A long document takes many minutes to embed, and is committed when it is finished. Until then, its
+vectors are kept in the staged indexes, beside those in use, by chunk and content key, so that a
+killed run need not repeat them. They are removed with the commit of the document, or at the end of
+a run if the document changed.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from knotwork._cancellation import checked
 from knotwork._inference.embedder import (
     Embedder,
     PassageText,
@@ -18,9 +25,10 @@ from knotwork._inference.embedder import (
     without_prefixes,
 )
 from knotwork._stores.base import FloatMatrix, Store
+from knotwork._stores.vectors import staged_name
 from knotwork._text.languages import is_read
 from knotwork.errors import SchemaMismatch
-from knotwork.records import Chunk, content_id
+from knotwork.records import Chunk, Entity, content_id
 
 MOST_EMBEDDED_THINGS = 2_000
 """The entities of an imported graph whose passages are embedded without being asked for."""
@@ -43,6 +51,9 @@ CALL_S = 1.0
 NO_VECTORS = ""
 """The content key of a chunk without vectors."""
 
+KEPT_META = "vectors_kept_of"
+"""The embedder of the kept vectors; empty without any."""
+
 REFUSED_META = "chunks_without_vectors"
 """The ids of chunks whose text the embedder could not take, separated by spaces."""
 
@@ -63,6 +74,14 @@ UNREAD_FIX = (
     "For vectors too, embed the index with a multilingual model: "
     f"{REEMBED_COMMAND} --model local:multilingual-e5-small"
 )
+
+VectorsByChunk = Mapping[tuple[str, str], PassageVectors]
+
+VectorRow = tuple[str, str, FloatMatrix]
+"""What a vector index stores: an id, a content key, and the rows."""
+
+CHUNK_INDEXES = ("chunk", "sentence")
+_KEPT_INDEXES = (staged_name("chunk"), staged_name("sentence"))
 
 
 @dataclass(slots=True)
@@ -126,10 +145,6 @@ class Embedding:
             return NO_VECTORS
         return embedding_key(self.name, PassageText.of(chunk))
 
-    def name_key(self, name: str) -> str:
-        """Return the content key of a name's vector."""
-        return content_id("name", self.name, name)
-
     def reads(self, text: str) -> bool:
         """Return True if the embedder supports the language of the text."""
         return is_read(text, self.languages)
@@ -177,6 +192,17 @@ class Embedding:
         self.embedded += len(names)
         return rows
 
+    def entity_row(self, entity: Entity, row: FloatMatrix) -> VectorRow:
+        """Return what the index stores of an entity with this vector of its normal form."""
+        return entity.id, content_id("name", self.name, entity.normal_form), np.atleast_2d(row)
+
+    def embed_entities(self, entities: Sequence[Entity]) -> list[VectorRow]:
+        """Return what the index stores of entities, whose names are embedded."""
+        if not entities:
+            return []
+        rows = self.embed_names([entity.normal_form for entity in entities])
+        return [self.entity_row(entity, row) for entity, row in zip(entities, rows, strict=True)]
+
 
 def _usable(vectors: PassageVectors) -> PassageVectors:
     """Return vectors of which those of a sentence without one are those of its passage."""
@@ -192,12 +218,70 @@ def _usable(vectors: PassageVectors) -> PassageVectors:
     )
 
 
-def note_refused(store: Store, vectors: Iterable[tuple[str, PassageVectors]]) -> None:
-    """Store which chunks, by id, have no vector. Call this in the transaction that puts them."""
-    found = {chunk for chunk, rows in vectors if not rows.chunk.any()}
-    if found:
-        found.update(store.meta().get(REFUSED_META, "").split())
-        store.set_meta({REFUSED_META: " ".join(sorted(found))})
+def put_vectors(
+    store: Store,
+    found: Sequence[tuple[str, str, PassageVectors]],
+    *,
+    names: tuple[str, str] = CHUNK_INDEXES,
+    notes_refused: bool = True,
+) -> None:
+    """Store the vectors of chunks and their sentences, and which chunks could not be embedded."""
+    refused = {chunk for chunk, _, rows in found if not rows.chunk.any()}
+    if refused and notes_refused:
+        refused.update(store.meta().get(REFUSED_META, "").split())
+        store.set_meta({REFUSED_META: " ".join(sorted(refused))})
+    chunks, sentences = map(store.vectors, names)
+    chunks.put((i, key, rows.chunk[np.newaxis]) for i, key, rows in checked(found))
+    sentences.put(
+        (i, key, rows.sentences) for i, key, rows in checked(found) if len(rows.sentences)
+    )
+
+
+def keep_vectors(store: Store, embedding: Embedding, found: VectorsByChunk) -> None:
+    """Store vectors by (chunk id, content key) of documents that are not finished.
+
+    Does nothing if the store has no staged indexes. Raises SchemaMismatch while the index is being
+    switched to another embedder.
+    """
+    if store.capabilities.vector_replacement is None:
+        return
+    with store.transaction():
+        check_not_switching(store)
+        if store.meta().get(KEPT_META) != embedding.name:
+            _clear_kept(store)
+            store.set_meta({KEPT_META: embedding.name})
+        rows = [(*at, vectors) for at, vectors in found.items()]
+        put_vectors(store, rows, names=_KEPT_INDEXES, notes_refused=False)
+
+
+def find_kept_vectors(
+    store: Store, embedding: Embedding, keys: Collection[str]
+) -> dict[str, PassageVectors]:
+    """Return the kept vectors of these content keys."""
+    if store.meta().get(KEPT_META) != embedding.name:
+        return {}
+    return known_vectors(store, keys, names=_KEPT_INDEXES)
+
+
+def drop_kept_vectors(store: Store, chunk_ids: Collection[str] | None = None) -> None:
+    """Remove the kept vectors of these chunks, or of all."""
+    if not store.meta().get(KEPT_META):
+        return
+    with store.transaction():
+        if chunk_ids is None:
+            if not unfinished_embedder(store):  # a switch uses the same staged indexes
+                _clear_kept(store)
+            store.set_meta({KEPT_META: ""})
+        else:
+            for name in _KEPT_INDEXES:
+                store.vectors(name).remove(chunk_ids)
+
+
+def _clear_kept(store: Store) -> None:
+    replacement = store.capabilities.vector_replacement
+    if replacement is not None:
+        for name in _KEPT_INDEXES:
+            replacement.clear_vectors(name)
 
 
 def refused_chunks(store: Store) -> dict[str, int]:
@@ -232,7 +316,7 @@ _SHOWN_DOCUMENTS = 3
 
 
 def known_vectors(
-    store: Store, keys: Collection[str], *, names: tuple[str, str] = ("chunk", "sentence")
+    store: Store, keys: Collection[str], *, names: tuple[str, str] = CHUNK_INDEXES
 ) -> dict[str, PassageVectors]:
     """Return the stored vectors of these content keys; ``names`` are the two vector indexes.
 

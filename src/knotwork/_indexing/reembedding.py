@@ -11,15 +11,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
+from knotwork._config import Settings
 from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
-from knotwork._indexing.commits import BATCH_S, VECTOR_CHUNKS
+from knotwork._indexing.commit import BATCH_S, VECTOR_CHUNKS
 from knotwork._indexing.communities.index_reports import put_missing_vectors, staying_current
-from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     DIMENSION_META,
     EMBEDDER_META,
@@ -28,28 +30,42 @@ from knotwork._indexing.embedding import (
     LANGUAGES_META,
     MOST_EMBEDDED_THINGS,
     NO_VECTORS,
+    REEMBED_COMMAND,
     UNREAD_NOTE,
     Embedding,
+    VectorRow,
     known_vectors,
-    note_refused,
+    put_vectors,
     refused_chunks,
     refused_notes,
     stamp_embedder,
     stored_embedder,
 )
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.resolution.resolver import RULES_META
-from knotwork._inference.embedder import PassageVectors
-from knotwork._run import Progress, Steps
-from knotwork._stores.base import FloatMatrix, Store, require_vector_replacement
+from knotwork._indexing.splitters import Splitter
+from knotwork._indexing.stages import open_engine, plain_fingerprints
+from knotwork._inference.embedder import Embedder, PassageVectors, without_prefixes
+from knotwork._inference.model_registry import choose_model, open_embedder
+from knotwork._run import Progress, Steps, Verb
+from knotwork._stores.base import Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
-from knotwork.errors import IndexingError, StoreBusy
-from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
+from knotwork._stores.resolutions import read_groups
+from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name
+from knotwork._transform.extractor import Extractor
+from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
+from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk, content_id
 
 BATCH_CHUNKS = 256
 """Most chunks in a transaction. The first has fewer, and later ones as many as take `BATCH_S`."""
 
 _ENTRIES = 1_000
+_DESCRIPTIONS = 256
+
+SETTINGS_NOTE = (
+    "The settings name `{wanted}`. To search with the new vectors, set: "
+    'embedding.model = "{embedder}"'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +103,57 @@ class EmbeddingInterrupted(KeyboardInterrupt):
             "the same command again to continue."
         )
         self.report = report
+
+
+def resolve_embedder(
+    model: str | Embedder, settings: Settings, *, given: Embedder | None = None
+) -> Embedder:
+    """Return the embedder that ``model`` names, by default ``given`` or that of the settings.
+
+    "auto" is the model of a new index. Raises ConfigError for "none", UnknownName for an unknown
+    model, MissingExtra without its library.
+    """
+    if not isinstance(model, str):
+        return model
+    if not model and given is not None:
+        return given
+    embedder = open_embedder(model or settings.embedding.model, settings.embedding)
+    if embedder is None:
+        raise ConfigError(
+            "No embedding model is set.",
+            fix=f"Choose one: {REEMBED_COMMAND} --model {choose_model()}",
+        )
+    return embedder
+
+
+def reembed(
+    store: Store,
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    splitter: Splitter | None = None,
+    extractor: Extractor | None = None,
+) -> Steps[EmbedReport]:
+    """Embed an index again, and return the report of `Reembedding.run`.
+
+    ``splitter`` and ``extractor`` are those of the index if they are not those of the settings.
+    The report has a note if the settings name another embedder than the index now has.
+    """
+    with closing(open_engine(settings)) as engine:
+        embedding = Embedding(engine.open_embedder(embedder))
+        marks = plain_fingerprints(
+            settings, identities(store, embedding), splitter=splitter, extractor=extractor
+        )
+        report = yield from Reembedding(store, embedding, fingerprints=marks).run()
+    wanted = settings.embedding.model
+    try:
+        found = open_embedder(wanted, settings.embedding, stored=embedder.name)
+    except MissingExtra:
+        found = None
+    if found is not None and found.name == embedder.name:
+        return report
+    note = SETTINGS_NOTE.format(wanted=wanted, embedder=without_prefixes(embedder.name))
+    return replace(report, notes=(*report.notes, note))
 
 
 class Reembedding:
@@ -129,9 +196,24 @@ class Reembedding:
         try:
             self._begin()
             yield Progress("chunks", 0, self._total)
-            yield from self._embed_documents()
+            for leaves, bare in self._batches():
+                begun_s = self._clock()
+                yield from self._embed_batch(leaves, bare)
+                took_s = self._clock() - begun_s
+                if took_s > BATCH_S:
+                    self._batch_chunks = max(self._batch_chunks // 2, 1)
+                elif took_s < BATCH_S / 2:
+                    self._batch_chunks = min(2 * self._batch_chunks, self._most_chunks)
+                self._done += len(leaves)
+                yield Progress("chunks", min(self._done, self._total), self._total)
             yield from embed_descriptions.run(self._store, self._embedding, name=self._name)
-            yield from self._embed_reports()
+            held = self._store.capabilities.communities
+            if held is not None:
+                ids = sorted(key for level in held.levels() for key in level)
+                if self._store.vectors("report").count() or _has_written(held, ids):
+                    yield from put_missing_vectors.run(
+                        self._store, ids, self._embedding, name=self._name("report")
+                    )
             self._finish()
         except KeyboardInterrupt:
             raise EmbeddingInterrupted(replace(self._report(), interrupted=True)) from None
@@ -159,34 +241,6 @@ class Reembedding:
     def _name(self, name: str) -> str:
         return staged_name(name) if self._staged else name
 
-    def _embed_documents(self) -> Iterator[Progress]:
-        """Embed all chunks, in batches."""
-        questions = self._store.capabilities.questions
-        for leaves, bare in self._batches():
-            begun_s = self._clock()
-            batch = VectorBatch(self._store, self._embedding, self._name)
-            batch.find_chunks(leaves, bare)
-            present = len(leaves) - len(batch.missing)
-            for embedded in batch.embed():
-                yield Progress("chunks", self._done + present + embedded, self._total)
-            batch.embed_entities()
-            if questions is not None:
-                batch.embed_questions(questions.questions([chunk.id for chunk in leaves]))
-            if batch.has_news:
-                with self._store.transaction():
-                    self._check_mark()
-                    batch.put()
-            self._fit_batches(self._clock() - begun_s)
-            self._done += len(leaves)
-            yield Progress("chunks", min(self._done, self._total), self._total)
-
-    def _fit_batches(self, took_s: float) -> None:
-        """Change the size of the next batch by the time that the last one took."""
-        if took_s > BATCH_S:
-            self._batch_chunks = max(self._batch_chunks // 2, 1)
-        elif took_s < BATCH_S / 2:
-            self._batch_chunks = min(2 * self._batch_chunks, self._most_chunks)
-
     def _batches(self) -> Iterator[tuple[list[Chunk], set[str]]]:
         """Yield batches of leaf chunks, and the ids of those that get no vectors."""
         graphs = _unembedded_graphs(self._store, has_vectors=bool(self._previous))
@@ -208,17 +262,83 @@ class Reembedding:
         chunks = self._store.documents.chunks(ids)
         return [chunks[i] for i in ids if i in chunks and not chunks[i].is_parent]
 
-    def _embed_reports(self) -> Iterator[Progress]:
-        """Embed community reports, if the index has vectors of reports, or reports by a model."""
-        held = self._store.capabilities.communities
+    def _embed_batch(self, leaves: Sequence[Chunk], bare: Collection[str]) -> Iterator[Progress]:
+        """Embed the chunks that lack vectors, but for ``bare``, with their entities and questions.
+
+        All of it is stored in one transaction.
+        """
+        store, embedding = self._store, self._embedding
+        names = self._name("chunk"), self._name("sentence")
+        present = store.vectors(names[0]).get([chunk.id for chunk in leaves])
+        keys = {
+            chunk.id: key
+            for chunk in leaves
+            if chunk.id not in present
+            and chunk.id not in bare
+            and (key := embedding.chunk_key(chunk)) != NO_VECTORS
+        }
+        vectors = known_vectors(store, set(keys.values()), names=names)
+        missing: dict[str, Chunk] = {}
+        for chunk in leaves:
+            if chunk.id in keys and keys[chunk.id] not in vectors:
+                missing.setdefault(keys[chunk.id], chunk)
+        done = self._done + len(leaves) - len(missing)
+        waiting = iter(missing)
+        for rows in embedding.stream_chunks(list(missing.values())):
+            vectors |= zip(islice(waiting, len(rows)), rows, strict=True)
+            done += len(rows)
+            yield Progress("chunks", done, self._total)
+        entities, questions = self._embed_entities(leaves), self._embed_questions(leaves)
+        if keys or entities or questions:
+            with store.transaction():
+                self._check_mark()
+                self._put(leaves, keys, vectors, entities, questions)
+
+    def _embed_entities(self, leaves: Sequence[Chunk]) -> list[VectorRow]:
+        """Embed the entities of the chunks that lack a vector and are in several chunks."""
+        mentions = self._store.graph.mentions([chunk.id for chunk in leaves])
+        ids = {mention.entity_id for found in mentions.values() for mention in found}
+        present = self._store.vectors(self._name("entity")).get(ids)
+        entities = [
+            entity
+            for entity in self._store.graph.entities(ids - present.keys()).values()
+            if entity.chunk_count >= VECTOR_CHUNKS and self._embedding.reads(entity.normal_form)
+        ]
+        return self._embedding.embed_entities(sorted(entities, key=lambda entity: entity.id))
+
+    def _embed_questions(self, leaves: Sequence[Chunk]) -> list[VectorRow]:
+        held = self._store.capabilities.questions
         if held is None:
-            return
-        ids = sorted(key for level in held.levels() for key in level)
-        if not self._store.vectors("report").count() and not _has_written(held, ids):
-            return
-        yield from put_missing_vectors.run(
-            self._store, ids, self._embedding, name=self._name("report")
+            return []
+        ids = [chunk.id for chunk in leaves]
+        present = self._store.vectors(self._name(QUESTIONS)).get(ids)
+        wanted = {key: asked for key, asked in held.questions(ids).items() if key not in present}
+        return embed_questions(wanted, self._embedding)
+
+    def _put(
+        self,
+        leaves: Sequence[Chunk],
+        keys: Mapping[str, str],
+        vectors: Mapping[str, PassageVectors],
+        entities: Sequence[VectorRow],
+        questions: Sequence[VectorRow],
+    ) -> None:
+        """Write vectors, except those of chunks that another process has removed meanwhile."""
+        store = self._store
+        now = store.documents.chunks({*keys, *(chunk for chunk, _, _ in questions)})
+        kept = [chunk.id for chunk in leaves if chunk.id in keys and now.get(chunk.id) == chunk]
+        put_vectors(
+            store,
+            [(chunk, keys[chunk], vectors[keys[chunk]]) for chunk in kept],
+            names=(self._name("chunk"), self._name("sentence")),
         )
+        found = store.graph.entities([entity for entity, _, _ in entities])
+        store.vectors(self._name("entity")).put(
+            row
+            for row in entities
+            if row[0] in found and found[row[0]].chunk_count >= VECTOR_CHUNKS
+        )
+        store.vectors(self._name(QUESTIONS)).put(row for row in questions if row[0] in now)
 
     def _finish(self) -> None:
         """Replace the old vectors, and update the settings and the ledger of the index."""
@@ -226,25 +346,24 @@ class Reembedding:
         with store.transaction():
             self._check_mark()
             self._update_ledger()
-            if self._staged:
-                power = require_vector_replacement(store)
-                for name in VECTOR_INDEXES:
-                    power.replace_vectors(name, staged_name(name))
-                values = {
-                    EMBEDDER_META: self._embedding.name,
-                    DIMENSION_META: str(self._dimension),
-                    INTO_META: "",
-                }
-                if languages or LANGUAGES_META in store.meta():
-                    values[LANGUAGES_META] = languages
-                if store.meta().get(RULES_META):
-                    values[RULES_META] = ""  # similar names must be searched again
-                store.set_meta(values)
-            else:
+            if not self._staged:
                 stamp_embedder(store, self._embedding)
+                return
+            power = require_vector_replacement(store)
+            for name in VECTOR_INDEXES:
+                power.replace_vectors(name, staged_name(name))
+            values = {
+                EMBEDDER_META: self._embedding.name,
+                DIMENSION_META: str(self._dimension),
+                INTO_META: "",
+            }
+            if languages or LANGUAGES_META in store.meta():
+                values[LANGUAGES_META] = languages
+            if store.meta().get(RULES_META):
+                values[RULES_META] = ""  # similar names must be searched again
+            store.set_meta(values)
 
     def _update_ledger(self) -> None:
-        """Store in the ledger that all documents have the vectors of the new embedder."""
         new = self._fingerprints.get(self._embedding.identity, "")
         old = [mark for mark in self._fingerprints.values() if mark != new]
         if not new or not old:
@@ -275,24 +394,27 @@ class Reembedding:
         store, embedding = self._store, self._embedding
         names = VECTOR_INDEXES if finished else [self._name(name) for name in VECTOR_INDEXES]
         vectors = [store.vectors(name).count() for name in names]
-        report = EmbedReport(
+        bare = self._total - vectors[0]
+        notes: list[str] = []
+        if finished:
+            notes += refused_notes(store)
+            unread = bare - sum(refused_chunks(store).values())
+            if unread and embedding.languages:
+                notes.append(
+                    UNREAD_NOTE.format(count=unread, chunks=self._total, embedder=embedding.name)
+                )
+        return EmbedReport(
             embedding.name,
             self._previous,
             self._dimension,
             self._total,
             self._done,
-            self._total - vectors[0],
+            bare,
             dict(zip(VECTOR_INDEXES, vectors, strict=True)),
             embedding.embedded,
             self._clock() - self._started_s,
+            tuple(notes),
         )
-        return replace(report, notes=tuple(self._notes(report))) if finished else report
-
-    def _notes(self, report: EmbedReport) -> Iterator[str]:
-        unread = report.without_vectors - sum(refused_chunks(self._store).values())
-        yield from refused_notes(self._store)
-        if unread and self._embedding.languages:
-            yield UNREAD_NOTE.format(count=unread, chunks=report.chunks, embedder=report.embedder)
 
 
 def identities(store: Store, embedding: Embedding) -> set[str]:
@@ -327,7 +449,6 @@ def _unembedded_graphs(store: Store, *, has_vectors: bool) -> set[str]:
 
 
 def _has_written(held: CommunityStore, ids: Sequence[str]) -> bool:
-    """Return True if a model wrote any of the reports."""
     for start in range(0, len(ids), _ENTRIES):
         reports = held.reports(ids[start : start + _ENTRIES])
         if any(report.source != EXTRACTIVE_SOURCE for report in reports.values()):
@@ -335,98 +456,54 @@ def _has_written(held: CommunityStore, ids: Sequence[str]) -> bool:
     return False
 
 
-VectorRow = tuple[str, str, FloatMatrix]
+@Verb
+def embed_descriptions(
+    store: Store,
+    embedding: Embedding,
+    *,
+    describer: Describer | None = None,
+    name: Callable[[str], str] = str,
+) -> Steps[int]:
+    """Give each entity with a description a vector of name and description; return their number.
 
-
-class VectorBatch:
-    """The vectors of some chunks, with their entities and questions, for one transaction."""
-
-    def __init__(self, store: Store, embedding: Embedding, name: Callable[[str], str]) -> None:
-        self._store = store
-        self._embedding = embedding
-        self._name = name
-        self._leaves: Sequence[Chunk] = ()
-        self._chunks: list[Chunk] = []
-        self._keys: dict[str, str] = {}
-        self._vectors: dict[str, PassageVectors] = {}
-        self._entities: list[VectorRow] = []
-        self._questions: list[VectorRow] = []
-        self.missing: list[Chunk] = []
-
-    def find_chunks(self, leaves: Sequence[Chunk], bare: Collection[str]) -> None:
-        """Find the chunks that lack vectors; those in ``bare`` get none."""
-        self._leaves = leaves
-        ids = [chunk.id for chunk in leaves]
-        present = self._store.vectors(self._name("chunk")).get(ids)
-        self._chunks = [chunk for chunk in leaves if chunk.id not in present]
-        read = [chunk for chunk in self._chunks if chunk.id not in bare]
-        keys = {chunk.id: self._embedding.chunk_key(chunk) for chunk in read}
-        self._keys = {key: value for key, value in keys.items() if value != NO_VECTORS}
-        names = (self._name("chunk"), self._name("sentence"))
-        self._vectors = known_vectors(self._store, set(self._keys.values()), names=names)
-        missing = {
-            self._keys[chunk.id]: chunk
-            for chunk in reversed(read)
-            if self._keys.get(chunk.id, NO_VECTORS) not in {NO_VECTORS, *self._vectors}
+    Yields how many entities are done. Vectors whose text is unchanged are kept, and entities whose
+    text is in a language that the embedder does not read get none. ``describer`` may have read
+    some texts already; merged entities share one. ``name`` returns the name of the index to write
+    to.
+    """
+    describer = describer or Describer(store, groups=read_groups(store))
+    readings = store.capabilities.readings
+    ids = readings.described() if readings is not None else []
+    embedded = 0
+    for start in range(0, len(ids), _DESCRIPTIONS):
+        batch = ids[start : start + _DESCRIPTIONS]
+        entities, described = store.graph.entities(batch), describer.describe(batch)
+        texts = {
+            key: text
+            for key in described
+            if key in entities
+            and embedding.reads(text := f"{entities[key].name}: {described[key]}")
         }
-        self.missing = list(reversed(missing.values()))
-
-    def embed(self) -> Iterator[int]:
-        """Embed the missing chunks, and yield how many are done."""
-        waiting = iter(self.missing)
-        done = 0
-        for vectors in self._embedding.stream_chunks(self.missing):
-            for rows in vectors:
-                self._vectors[self._keys[next(waiting).id]] = rows
-            done += len(vectors)
-            yield done
-
-    def embed_entities(self) -> None:
-        """Embed the entities of the chunks that lack a vector and are in several chunks."""
-        mentions = self._store.graph.mentions([chunk.id for chunk in self._leaves])
-        ids = {mention.entity_id for found in mentions.values() for mention in found}
-        present = self._store.vectors(self._name("entity")).get(ids)
-        entities = [
-            entity
-            for entity in self._store.graph.entities(ids - present.keys()).values()
-            if entity.chunk_count >= VECTOR_CHUNKS and self._embedding.reads(entity.normal_form)
-        ]
-        entities.sort(key=lambda entity: entity.id)
-        if not entities:
-            return
-        rows = self._embedding.embed_names([entity.normal_form for entity in entities])
-        self._entities = [
-            (entity.id, self._embedding.name_key(entity.normal_form), row[np.newaxis])
-            for entity, row in zip(entities, rows, strict=True)
-        ]
-
-    def embed_questions(self, questions: Mapping[str, Sequence[str]]) -> None:
-        """Embed those of ``questions``, by chunk id, that lack vectors."""
-        ids = {chunk.id for chunk in self._leaves}
-        present = self._store.vectors(self._name(QUESTIONS)).get(ids)
-        wanted = {k: q for k, q in questions.items() if k in ids and k not in present}
-        self._questions = embed_questions(wanted, self._embedding)
-
-    @property
-    def has_news(self) -> bool:
-        """True if there is anything to write."""
-        return bool(self._keys or self._entities or self._questions)
-
-    def put(self) -> None:
-        """Write the vectors, except those of chunks that another process has removed meanwhile."""
-        asked = {item[0] for item in self._questions}
-        now = self._store.documents.chunks({*self._keys, *asked})
-        kept = [c.id for c in self._chunks if c.id in self._keys and now.get(c.id) == c]
-        found = [(i, self._keys[i], self._vectors[self._keys[i]]) for i in kept]
-        note_refused(self._store, ((i, rows) for i, _, rows in found))
-        self._put("chunk", [(i, key, rows.chunk[np.newaxis]) for i, key, rows in found])
-        self._put(
-            "sentence", [(i, key, rows.sentences) for i, key, rows in found if len(rows.sentences)]
-        )
-        entities = self._store.graph.entities([item[0] for item in self._entities])
-        linking = {i for i, entity in entities.items() if entity.chunk_count >= VECTOR_CHUNKS}
-        self._put("entity", [item for item in self._entities if item[0] in linking])
-        self._put(QUESTIONS, [item for item in self._questions if item[0] in now])
-
-    def _put(self, name: str, items: Sequence[VectorRow]) -> None:
-        self._store.vectors(self._name(name)).put(items)
+        keys = {
+            entity: content_id("description", embedding.name, text)
+            for entity, text in texts.items()
+        }
+        index = store.vectors(name(DESCRIPTIONS))
+        known, held = index.by_key(set(keys.values())), index.get(keys)
+        missing = {keys[entity]: texts[entity] for entity in keys if keys[entity] not in known}
+        if missing:
+            rows = embedding.embed_names(list(missing.values()))
+            known |= dict(zip(missing, (row[np.newaxis] for row in rows), strict=True))
+            embedded += len(missing)
+        new = {
+            entity: key
+            for entity, key in keys.items()
+            if entity not in held or not np.array_equal(held[entity], known[key])
+        }
+        gone = [e for e in batch if e not in keys or not known[keys[e]].any()]
+        with store.transaction():
+            still = readings.descriptions(new) if readings is not None else {}
+            index.put((e, key, known[key]) for e, key in new.items() if e in still)
+            index.remove(gone)
+        yield Progress("descriptions", start + len(batch), len(ids))
+    return embedded

@@ -1,6 +1,11 @@
-"""Select the sources of a run: files with their names in the index, and the pages of web sites.
+"""Find the sources of a run: files with their names in the index, and the pages of web sites.
 
-`select_files` turns paths into candidates and decides which ledger entries the run covers.
+`select_files` turns paths into sources and decides which ledger entries the run covers. `discover`
+walks through folders and archives, without what ignore rules exclude; `discover_objects` lists
+object storage by URLs such as s3://bucket/docs. fsspec opens the file systems. Their credentials
+come from their own settings and the environment, never from a URL, which the index stores. An
+object whose version the index knows is not downloaded.
+
 `survey_sites` finds the lines that the web pages of a folder repeat, so that pages are loaded
 without them. A page contributes the keys of the lines at its edges, which the ledger stores; the
 repeated lines of a site follow from all its pages in any order, so a page is read again only if it
@@ -11,27 +16,45 @@ or pattern.
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import math
 import os
+import re
 import shlex
 import shutil
+import stat
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 from numpy.typing import NDArray
+from pathspec import GitIgnoreSpec
 
-from knotwork._cancellation import checked
+from knotwork._cancellation import check_cancelled, checked, run_apart
 from knotwork._config import IndexSettings
-from knotwork._indexing.archives import ArchivedFile, ArchiveLimits, enclosing_archive
+from knotwork._indexing.archives import (
+    ArchivedFile,
+    ArchiveLimits,
+    archive_kind,
+    as_text,
+    enclosing_archive,
+    list_archive,
+    write_once,
+)
 from knotwork._indexing.changes import (
     LEDGER_BATCH,
     entry_path,
@@ -39,17 +62,6 @@ from knotwork._indexing.changes import (
     is_racy,
     lies_in,
 )
-from knotwork._indexing.discovery import (
-    UNKNOWN_TIME_NS,
-    SourceFile,
-    discover,
-    exists,
-    file_digest,
-    is_folder_or_archive,
-    place_of,
-    source_file,
-)
-from knotwork._indexing.file_reading import read_files
 from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import (
@@ -58,36 +70,616 @@ from knotwork._indexing.loaders.loader_registry import (
     load_file,
     load_undescribed,
     may_be_light,
+    too_large_error,
 )
-from knotwork._indexing.prepared import Candidate
-from knotwork._indexing.reading_limits import PROCESS_FAILURES, ReadingLimits
-from knotwork._indexing.stored_objects import (
-    StoredObject,
-    discover_objects,
-    is_url,
-    local_path,
-    name_of,
-    object_at,
-    storage_root,
-)
+from knotwork._indexing.prepare import UNKNOWN_TIME_NS, SourceFile, size_and_times, unread
+from knotwork._indexing.workers import PROCESS_FAILURES, read_files
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork.errors import IndexingError, LoadError, UnknownName
+from knotwork.errors import IndexingError, LoadError, UnknownName, required
 from knotwork.records import Document, content_id
 
+EXTRA = "remote"
 ROOTS_META = "roots"
+
+
+IGNORE_FILES = (".gitignore", ".knotignore")
+"""Read in every folder; the later file overrides the earlier, and a deeper folder its parents."""
+
+_SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "$RECYCLE.BIN"])
+_SKIPPED_FILES = GitIgnoreSpec.from_lines(
+    [
+        *("~$*", "Thumbs.db", "desktop.ini", "*.knot", "*.knot-wal", "*.knot-shm"),
+        *("*.knot-tables*", "*.knot.calls*", "*.knot.memory*", "*.knot.begun*", "*.knot.damaged*"),
+        "*.knot.map*",
+    ]
+)
+
+
+class IgnoreRules(NamedTuple):
+    """The rules in the ignore files of a folder ``depth`` levels below the root."""
+
+    depth: int
+    spec: GitIgnoreSpec
+
+
+_UNFINISHED = IgnoreRules(
+    0,
+    GitIgnoreSpec.from_lines(
+        [
+            *("*~", "*.tmp", "*.swp", "\\#*#", "4913"),  # of editors; vim tries `4913`
+            *("*.part", "*.partial", "*.filepart", "*.crdownload", "*.download"),
+        ]
+    ),
+)
+"""Files that programs are writing. The rules of ignore files override these."""
+
+
+class _Folder(NamedTuple):
+    """A folder to visit, with the rules of all folders above it, the deepest first."""
+
+    path: Path
+    parts: tuple[str, ...]
+    rules: tuple[IgnoreRules, ...]
+
+
+class _Rules(NamedTuple):
+    """What decides which files are found, and what archives may contain."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    archives: ArchiveLimits
+
+
+def discover(
+    paths: Iterable[str | Path],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    archives: ArchiveLimits | None = None,
+) -> Iterator[SourceFile]:
+    """Yield the files below ``paths`` (files, folders or globs), in a fixed order.
+
+    An archive is a folder, also one in ``paths``, which may name files and folders in it. One that
+    cannot be read is yielded as a file, so that loading it reports the reason.
+
+    ``include`` and ``exclude`` are .gitignore patterns relative to each folder in ``paths``; with
+    ``include``, only matching files are yielded. A file in ``paths`` is always yielded. Skips
+    hidden files and the folders of version control, virtual environments and packages. Follows a
+    link to a folder only if the walk would not reach that folder otherwise.
+
+    The uri of ``old.md`` in the folder ``docs`` is ``docs/old.md``; that of a file in ``paths`` is
+    its name.
+
+    Raises IndexingError if a path does not exist, or two files would have the same uri.
+    """
+    seen: dict[str, Path] = {}
+    rules = _Rules(tuple(include), tuple(exclude), archives or ArchiveLimits())
+    for path in paths:
+        for source in _discover_one(str(path), rules):
+            place = Path(os.path.realpath(place_of(source)))
+            earlier = seen.setdefault(source.uri, place)
+            if earlier != place:
+                raise IndexingError(
+                    f"`{earlier}` and `{place}` would both be called `{source.uri}`.",
+                    fix="Index the folder that holds both, or rename one.",
+                )
+            if earlier is place:
+                yield source
+
+
+def place_of(source: SourceFile) -> Path:
+    """Return the path of a file of this machine; in an archive, as if that were a folder."""
+    if isinstance(source.path, ArchivedFile):
+        return source.path.place
+    assert isinstance(source.path, Path), "a walk finds files of this machine"
+    return source.path
+
+
+def exists(path: Path) -> bool:
+    """Return True if a path exists, or may exist in an archive."""
+    return os.path.lexists(path) or enclosing_archive(path) is not None
+
+
+def is_folder_or_archive(path: Path) -> bool:
+    """Return True if the files below a path are documents of their own."""
+    if path.is_dir():
+        return True
+    is_archive = bool(archive_kind(path.name)) and path.is_file()
+    return is_archive or (not os.path.lexists(path) and enclosing_archive(path) is not None)
+
+
+def _discover_one(named: str, rules: _Rules) -> Iterator[SourceFile]:
+    path = Path(named).expanduser()
+    if path.is_dir():
+        yield from _Walk(path, rules).sources()
+    elif archive_kind(path.name) and path.is_file():
+        yield from _Walk(path, rules).archived(path, (), (_UNFINISHED,))
+    elif os.path.lexists(path):
+        yield source_file(_uri("", [path.name]), path, root=_absolute(path))
+    elif glob.has_magic(named):
+        matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - it may be absolute
+        if not matches:
+            raise IndexingError(
+                f"Nothing matches `{named}`.", fix="Quote the pattern, and check the folder."
+            )
+        yield from _matched(path, matches, rules)
+    else:
+        found = list(_in_archive(_absolute(path), rules))
+        if not found:
+            raise IndexingError(f"`{named}` does not exist.", fix="Check the spelling of the path.")
+        yield from found
+
+
+def _in_archive(path: Path, rules: _Rules) -> Iterator[SourceFile]:
+    """Yield the file or the folder with this path in an archive, named as outside of archives."""
+    archive = enclosing_archive(path)
+    if archive is None:
+        return
+    for source in _Walk(archive, rules).archived(archive, (), (_UNFINISHED,)):
+        place = place_of(source)
+        if place == path or path in place.parents:
+            uri = _uri(path.name, place.relative_to(path).parts)
+            yield replace(source, uri=uri, root=str(path))
+        elif isinstance(source.path, ArchivedFile) and not source.path.is_listed:
+            yield source
+
+
+def _matched(pattern: Path, matches: Iterable[str], rules: _Rules) -> Iterator[SourceFile]:
+    """Yield the files of a glob; uris begin with the last folder before its first wildcard."""
+    taken = {_absolute(Path(match)) for match in matches}
+    for source in _Walk(_fixed_part(pattern), rules).sources():
+        place = place_of(source)
+        if place in taken or any(parent in taken for parent in place.parents):
+            yield source
+
+
+class _Walk:
+    """A recursive walk through a folder, ordered by name."""
+
+    def __init__(self, root: Path, rules: _Rules) -> None:
+        self._root = _absolute(root)
+        self._include = GitIgnoreSpec.from_lines(rules.include) if rules.include else None
+        self._exclude = GitIgnoreSpec.from_lines(rules.exclude)
+        self._archives = rules.archives
+        self._real_root = os.path.realpath(root)
+        self._entered = {self._real_root}
+
+    def sources(self) -> Iterator[SourceFile]:
+        waiting: list[_Folder | SourceFile] = [_Folder(self._root, (), (_UNFINISHED,))]
+        while waiting:
+            check_cancelled()
+            item = waiting.pop()
+            if isinstance(item, SourceFile):
+                yield item
+            else:
+                waiting.extend(reversed(self._open(item)))
+
+    def _open(self, folder: _Folder) -> list[_Folder | SourceFile]:
+        try:
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            # Yielded like a file, so that loading it reports why it cannot be opened.
+            return [self._source(folder.parts, folder.path)]
+        rules = (*_folder_rules(folder, entries), *folder.rules)
+        found: list[_Folder | SourceFile] = []
+        for entry in entries:
+            name = as_text(entry.name)
+            parts = (*folder.parts, name)
+            path = folder.path / entry.name
+            is_folder = _is_folder(entry)
+            skipped = _is_skipped_folder(path) if is_folder else skips_file(name)
+            if skipped or _is_ignored(parts, self._exclude, rules, is_folder=is_folder):
+                continue
+            if not is_folder and archive_kind(name) and path.is_file():
+                found.extend(self.archived(path, parts, rules))
+            elif not is_folder:
+                if self._include is None or self._include.match_file("/".join(parts)):
+                    found.append(self._source(parts, path))
+            elif not entry.is_symlink() or self._enters_link(path):
+                found.append(_Folder(path, parts, rules))
+        return found
+
+    def archived(
+        self, path: Path, parts: tuple[str, ...], rules: Sequence[IgnoreRules]
+    ) -> list[SourceFile]:
+        """Return the files in an archive, which has ``parts`` below the root.
+
+        One that cannot be listed is a file, and so is a document in a ZIP file.
+        """
+        itself = self._source(parts, path)
+        try:
+            members = list_archive(_absolute(path), itself.uri, self._archives)
+        except LoadError as error:
+            return [replace(itself, path=ArchivedFile(_absolute(path), (0, 0), refusal=error))]
+        except OSError:
+            return [itself]  # loading it reports the reason
+        if members is None:
+            return [itself]
+        return [
+            SourceFile(
+                _uri(self._root.name, name),
+                path=archived,
+                root=str(self._root),
+                size=archived.size,
+                modified_ns=itself.modified_ns,
+                version=archived.version,
+            )
+            for archived in members
+            for name in ((*parts, *archived.parts),)
+            if (self._include is None or self._include.match_file("/".join(name)))
+            and not _is_skipped(name, self._exclude, lambda _: rules, above=len(parts))
+        ]
+
+    def _source(self, parts: Sequence[str], path: Path) -> SourceFile:
+        return source_file(_uri(self._root.name, parts), path, root=self._root)
+
+    def _enters_link(self, path: Path) -> bool:
+        """Return True if the walk reaches the target of a linked folder only through the link."""
+        real = os.path.realpath(path)
+        inside = real.startswith(self._real_root.rstrip(os.sep) + os.sep)
+        above = self._real_root.startswith(real.rstrip(os.sep) + os.sep)
+        if inside or above or real in self._entered:
+            return False
+        self._entered.add(real)
+        return True
+
+
+def _is_ignored(
+    parts: Sequence[str], exclude: GitIgnoreSpec, rules: Iterable[IgnoreRules], *, is_folder: bool
+) -> bool:
+    """Return True if ``exclude`` or the rules of the folders above, deepest first, leave it out."""
+    end = "/" if is_folder else ""
+    if exclude.match_file("/".join(parts) + end):
+        return True
+    for depth, spec in rules:
+        decided = spec.check_file("/".join(parts[depth:]) + end).include
+        if decided is not None:
+            return decided
+    return False
+
+
+def _is_skipped(
+    parts: Sequence[str],
+    exclude: GitIgnoreSpec,
+    rules: Callable[[Sequence[str]], Iterable[IgnoreRules]],
+    *,
+    above: int = 0,
+) -> bool:
+    """Return True if a walk would not reach a file, from the folder of the ``above`` first parts.
+
+    ``rules`` returns those of the folders above a place, the deepest first.
+    """
+    if any(map(skips_folder, parts[above:-1])) or skips_file(parts[-1]):
+        return True
+    return any(
+        _is_ignored(place, exclude, rules(place), is_folder=len(place) < len(parts))
+        for place in (parts[:depth] for depth in range(above + 1, len(parts) + 1))
+    )
+
+
+def _absolute(path: Path) -> Path:
+    """Return an absolute path without `..`; links are kept, as the user knows their names."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the links
+
+
+def _uri(name: str, parts: Sequence[str]) -> str:
+    return as_text("/".join([name, *parts] if name else parts))
+
+
+def source_file(uri: str, path: Path, *, root: Path) -> SourceFile:
+    """Return a file with its current size and times."""
+    file = SourceFile(uri, path=path, root=str(root))
+    checked_ns = time.time_ns()  # before the file is read, so that a later change is later
+    try:
+        status = path.stat()
+    except OSError:
+        return file
+    if not stat.S_ISREG(status.st_mode):
+        return file
+    size, modified_ns, changed_ns = size_and_times(status)
+    return replace(
+        file, size=size, modified_ns=modified_ns, changed_ns=changed_ns, checked_ns=checked_ns
+    )
+
+
+def _folder_rules(folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> list[IgnoreRules]:
+    present = {entry.name for entry in entries}
+    lines: list[str] = []
+    for name in IGNORE_FILES:
+        if name in present:
+            try:
+                text = (folder.path / name).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue  # unreadable, or a folder: no rules
+            lines.extend(text.splitlines())
+    return [IgnoreRules(len(folder.parts), GitIgnoreSpec.from_lines(lines))] if lines else []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_skipped_folder(path: Path) -> bool:
+    return skips_folder(path.name) or (path / "pyvenv.cfg").exists()
+
+
+def skips_folder(name: str) -> bool:
+    """Return True for the name of a hidden folder, or one of packages or version control."""
+    return name.startswith(".") or name in _SKIPPED_FOLDERS
+
+
+def skips_file(name: str) -> bool:
+    """Return True for the name of a hidden file, or one of an index or a program."""
+    return name.startswith(".") or _SKIPPED_FILES.match_file(name)
+
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_VERSION_KEYS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "generation",
+    "content_md5",
+    "checksum",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "modified",
+    "created",
+)
+"""What file systems call the version of an object, the surest ones first."""
+
+_TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+_IGNORE_FILE_BYTES = 1 << 20
+
+
+def is_url(path: str | Path) -> bool:
+    """Return True if a source is a URL and not a path of this machine."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def local_path(path: str | Path) -> str | Path:
+    """Return the path of a file:// URL; all else unchanged."""
+    if isinstance(path, str) and path[:7].lower() == "file://":
+        parts = urlsplit(path)
+        if parts.netloc not in {"", "localhost"}:
+            raise IndexingError(
+                f"`{path}` names the machine `{parts.netloc}`.",
+                fix="Write file:///PATH, with three slashes, for a path of this machine.",
+            )
+        return url2pathname(parts.path)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object below the folder ``root``, a URL, by the ``key`` that its file system uses.
+
+    ``size`` is in bytes, None if the file system does not say. If ``kept_in`` is a folder, the
+    first read leaves the bytes there for the next one, on the same machine.
+    """
+
+    root: str
+    key: str
+    size: int | None
+    kept_in: str = ""
+
+    def read(self, *, uri: str, max_file_mb: float) -> bytes:
+        """Return the bytes of the object. Raises LoadError, as `load_file` does."""
+        limit = int(max_file_mb * MEGABYTE)
+        if self.size is not None and self.size > limit:
+            raise too_large_error(uri, self.size, max_file_mb)
+        kept = self._kept_file()
+        if kept is not None:
+            with suppress(OSError):
+                return kept.read_bytes()
+        data = self._download(uri, limit)
+        if len(data) > limit:
+            raise too_large_error(uri, len(data), max_file_mb)
+        if kept is not None:
+            with suppress(OSError):  # it is downloaded again
+                write_once(kept, [data])
+        return data
+
+    def _download(self, uri: str, limit: int) -> bytes:
+        if self.size == 0:
+            return b""  # a range of an empty object is an error of S3
+        try:
+            files, _ = _open_files(self.root)
+            return bytes(files.cat_file(self.key, start=0, end=limit + 1))
+        except FileNotFoundError as error:
+            raise LoadError("missing", f"`{uri}` no longer exists.") from error
+        except MemoryError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            raise LoadError(
+                "unreadable",
+                f"`{uri}` cannot be read: {_reason(error)}.",
+                fix="Check the permissions and the connection.",
+            ) from error
+
+    def _kept_file(self) -> Path | None:
+        if not self.kept_in:
+            return None
+        return Path(self.kept_in, hashlib.blake2b(self.key.encode(errors="replace")).hexdigest())
+
+
+def storage_root(url: str) -> str:
+    """Return the name of a folder of documents in the index: its URL without a slash at its end.
+
+    Raises IndexingError for a URL with a password, or one of several file systems.
+    """
+    try:
+        parts = urlsplit(url)
+        has_secret = parts.password is not None or bool(parts.query)
+    except ValueError as error:
+        raise IndexingError(f"`{url}` is not a valid URL: {error}.") from error
+    if "::" in url:
+        raise IndexingError(
+            f"`{url}` combines file systems.", fix="Use a URL of one, such as s3://BUCKET/FOLDER."
+        )
+    if has_secret:
+        shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        raise IndexingError(
+            f"The URL of `{shown}` has a password or parameters, which the index would store.",
+            fix="Set credentials in the environment or the configuration of fsspec.",
+        )
+    if not parts.path.strip("/") and not parts.netloc:
+        raise IndexingError(f"`{url}` names no folder.", fix="For example: s3://BUCKET/FOLDER")
+    return url.rstrip("/")
+
+
+def discover_objects(
+    url: str, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> tuple[list[SourceFile], bool]:
+    """Return the objects below a URL in a fixed order, and True if the URL is a folder.
+
+    Patterns, ignore files and hidden names are those of `discover`. Raises IndexingError if nothing
+    is there or it cannot be listed, MissingExtra if fsspec is not installed.
+    """
+    root = storage_root(url)
+    files, base = _open_files(root)
+    listed = _list(files, base, root)
+    below = base.rstrip("/") + "/"
+    found = {key.removeprefix(below): key for key in listed if key.startswith(below)}
+    found.pop("", None)
+    if not found and base in listed:
+        return [_source(name_of(root), root, base, listed[base])], False
+    if not found:
+        raise IndexingError(
+            f"`{url}` does not exist, or has no objects.",
+            fix="Check its spelling. Patterns of names belong in index.include.",
+        )
+    included = GitIgnoreSpec.from_lines(include) if include else None
+    excluded = GitIgnoreSpec.from_lines(exclude)
+    parts_of = {tuple(as_text(name).split("/")): key for name, key in found.items()}
+    rules = _object_rules(files, parts_of, listed)
+    chosen = [
+        _source("/".join((name_of(root), *parts)), root, key, listed[key])
+        for parts, key in checked(sorted(parts_of.items()))
+        if parts[-1]  # the mark of an empty folder has no name
+        and not _is_skipped(parts, excluded, rules)
+        and (included is None or included.match_file("/".join(parts)))
+    ]
+    return chosen, True
+
+
+def object_at(url: str, uri: str, root: str) -> SourceFile | None:
+    """Return the object at a URL as it is now; None if it cannot be found."""
+    try:
+        files, key = _open_files(url)
+        info = run_apart(lambda: files.info(key))
+    except (OSError, IndexingError):
+        return None
+    return _source(uri, root, key, info)
+
+
+def name_of(root: str) -> str:
+    """Return the name of a folder: the last part of its URL."""
+    return root.rstrip("/").rpartition("/")[2]
+
+
+def _source(uri: str, root: str, key: str, info: Mapping[str, Any]) -> SourceFile:
+    size = info.get("size")
+    stored = next((info[k] for k in _VERSION_KEYS if info.get(k) not in {None, ""}), None)
+    time = next((info[k] for k in _TIME_KEYS if info.get(k)), None)
+    version = "" if stored is None else content_id("object", str(stored), str(size))
+    return SourceFile(
+        uri,
+        path=StoredObject(root, key, size),
+        root=root,
+        size=size or 0,
+        modified_ns=_nanoseconds(time),
+        version=version,
+    )
+
+
+def _nanoseconds(time: object) -> int:
+    """Return a time as file systems state it in nanoseconds since the epoch."""
+    if isinstance(time, int | float):
+        return int(time * 1e9)
+    if isinstance(time, str):
+        with suppress(ValueError):
+            time = datetime.fromisoformat(time)
+    if isinstance(time, datetime):
+        moment = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return int(moment.timestamp() * 1e9)
+    return UNKNOWN_TIME_NS
+
+
+def _open_files(url: str) -> tuple[Any, str]:
+    with required(f"Reading `{url}`", EXTRA):
+        from fsspec.core import url_to_fs
+    try:
+        files, key = url_to_fs(url)  # of one connection for each process
+    except Exception as error:
+        raise IndexingError(
+            f"`{url}` cannot be opened: {_reason(error)}.",
+            fix="Install the package of fsspec for this kind of storage, such as s3fs or gcsfs.",
+        ) from error
+    return files, str(key)
+
+
+def _list(files: Any, base: str, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    try:
+        files.invalidate_cache()
+        found: dict[str, dict[str, Any]] = run_apart(lambda: files.find(base, detail=True))
+    except FileNotFoundError:
+        return {}
+    except Exception as error:
+        raise IndexingError(
+            f"`{root}` cannot be listed: {_reason(error)}.",
+            fix="Check the credentials and the connection.",
+        ) from error
+    return found
+
+
+def _object_rules(
+    files: Any,  # noqa: ANN401
+    parts_of: Mapping[tuple[str, ...], str],
+    listed: Mapping[str, Mapping[str, Any]],
+) -> Callable[[Sequence[str]], list[IgnoreRules]]:
+    """Return a function that returns the rules of the folders above a place, the deepest first."""
+    lines: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name in IGNORE_FILES:
+        for parts, key in parts_of.items():
+            if parts[-1] == name and (listed[key].get("size") or 0):
+                with suppress(Exception):  # unreadable: no rules
+                    data = files.cat_file(key, start=0, end=_IGNORE_FILE_BYTES)
+                    lines[parts[:-1]] += bytes(data).decode("utf-8", "replace").splitlines()
+    rules = {
+        folder: IgnoreRules(len(folder), GitIgnoreSpec.from_lines(found))
+        for folder, found in lines.items()
+    }
+
+    def above(place: Sequence[str]) -> list[IgnoreRules]:
+        folders = (tuple(place[:depth]) for depth in range(len(place) - 1, -1, -1))
+        return [rules[folder] for folder in folders if folder in rules]
+
+    return above
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    return text or type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSelection:
-    """The candidates of a run, and the ledger entries that it ``covers``: removed if gone.
+    """The sources of a run, and the ledger entries that it ``covers``: removed if gone.
 
     ``roots`` are all folders that were indexed so far, with those of this run. ``kept_in`` is the
     folder of what was downloaded and is read again in this run, until the selection is closed.
     """
 
-    candidates: tuple[Candidate, ...]
-    covers: Callable[[LedgerEntry], bool] | None
-    roots: tuple[str, ...]
+    files: tuple[SourceFile, ...]
+    covers: Callable[[LedgerEntry], bool] | None = None
+    roots: tuple[str, ...] = ()
     kept_in: Path | None = None
 
     def close(self) -> None:
@@ -99,7 +691,7 @@ class SourceSelection:
 def select_files(
     store: Store, paths: Sequence[str | Path], settings: IndexSettings
 ) -> SourceSelection:
-    """Return the files below ``paths``, which may be URLs, as candidates; close it after the run.
+    """Return the files below ``paths``, which may be URLs; close it after the run.
 
     A file in a folder that was indexed before keeps its name, whether ``paths`` name that folder,
     a part of it, or the file itself. The run covers the folders in ``paths``. Web pages are loaded
@@ -109,7 +701,9 @@ def select_files(
     given = [local_path(path) for path in paths]
     urls = [path for path in given if isinstance(path, str) and is_url(path)]
     paths = [path for path in given if path not in urls]
-    _check_presence(store, paths)
+    for path in paths:
+        if not exists(Path(path).expanduser()) and not glob.has_magic(str(path)):
+            _check_gone(store, str(path), absolute_path(path))
     known = stored_roots(store)
     objects, url_folders = _discover_urls(store, urls, settings)
     folders = [
@@ -126,18 +720,21 @@ def select_files(
     )
     files = [_named_by_widest_root(file, roots) for file in (*found, *objects)]
     _check_names(store, files)
-    covers = _coverage(paths, [*folders, *url_folders], _listed_archives(found))
-    kept_in = _folder_for_kept(files)
-    if kept_in is not None:
+    listed = (file.path for file in found if isinstance(file.path, ArchivedFile))
+    archives = {path.archive for path in listed if path.is_listed}
+    covers = _coverage(paths, [*folders, *url_folders], archives)
+    kept_in = None
+    if any(map(_is_read_again, files)):
+        kept_in = Path(tempfile.mkdtemp(prefix="knotwork-pages-"))
         files = [_kept(file, kept_in) for file in files]
     selection = SourceSelection((), covers, roots, kept_in)
     try:
-        survey = survey_sites(store, files, covers=covers, settings=settings)
+        files, lines = survey_sites(store, files, covers=covers, settings=settings)
     except BaseException:
         selection.close()
         raise
-    candidates = [_candidate(file, survey, settings) for file in (*files, *survey.others)]
-    return replace(selection, candidates=tuple(candidates))
+    loaded = [_as_loaded(file, lines.get(file.uri, frozenset()), settings) for file in files]
+    return replace(selection, files=tuple(loaded))
 
 
 def _discover_urls(
@@ -161,82 +758,45 @@ def _discover_urls(
     return sorted(found.values(), key=lambda file: file.uri), folders
 
 
-def _folder_for_kept(files: Sequence[SourceFile]) -> Path | None:
-    """Return a new folder for what is read more than once in a run: web pages that are downloaded,
-    and archives in archives. None if there is nothing of the kind.
-    """
-    if any(_is_kept(file) for file in files):
-        return Path(tempfile.mkdtemp(prefix="knotwork-pages-"))
-    return None
+def _is_read_again(file: SourceFile) -> bool:
+    """Return True if what is read for a file is kept for the run.
 
-
-def _is_kept(file: SourceFile) -> bool:
-    """Return True for a file in an archive, and for a web page in a storage: its site is surveyed
-    before it is loaded.
+    An archive in an archive is unpacked once, and the site of a web page in a storage is surveyed
+    before the page is loaded.
     """
     is_page = isinstance(file.path, StoredObject) and _is_page(file.uri)
     return is_page or isinstance(file.path, ArchivedFile)
 
 
 def _kept(file: SourceFile, kept_in: Path) -> SourceFile:
-    if isinstance(file.path, StoredObject | ArchivedFile) and _is_kept(file):
+    if isinstance(file.path, StoredObject | ArchivedFile) and _is_read_again(file):
         return replace(file, path=replace(file.path, kept_in=str(kept_in)))
     return file
 
 
-def _listed_archives(files: Iterable[SourceFile]) -> frozenset[Path]:
-    """Return the archives whose files were found."""
-    archived = (file.path for file in files if isinstance(file.path, ArchivedFile))
-    return frozenset(path.archive for path in archived if path.is_listed)
-
-
-def _candidate(file: SourceFile, survey: SiteSurvey, settings: IndexSettings) -> Candidate:
-    page = survey.pages.get(file.uri, SitePage())
-    is_too_large = file.size > settings.max_file_mb * MEGABYTE
+def _as_loaded(file: SourceFile, lines: frozenset[int], settings: IndexSettings) -> SourceFile:
+    """Return a file with the functions that load it, without these lines of its site."""
     is_here = isinstance(file.path, Path)
-    is_readable = not is_too_large and (
-        bool(file.version) or (is_here and file.modified_ns != UNKNOWN_TIME_NS)
-    )
-    read = partial(
-        load_file,
-        file.path,
-        uri=file.uri,
-        max_file_mb=settings.max_file_mb,
-        max_characters=settings.max_file_characters,
-        audio_model=settings.audio_model,
-        repeated=page.repeated,
-    )
-    failure = survey.failures.get(file.uri)
-    is_light = is_here and may_be_light(file.uri, file.size)
-    return Candidate(
-        file.uri,
-        read if failure is None else partial(_fail, failure),
-        read_here=partial(read, only_light=True) if is_light else None,
-        root=file.root,
-        size=file.size,
-        modified_ns=file.modified_ns,
-        edge_keys=page.edge_keys,
-        repeated=page.fingerprint,
-        changed_ns=file.changed_ns,
-        checked_ns=file.checked_ns,
-        version=file.version,
-        hash_file=partial(file_digest, file) if is_readable else None,
-        read_undescribed=None
-        if failure is not None or is_light
-        else partial(load_undescribed, *read.args, **read.keywords),
-    )
+    is_known = bool(file.version) or (is_here and file.modified_ns != UNKNOWN_TIME_NS)
+    file = replace(file, is_hashed=is_known and file.size <= settings.max_file_mb * MEGABYTE)
+    if file.read is not unread:
+        return file  # what surveyed its site could not read it
+    options: dict[str, Any] = {
+        "uri": file.uri,
+        "max_file_mb": settings.max_file_mb,
+        "max_characters": settings.max_file_characters,
+        "audio_model": settings.audio_model,
+        "repeated": lines,
+    }
+    read = partial(load_file, _path(file), **options)
+    file = replace(file, read=read)
+    if is_here and may_be_light(file.uri, file.size):
+        return replace(file, read_here=partial(read, only_light=True))
+    return replace(file, read_undescribed=partial(load_undescribed, _path(file), **options))
 
 
 def _fail(error: LoadError) -> Document:
     raise error
-
-
-def _check_presence(store: Store, paths: Iterable[str | Path]) -> None:
-    """Raise IndexingError for a path that was deleted since it was indexed."""
-    for path in paths:
-        if exists(Path(path).expanduser()) or glob.has_magic(str(path)):
-            continue
-        _check_gone(store, str(path), absolute_path(path))
 
 
 def _check_gone(store: Store, named: str, place: str) -> None:
@@ -318,8 +878,9 @@ def _coverage(
     A run covers all entries below its folders. Of those below the folder of a glob, it covers what
     is in the ``archives`` that it listed, and those whose file no longer exists.
     """
-    patterns = [str(path) for path in paths if not exists(Path(path).expanduser())]
-    bases = [absolute_path(base) for pattern in patterns for base in _fixed_part(pattern)]
+    given = [Path(path).expanduser() for path in paths]
+    patterns = [path for path in given if glob.has_magic(str(path)) and not exists(path)]
+    bases = [absolute_path(_fixed_part(path)) for path in patterns]
     if not folders and not bases:
         return None
 
@@ -335,15 +896,9 @@ def _coverage(
     return covers
 
 
-def _fixed_part(pattern: str) -> Iterator[str]:
-    """Yield the folder of a glob before its first wildcard; nothing for a plain path."""
-    path = Path(pattern).expanduser()
-    fixed: list[str] = []
-    for part in path.parts:
-        if glob.has_magic(part):
-            yield str(Path(*fixed))
-            return
-        fixed.append(part)
+def _fixed_part(pattern: Path) -> Path:
+    """Return the folder of a glob before its first wildcard."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 
 
 def absolute_path(path: str | Path) -> str:
@@ -439,138 +994,120 @@ LineKeys = NDArray[np.uint64]
 _NO_KEYS: LineKeys = np.zeros(0, _KEY_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
-    """The line keys that a page contributes to its site, and those that it is loaded without.
-
-    See `LedgerEntry` for ``edge_keys``; ``fingerprint`` is its ``repeated``.
-    """
-
-    edge_keys: bytes = b""
-    repeated: frozenset[int] = frozenset()
-    fingerprint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteSurvey:
-    """The web pages of a run by uri, and unchanged files that it must read again.
-
-    ``failures`` are the errors of pages that ended their worker process: they are not read again.
-    """
-
-    pages: Mapping[str, SitePage]
-    others: tuple[SourceFile, ...] = ()
-    failures: Mapping[str, LoadError] = field(default_factory=dict)
-
-
 def survey_sites(
     store: Store,
     files: Sequence[SourceFile],
     *,
     covers: Callable[[LedgerEntry], bool] | None,
     settings: IndexSettings,
-) -> SiteSurvey:
+) -> tuple[list[SourceFile], Mapping[str, frozenset[int]]]:
     """Find the repeated lines of the sites that the pages in ``files`` belong to.
 
-    Reads new and changed pages; a page that cannot be read counts as before. A page of the ledger
-    that the run ``covers`` and that is not in ``files`` is gone.
+    Returns the files with what the ledger stores of their sites, and unchanged pages that must be
+    read again; and the keys of lines by the uri of the page that is loaded without them. Reads new
+    and changed pages; a page that cannot be read counts as before, and one that ended its worker
+    process is not read again. A page of the ledger that the run ``covers`` and that is not in
+    ``files`` is gone.
     """
     offered = {file.uri: file for file in files}
     if covers is None and not any(map(_is_page, offered)):
-        return SiteSurvey({})
+        return list(files), {}
     entries = {e.uri: e for e in store.ledger.entries() if _is_page(e.uri) and e.root}
-    contributions, failures = _edge_keys(
-        {uri: file for uri, file in offered.items() if _is_page(uri)}, entries, settings
-    )
+    found = [*_with_edge_keys(files, entries, settings)]
     left = [e for e in entries.values() if e.uri not in offered]
     if covers is not None:
         left = [e for e in left if not covers(e) or lies_in(e.uri, offered)]
-    contributions |= {entry.uri: entry.edge_keys for entry in left}
-    pages = _pages(contributions)
-    outdated = [e for e in left if not e.error and pages[e.uri].fingerprint != e.repeated]
-    others = [file for file in map(_file_of, outdated) if file is not None]
-    return SiteSurvey(
-        pages,
-        tuple(file for file in others if has_same_times(file, entries[file.uri])),
-        failures,
+    removed = _repeated_lines(
+        {file.uri: file.edge_keys for file in found}
+        | {entry.uri: entry.edge_keys for entry in left}
     )
-
-
-def _file_of(entry: LedgerEntry) -> SourceFile | None:
-    """Return the file of an entry as it is now; None for an object that cannot be found."""
-    place = entry_path(entry)
-    if is_url(entry.root):
-        return object_at(place, entry.uri, entry.root)
-    return source_file(entry.uri, Path(place), root=Path(entry.root))
+    marks = {
+        uri: content_id(keys.tobytes().hex()) if len(keys) else "" for uri, keys in removed.items()
+    }
+    lines = {marks[uri]: frozenset(keys.tolist()) for uri, keys in removed.items()}
+    for entry in left:
+        if not entry.error and marks[entry.uri] != entry.repeated:
+            place = entry_path(entry)
+            file = (
+                object_at(place, entry.uri, entry.root)
+                if is_url(entry.root)
+                else source_file(entry.uri, Path(place), root=Path(entry.root))
+            )
+            if file is not None and has_same_times(file, entry):
+                found.append(replace(file, edge_keys=entry.edge_keys))
+    pages = [replace(file, repeated=marks[file.uri]) for file in found]
+    return pages, {page.uri: lines[page.repeated] for page in pages}
 
 
 def _is_page(uri: str) -> bool:
     return "/" in uri and uri.lower().endswith(_PAGE_SUFFIXES)
 
 
-def _edge_keys(
-    files: Mapping[str, SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
-) -> tuple[dict[str, bytes], dict[str, LoadError]]:
-    """Return the line keys of pages, of unchanged ones from the ledger, of others from the file.
-
-    The second result has the errors of pages that ended their worker process.
-    """
-    found: dict[str, bytes] = {}
-    failures: dict[str, LoadError] = {}
-    changed: list[SourceFile] = []
-    for uri, file in checked(files.items()):
-        entry = entries.get(uri)
-        if entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
-            found[uri] = entry.edge_keys
-        else:
-            changed.append(file)
+def _with_edge_keys(
+    files: Sequence[SourceFile], entries: Mapping[str, LedgerEntry], settings: IndexSettings
+) -> Iterator[SourceFile]:
+    """Yield files with the line keys of pages: of unchanged ones from the ledger."""
+    known: dict[str, bytes] = {}
+    for file in checked(files):
+        entry = entries.get(file.uri)
+        if not _is_page(file.uri):
+            known[file.uri] = b""
+        elif entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
+            known[file.uri] = entry.edge_keys
     load = partial(
-        _load_edge_keys,
+        load_edge_keys,
         max_file_mb=settings.max_file_mb,
         max_characters=settings.max_file_characters,
     )
     results = read_files(
-        load,
-        ((file.path, file.uri, file.size) for file in changed),
-        workers=settings.workers,
-        limits=ReadingLimits.of(settings),
+        (
+            (partial(load, _path(file), uri=file.uri), file.uri, file.size)
+            for file in files
+            if file.uri not in known
+        ),
+        settings=settings,
     )
-    for file, result in zip(changed, results, strict=True):
-        entry = entries.get(file.uri)
+    for file in files:
+        if file.uri in known:
+            yield replace(file, edge_keys=known[file.uri])
+            continue
+        read = next(results)
         try:
-            found[file.uri] = np.array(result(), _KEY_TYPE).tobytes()
+            yield replace(file, edge_keys=np.array(read(), _KEY_TYPE).tobytes())
         except LoadError as error:
-            if error.reason in PROCESS_FAILURES:
-                failures[file.uri] = error
-            found[file.uri] = entry.edge_keys if entry is not None and entry.chunks else b""
-    return {uri: found[uri] for uri in files}, failures
+            entry = entries.get(file.uri)
+            keys = entry.edge_keys if entry is not None and entry.chunks else b""
+            is_failed = error.reason in PROCESS_FAILURES
+            yield replace(
+                file, edge_keys=keys, read=partial(_fail, error) if is_failed else file.read
+            )
 
 
-def _load_edge_keys(path: Path | RemoteFile, uri: str, **options: Any) -> list[int]:  # noqa: ANN401
-    return load_edge_keys(path, uri=uri, **options)
+def _path(file: SourceFile) -> Path | RemoteFile:
+    assert file.path is not None, "a walk finds files"
+    return file.path
 
 
-def _pages(contributions: Mapping[str, bytes]) -> dict[str, SitePage]:
-    """Return all pages by uri, each with the lines to load it without."""
-    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items() if data}
+def _repeated_lines(contributions: Mapping[str, bytes]) -> dict[str, LineKeys]:
+    """Return the keys of the lines to load each page without, by uri, ascending."""
+    keys = {uri: np.frombuffer(data, _KEY_TYPE) for uri, data in contributions.items()}
     by_folder: defaultdict[str, list[LineKeys]] = defaultdict(list)
     for uri, own in keys.items():
-        for folder in _folders(uri):
-            by_folder[folder].append(own)
+        if len(own):
+            for folder in _folders(uri):
+                by_folder[folder].append(own)
     repeated = {folder: _repeated(pages) for folder, pages in by_folder.items()}
-    known: dict[str, SitePage] = {}
-    pages: dict[str, SitePage] = {}
-    for uri, data in contributions.items():
-        own = keys.get(uri, _NO_KEYS)
-        found = [
-            np.intersect1d(keys[uri], repeated[folder]) for folder in _folders(uri) if uri in keys
-        ]
-        removed = np.unique(np.concatenate([_NO_KEYS, *found]))
-        mark = content_id(removed.tobytes().hex()) if len(removed) else ""
-        pages[uri] = replace(
-            known.setdefault(mark, SitePage(b"", frozenset(removed.tolist()), mark)), edge_keys=data
+    return {
+        uri: np.unique(
+            np.concatenate(
+                [
+                    _NO_KEYS,
+                    *(np.intersect1d(own, repeated[f]) for f in _folders(uri) if len(own)),
+                ]
+            )
         )
-    return pages
+        for uri, own in keys.items()
+    }
 
 
 def _folders(uri: str) -> Iterator[str]:

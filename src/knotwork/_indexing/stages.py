@@ -1,9 +1,15 @@
-"""Compose the stages of a run from settings: splitter, extractors, embedder, question writer."""
+"""Compose what a run applies to each document from settings, and the engine that does it.
+
+An `Engine` does the work that depends on one document alone: loading, splitting, rules and
+embedding. It changes no result: every engine returns the documents in the order in which they were
+offered, and vectors of the same model. It may also store them, if the store has several writers.
+The run stays in the process that started it, with the ledger, the language model and its budget.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -11,16 +17,25 @@ from knotwork._config import ExtractionSettings, IndexSettings, Settings, finger
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
+from knotwork._indexing.commit import Writer
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.preparation import Recipe
-from knotwork._indexing.prepared import BLINDNESS_FIX, PICTURES_TASK, Candidate, Prepared
+from knotwork._indexing.prepare import (
+    BLINDNESS_FIX,
+    PICTURES_TASK,
+    Prepared,
+    Preparer,
+    Recipe,
+    SourceFile,
+)
 from knotwork._indexing.splitters import Splitter, make_splitter
+from knotwork._indexing.workers import ReadingLimits
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
+from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.extractor_registry import make_extractor
 from knotwork._transform.model.extraction_examples import ExtractionExamples
@@ -44,6 +59,56 @@ UNDESCRIBED_DETAIL = (
 )
 UNDESCRIBED_FIX = 'Set llm.tier to "full" (or add --tier full), or index.pictures to "text".'
 UNDESCRIBED_NOTE = f'index.pictures is "model", but {UNDESCRIBED_DETAIL}. {UNDESCRIBED_FIX}'
+
+PROCESSES = "processes"
+RAY = "ray"
+ENGINES = (PROCESSES, RAY, "ray://HOST:PORT", "ray:ADDRESS")
+
+
+@dataclass(slots=True)
+class Engine:
+    """Prepares and embeds the documents of a run; close it after the run.
+
+    This one reads files in ``workers`` processes within ``limits`` (`Preparer`), and embeds in the
+    process of the run. Another one (`knotwork._extensions.ray`) overrides what it does elsewhere.
+    """
+
+    workers: int = 0
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
+
+    def open_preparer(self, recipe: Recipe, *, total_bytes: int) -> Preparer:
+        """Return a preparer for documents of ``total_bytes`` in all; close it after use."""
+        return Preparer(recipe, workers=self.workers, total_bytes=total_bytes, limits=self.limits)
+
+    def open_embedder(self, embedder: Embedder) -> Embedder:
+        """Return an embedder with the same name and vectors that computes where the engine does.
+
+        It may be ``embedder`` itself. Cheap, as any construction of an embedder; the result is
+        valid until the engine is closed.
+        """
+        return embedder
+
+    def open_writer(self, store: Store, embedding: Embedding, tiers: Tiers) -> Writer:
+        """Return what stores the documents of a run; close it after the run."""
+        return Writer(store, embedding, tiers)
+
+    def close(self) -> None:
+        """End all work, and release what the engine has started."""
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Return the engine that `index.compute` names; what it needs is started on first use.
+
+    Raises UnknownName for an unknown one, MissingExtra if its library is not installed, and
+    ConfigError if other settings contradict it.
+    """
+    index = settings.index
+    if index.compute == PROCESSES:
+        return Engine(index.workers, ReadingLimits.of(index))
+    scheme, _, address = index.compute.partition(":")
+    if index.compute == RAY or (scheme == RAY and address.strip("/")):
+        return PARTS.load(RAY)(index, settings.embedding)  # type: ignore[no-any-return]
+    raise UnknownName("value of index.compute", index.compute, ENGINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +134,7 @@ class IndexingStages:
     joins_full: bool = False
     notes: tuple[str, ...] = ()
 
-    def as_begun(self, source: Candidate) -> Candidate:
+    def as_begun(self, source: SourceFile) -> SourceFile:
         """Return a source as it is first prepared: with its pictures to be described, or not."""
         read = source.read_undescribed
         if self.describer is None or read is None or not source.wants_model:

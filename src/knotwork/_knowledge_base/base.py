@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.wiki import WikiReport
     from knotwork._extensions.queries.query_plans import Translator
     from knotwork._indexing.reembedding import EmbedReport
-    from knotwork._indexing.runs import IndexEstimate, IndexingRun, IndexOptions
+    from knotwork._indexing.run import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._knowledge_base.backups import BackupReport
     from knotwork._retrieval.filters import FilterSpec
@@ -168,11 +168,11 @@ class KnowledgeBase:
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         with closing(self._begin(options)) as run:
-            with run.tally.timed("discover"):
+            with run.stats.timed("discover"):
                 selection = select_files(self.store, named, self.settings.index)
             with closing(selection):
                 store_roots(self.store, selection.roots)
-                return (yield from run.steps(selection))
+                return (yield from run.index(selection))
 
     @Verb
     def watch(
@@ -210,7 +210,7 @@ class KnowledgeBase:
         IndexingError for an index without documents, StoreReadOnly, StoreBusy while another process
         writes, ModelError if the embedder fails.
         """
-        from knotwork._knowledge_base.reembedding import reembed, resolve_embedder
+        from knotwork._indexing.reembedding import reembed, resolve_embedder
 
         embedder = resolve_embedder(model, self.settings, given=self.models.given_embedder)
         report = yield from reembed(
@@ -256,13 +256,13 @@ class KnowledgeBase:
         documents of earlier calls that this one does not include. Raises as `index`, and
         TypeError for metadata that is not text.
         """
-        from knotwork._indexing.prepared import document_source
+        from knotwork._indexing.prepare import document_source
         from knotwork._indexing.sources import SourceSelection
 
-        candidates = tuple(document_source(document) for document in documents)
+        sources = tuple(document_source(document) for document in documents)
         covers = (lambda entry: not entry.root) if remove_others else None
         with closing(self._begin(options)) as run:
-            return (yield from run.steps(SourceSelection(candidates, covers, ())))
+            return (yield from run.index(SourceSelection(sources, covers)))
 
     def delete(self, names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
         """Remove documents and everything that only they support; return their uris.
@@ -272,7 +272,7 @@ class KnowledgeBase:
         indexed folder is added again by the next `index` of that folder. Raises UnknownName, with
         the nearest uris, before anything is removed.
         """
-        from knotwork._indexing.commits import remove_property_graphs, remove_sources
+        from knotwork._indexing.commit import remove_property_graphs, remove_sources
         from knotwork._indexing.sources import select_entries
         from knotwork._inference.role_models import forget_calls
 
@@ -471,9 +471,9 @@ class KnowledgeBase:
         return report
 
     def _begin(self, options: IndexOptions) -> IndexingRun:
-        from knotwork._indexing.runs import IndexingRun
+        from knotwork._indexing.run import IndexingRun
 
-        return IndexingRun(
+        return IndexingRun.open(
             self.store,
             self.settings,
             options,

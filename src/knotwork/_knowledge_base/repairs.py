@@ -20,14 +20,13 @@ from knotwork._durable_files import move_file
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.chunk_questions import QUESTIONS
-from knotwork._indexing.commits import (
+from knotwork._indexing.commit import (
     CONTENT_META,
     SUFFIXES,
     WRITTEN_META,
     add_tables,
     remove_sources,
 )
-from knotwork._indexing.discovery import is_folder_or_archive
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     INTO_META,
@@ -36,7 +35,7 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
 )
 from knotwork._indexing.reembedding import Reembedding
-from knotwork._indexing.sources import ROOTS_META, store_roots, stored_roots
+from knotwork._indexing.sources import ROOTS_META, is_folder_or_archive, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.backups import require_unused, sqlite_file
 from knotwork._knowledge_base.base import KnowledgeBase

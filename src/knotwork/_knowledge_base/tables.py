@@ -55,7 +55,7 @@ class Tables:
         added. Raises LoadError for a file without a table, when the files before it are added;
         StoreReadOnly if the index was opened read-only, StoreBusy while another process writes.
         """
-        from knotwork._indexing.commits import add_tables
+        from knotwork._indexing.commit import add_tables
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         tables = self._file()

@@ -14,7 +14,7 @@ from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._indexing.report import Enrichment
-    from knotwork._indexing.runs import IndexEstimate
+    from knotwork._indexing.run import IndexEstimate
     from knotwork._inference.call_costs import RunEstimate
     from knotwork._run import Progress
 

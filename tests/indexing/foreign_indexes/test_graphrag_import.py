@@ -20,7 +20,7 @@ from tests.indexing.foreign_indexes.reading_back import chunks_of, dropped, edge
 
 from knotwork._extensions.graphs.foreign_indexes.index_importer import import_index
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.commits import remove_sources
+from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import find_topics, is_current, refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._knowledge_base import KnowledgeBase

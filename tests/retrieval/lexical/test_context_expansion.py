@@ -47,8 +47,8 @@ def guide():
 def build(splitter):
     from knotwork._indexing.changes import Tiers
     from knotwork._indexing.embedding import Embedding
-    from knotwork._indexing.pipeline import Pipeline
-    from knotwork._indexing.prepared import document_source
+    from knotwork._indexing.prepare import document_source
+    from knotwork._indexing.run import IndexingRun
     from knotwork._indexing.splitters import make_splitter
     from knotwork._indexing.stages import IndexingStages
     from knotwork._transform.extractor_registry import make_extractor
@@ -56,7 +56,7 @@ def build(splitter):
     store = open_store("memory:", create=True)
     made = make_splitter(splitter, chunk_tokens=14, parent_tokens=60)
     stages = IndexingStages(made, make_extractor(), Embedding(HashingEmbedder()), Tiers("test"))
-    Pipeline(store, stages).update([document_source(guide())])
+    IndexingRun(store, stages).update([document_source(guide())])
     return store
 
 

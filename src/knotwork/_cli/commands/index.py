@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knotwork._cli.progress import SilentView
     from knotwork._indexing.reembedding import EmbedReport
     from knotwork._indexing.report import IndexReport
-    from knotwork._indexing.runs import IndexOptions
+    from knotwork._indexing.run import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
 
 

@@ -33,7 +33,7 @@ def tables_command() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
     """Add or replace the tables of .csv, .tsv, .xlsx and .json files."""
-    from knotwork._indexing.commits import add_tables
+    from knotwork._indexing.commit import add_tables
 
     tables = _open_tables(session)
     index = session.settings.index

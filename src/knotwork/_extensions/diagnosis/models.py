@@ -13,7 +13,7 @@ from knotwork._extensions.diagnosis.installation import Check, failed_check
 from knotwork._indexing.changes import Tier
 from knotwork._indexing.embedding import REEMBED_COMMAND
 from knotwork._indexing.loaders import recognition
-from knotwork._indexing.prepared import BLINDNESS_FIX
+from knotwork._indexing.prepare import BLINDNESS_FIX
 from knotwork._indexing.stages import UNDESCRIBED_DETAIL, UNDESCRIBED_FIX
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import (

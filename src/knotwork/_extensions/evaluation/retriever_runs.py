@@ -16,9 +16,9 @@ from knotwork._extensions.evaluation.metrics import METRICS, MetricDifference, c
 from knotwork._extensions.evaluation.questions import Dataset, EvaluationCase
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.pipeline import Pipeline
-from knotwork._indexing.prepared import document_source
+from knotwork._indexing.prepare import document_source
 from knotwork._indexing.report import IndexReport
+from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_budget import CallBudget
@@ -114,7 +114,7 @@ def index_dataset(
     settings = fingerprint(IndexSettings(splitter=splitter), embedding.identity, extractor.name)
     stages = IndexingStages(make_splitter(splitter), extractor, embedding, Tiers(settings))
     sources = [document_source(document) for document in dataset.documents]
-    return (yield from Pipeline(store, stages).update.run(sources, covers=lambda _: True))
+    return (yield from IndexingRun(store, stages).update.run(sources, covers=lambda _: True))
 
 
 def index_path(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from knotwork._indexing.commits import Batch, remove_sources
+from knotwork._indexing.commit import Batch, remove_sources
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.prepared import Candidate
+from knotwork._indexing.prepare import SourceFile
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.records import Document
 
 
-def imported_source(document: Document, root: str) -> Candidate:
+def imported_source(document: Document, root: str) -> SourceFile:
     """Return the source of a document of an import, which is there without reading a file."""
-    return Candidate(document.uri, lambda: document, root=root, size=len(document.text))
+    return SourceFile(document.uri, lambda: document, root=root, size=len(document.text))
 
 
 def embed_batch(store: Store, batch: Batch, embedding: Embedding) -> Iterator[int]:

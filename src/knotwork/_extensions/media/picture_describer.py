@@ -15,12 +15,7 @@ from dataclasses import dataclass, replace
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
 from knotwork._indexing.loaders.loader import DescribablePicture
-from knotwork._indexing.prepared import (
-    BLINDNESS_FIX,
-    PICTURES_TASK,
-    Candidate,
-    Undescribed,
-)
+from knotwork._indexing.prepare import BLINDNESS_FIX, PICTURES_TASK, SourceFile, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.call_limits import PATIENCE, Patience
 from knotwork._inference.chat import (
@@ -139,7 +134,7 @@ class PictureDescriber:
             wait_for_futures(self._documents[0].futures, timeout=seconds)
         return self.is_ready()
 
-    def take(self) -> Candidate:
+    def take(self) -> SourceFile:
         """Wait for the oldest document, and return it as it is to be prepared.
 
         Raises ModelError for what concerns all pictures: an exhausted budget, a refused key, and
@@ -170,7 +165,7 @@ class PictureDescriber:
             self._pool = None
         self._documents.clear()
 
-    def plan(self, found: Undescribed) -> tuple[Candidate, list[ChatRequest]]:
+    def plan(self, found: Undescribed) -> tuple[SourceFile, list[ChatRequest]]:
         """Return a document with the descriptions that are cached, and requests for the others."""
         known = {}
         requests = []

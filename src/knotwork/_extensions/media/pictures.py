@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
 from knotwork._extensions.pdf.page_layout import Placement, add_page
-from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
     Content,
@@ -35,6 +34,7 @@ from knotwork._indexing.loaders.recognition import (
     shrunk,
 )
 from knotwork._indexing.loaders.unread import MOST_PICTURES, UNREAD_PICTURES
+from knotwork._indexing.worker_process import report_share
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, BoxedSpan, Span, content_id

@@ -32,11 +32,10 @@ from knotwork._extensions.media.sound import (
     Recording,
     open_recording,
 )
-from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import MEGABYTE, Content, FormatLoader, Source
-from knotwork._indexing.process_limits import allow_more, keeping
-from knotwork._indexing.reading_limits import SECONDS_FOR_A_SECOND
+from knotwork._indexing.worker_process import allow_more, keeping, report_share
+from knotwork._indexing.workers import SECONDS_FOR_A_SECOND
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 

@@ -20,7 +20,6 @@ from knotwork._extensions.media.pictures import (
 from knotwork._extensions.pdf.page_layout import Placement
 from knotwork._extensions.pdf.pdf_annotations import Region
 from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
-from knotwork._indexing.file_progress import report_share
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import Source
@@ -34,6 +33,7 @@ from knotwork._indexing.loaders.recognition import (
 )
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
 from knotwork._indexing.loaders.unread import MOST_PICTURES
+from knotwork._indexing.worker_process import report_share
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:

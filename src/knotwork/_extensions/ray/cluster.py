@@ -19,7 +19,7 @@ from importlib.metadata import version
 from typing import Any
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.file_reading import worker_count
+from knotwork._indexing.workers import worker_count
 from knotwork.errors import ConfigError, IndexingError, KnotworkError, MissingExtra
 
 _log = logging.getLogger("knotwork.indexing")

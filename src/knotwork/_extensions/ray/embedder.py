@@ -28,7 +28,7 @@ from knotwork._extensions.ray.cluster import (
     actor_result,
     end_actors,
 )
-from knotwork._indexing.worker_pool import UNSENDABLE, pickled
+from knotwork._indexing.worker_process import UNSENDABLE, pickled
 from knotwork._inference.embedder import Embedder, FloatMatrix, PassageText, PassageVectors
 from knotwork._inference.model_registry import AUTO_EMBEDDER, EMBEDDERS, open_embedder
 from knotwork.errors import KnotworkError, ModelError, ModelUnavailable

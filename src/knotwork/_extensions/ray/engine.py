@@ -10,11 +10,12 @@ from knotwork._extensions.ray.embedder import ModelSource, RayEmbedder
 from knotwork._extensions.ray.preparer import RayPreparer, pickled_setup
 from knotwork._extensions.ray.writer import RayWriter
 from knotwork._indexing.changes import Tiers
+from knotwork._indexing.commit import Writer
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.preparation import Preparer, Recipe, open_preparer
-from knotwork._indexing.reading_limits import ReadingLimits
-from knotwork._indexing.worker_pool import UNSENDABLE
-from knotwork._indexing.writers import DirectWriter, Writer
+from knotwork._indexing.prepare import Preparer, Recipe
+from knotwork._indexing.stages import Engine
+from knotwork._indexing.worker_process import UNSENDABLE
+from knotwork._indexing.workers import ReadingLimits
 from knotwork._inference.embedder import Embedder
 from knotwork._stores.base import Store, opener_of
 from knotwork.errors import ConfigError
@@ -22,8 +23,8 @@ from knotwork.errors import ConfigError
 _log = logging.getLogger("knotwork.indexing")
 
 
-class RayEngine:
-    """Prepares documents in Ray tasks, embeds and stores them in actors; implements `Engine`.
+class RayEngine(Engine):
+    """Prepares documents in Ray tasks, embeds and stores them in actors.
 
     The cluster is connected when there is work. Raises MissingExtra if Ray is not installed, and
     ConfigError if the settings ask for no worker.
@@ -35,8 +36,7 @@ class RayEngine:
                 f'index.compute = "{index.compute}" needs workers, and index.workers is 0.',
                 fix="Set index.workers to -1, for all processors of the cluster.",
             )
-        self._workers = index.workers
-        self._limits = ReadingLimits.of(index)
+        super().__init__(index.workers, ReadingLimits.of(index))
         self._settings = embedding
         self._cluster = RayCluster(index.compute, workers=index.workers)
         self._embedder: RayEmbedder | None = None
@@ -48,7 +48,7 @@ class RayEngine:
         """
         here = total_bytes == 0
         try:
-            setup = pickled_setup(recipe, self._limits)
+            setup = pickled_setup(recipe, self.limits)
         except UNSENDABLE as error:
             _log.warning(
                 "documents are prepared on this machine, as Ray needs parts that "
@@ -57,11 +57,9 @@ class RayEngine:
             )
             here = True
         if here:
-            return open_preparer(
-                recipe, workers=self._workers, total_bytes=total_bytes, limits=self._limits
-            )
+            return super().open_preparer(recipe, total_bytes=total_bytes)
         return RayPreparer(
-            self._cluster, recipe, setup, limits=self._limits, total_bytes=total_bytes
+            self._cluster, recipe, setup, limits=self.limits, total_bytes=total_bytes
         )
 
     def open_embedder(self, embedder: Embedder) -> Embedder:
@@ -82,7 +80,7 @@ class RayEngine:
         """Return a writer in actors if the store can have several, else one of this process."""
         opener = opener_of(store)
         if opener is None:
-            return DirectWriter(store, embedding, tiers)
+            return super().open_writer(store, embedding, tiers)
         return RayWriter(self._cluster, store, opener, embedding, tiers)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Prepare documents in Ray tasks: load, split and extract by rules, within limits.
 
-A task reads a few documents in a worker process of its own node (`worker_pool.py`), which has the
+A task reads a few documents in a worker process of its own node (`workers.py`), which has the
 limits of a file: a hostile file ends that process, and neither the task nor its neighbours. Ray
 runs a task again, on another node if need be, when its own process or its node is lost.
 """
@@ -17,13 +17,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from knotwork._extensions.ray.cluster import RayCluster, cancel_all
-from knotwork._indexing.file_reading import register_loaders
 from knotwork._indexing.loaders.loader_registry import ReadElsewhere
-from knotwork._indexing.parcels import collect_unpacked, pack, unpack
-from knotwork._indexing.preparation import Preparation, Preparer, Recipe, open_preparer, prepare
-from knotwork._indexing.prepared import Candidate, Unprepared
-from knotwork._indexing.reading_limits import ReadingLimits, crashed_error
-from knotwork._indexing.worker_pool import UNSENDABLE, WorkerPool, WorkersUnavailable, pickled
+from knotwork._indexing.prepare import (
+    Preparation,
+    Preparer,
+    Recipe,
+    SourceFile,
+    Unprepared,
+    collect_unpacked,
+    pack,
+    prepare,
+    unpack,
+)
+from knotwork._indexing.worker_process import UNSENDABLE, pickled
+from knotwork._indexing.workers import (
+    ReadingLimits,
+    WorkerPool,
+    WorkersUnavailable,
+    crashed_error,
+    register_loaders,
+)
 from knotwork.errors import LoadError
 
 _log = logging.getLogger("knotwork.indexing")
@@ -45,8 +58,8 @@ _RENEW_S = 10.0
 """Seconds after which the size of a cluster is looked up again, which may grow or shrink."""
 
 
-class RayPreparer:
-    """Prepares documents in the tasks of a cluster; implements `Preparer`.
+class RayPreparer(Preparer):
+    """Prepares documents in the tasks of a cluster.
 
     A document that no node can read because its file is missing there, or because it cannot be
     sent, is read on this machine. ``setup`` is the recipe and the limits, as `pickled_setup`
@@ -62,34 +75,28 @@ class RayPreparer:
         limits: ReadingLimits,
         total_bytes: int,
     ) -> None:
+        super().__init__(recipe, workers=1, total_bytes=0, limits=limits)
         self._cluster = cluster
-        self._recipe = recipe
-        self._limits = limits
         self._setup = cluster.ray.put(setup)
         self._read = cluster.ray.remote(num_cpus=1, max_retries=_RETRIES)(read_documents)
         self._slots = cluster.slots
         self._renewed_s = time.monotonic()
         self._task_bytes = min(TASK_BYTES, total_bytes // (_TASKS_A_SLOT * self._slots))
-        self._items: deque[_Item] = deque()
+        self._queue: deque[_Item] = deque()
         self._filling: _Task | None = None
         self._bytes = 0
-        self._here: Preparer | None = None
 
     @property
     def open(self) -> int:
-        return len(self._items)
+        return len(self._queue)
 
     @property
     def oldest(self) -> str:
-        return self._items[0].source.uri if self._items else ""
+        return self._queue[0].source.uri if self._queue else ""
 
-    @property
-    def share(self) -> float:
-        return 0.0
-
-    def begin(self, source: Candidate) -> None:
+    def begin(self, source: SourceFile) -> None:
         item = _Item(source)
-        self._items.append(item)
+        self._queue.append(item)
         self._bytes += source.size
         try:
             message = pickled(replace(source, read_here=None))
@@ -103,56 +110,53 @@ class RayPreparer:
             self._send_filling()
 
     def is_ready(self) -> bool:
-        if not self._items:
+        if not self._queue:
             return False
         if self._is_full():
             return True
-        task = self._items[0].task
+        task = self._queue[0].task
         return task is None or (task.ref is not None and self._cluster.is_done(task.ref))
 
     def wait(self, seconds: float) -> bool:
-        if not self._items:
+        if not self._queue:
             return True
-        task = self._items[0].task
+        task = self._queue[0].task
         if task is None:
             return True
         return task.outcomes is not None or self._cluster.is_done(self._sent(task), seconds=seconds)
 
     def take(self) -> Preparation:
-        item = self._items[0]
+        item = self._queue[0]
         while item.task is not None and item.task.outcomes is None:
             self._receive(item.task)
-        self._items.popleft()
+        self._queue.popleft()
         self._bytes -= item.source.size
         if item.task is None:
-            return self._prepare_here(item.source)
-        return self._result(item.source, item.task.take(item))
+            return self._prepare_on_this_machine(item.source)
+        return self._outcome_of(item.source, item.task.take(item))
 
     def close(self) -> None:
-        tasks = {id(item.task): item.task for item in self._items if item.task is not None}
+        tasks = {id(item.task): item.task for item in self._queue if item.task is not None}
         cancel_all(self._cluster, [t.ref for t in tasks.values() if t.ref and t.outcomes is None])
-        self._items.clear()
+        self._queue.clear()
         self._filling = None
-        if self._here is not None:
-            self._here.close()
-            self._here = None
+        super().close()
         collect_unpacked()
 
     def _is_full(self) -> bool:
-        """Return True if as much is in progress as may be."""
         if time.monotonic() - self._renewed_s > _RENEW_S:
             self._slots, self._renewed_s = self._cluster.slots, time.monotonic()
         return (
             self._bytes >= AHEAD_BYTES * self._slots
-            or len(self._items) >= AHEAD_DOCUMENTS * self._slots
+            or len(self._queue) >= AHEAD_DOCUMENTS * self._slots
         )
 
     def _send_filling(self) -> None:
         if self._filling is not None:
             task, self._filling = self._filling, None
-            self._send(task)
+            self._send_task(task)
 
-    def _send(self, task: _Task) -> None:
+    def _send_task(self, task: _Task) -> None:
         task.ref = self._read.remote(self._setup, task.messages)
 
     def _sent(self, task: _Task) -> object:
@@ -176,27 +180,24 @@ class RayPreparer:
             for item, message in zip(task.items, task.messages, strict=True):
                 item.task = _Task()
                 item.task.add(item, message)
-                self._send(item.task)
+                self._send_task(item.task)
         task.ref = None
 
-    def _result(self, source: Candidate, outcome: _Outcome) -> Preparation:
+    def _outcome_of(self, source: SourceFile, outcome: _Outcome) -> Preparation:
         if isinstance(outcome, LoadError):
             return Unprepared(source, outcome)
         if outcome is None:
-            return self._prepare_here(source)
+            return self._prepare_on_this_machine(source)
         found = unpack(pickle.loads(outcome))  # noqa: S301 - of a task of this run
         error = found.error if isinstance(found, Unprepared) else None
         if isinstance(error, LoadError) and error.reason == "missing":
-            return self._prepare_here(source)
+            return self._prepare_on_this_machine(source)
         return found
 
-    def _prepare_here(self, source: Candidate) -> Preparation:
-        """Prepare a document in a worker process of this machine."""
-        if self._here is None:
-            _log.info("`%s` cannot be read on a node of the cluster", source.uri)
-            self._here = open_preparer(self._recipe, workers=1, total_bytes=0, limits=self._limits)
-        self._here.begin(source)
-        return self._here.take()
+    def _prepare_on_this_machine(self, source: SourceFile) -> Preparation:
+        _log.info("`%s` cannot be read on a node of the cluster", source.uri)
+        super().begin(source)
+        return super().take()
 
 
 _Outcome: TypeAlias = bytes | LoadError | None
@@ -207,7 +208,7 @@ _Outcome: TypeAlias = bytes | LoadError | None
 class _Item:
     """A document in the queue, and the task that reads it; None if it cannot be sent."""
 
-    source: Candidate
+    source: SourceFile
     task: _Task | None = None
 
 
@@ -262,7 +263,7 @@ def read_documents(setup: bytes, messages: Sequence[bytes]) -> list[_Outcome]:
     """Prepare documents in a process of Ray, each within its limits, and return the outcomes."""
     pool = _open_pool(setup)
     try:
-        sources: list[Candidate] = [pickle.loads(message) for message in messages]  # noqa: S301
+        sources: list[SourceFile] = [pickle.loads(message) for message in messages]  # noqa: S301
         futures = [
             pool.submit(_prepare_packed, source, uri=source.uri, size=source.size)
             for source in sources
@@ -286,7 +287,7 @@ def _open_pool(setup: bytes) -> WorkerPool:
     return pool
 
 
-def _prepare_packed(source: Candidate, recipe: Recipe) -> bytes:
+def _prepare_packed(source: SourceFile, recipe: Recipe) -> bytes:
     """Return a prepared document as bytes, which pass through two processes unread."""
     found = pack(prepare(source, recipe))
     try:
@@ -295,7 +296,7 @@ def _prepare_packed(source: Candidate, recipe: Recipe) -> bytes:
         return pickled(found)
 
 
-def _outcome(source: Candidate, future: Future[bytes]) -> _Outcome:
+def _outcome(source: SourceFile, future: Future[bytes]) -> _Outcome:
     try:
         return future.result()
     except LoadError as error:

@@ -24,9 +24,8 @@ from knotwork._extensions.ray.cluster import (
     end_actors,
 )
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.commits import Commit
+from knotwork._indexing.commit import Commit, Committed, Writer, write_commit
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.writers import Committed, DirectWriter, write_commit
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, KnotworkError
@@ -80,8 +79,8 @@ class _Pending:
     rows: Rows = field(default_factory=dict)
 
 
-class RayWriter:
-    """Stores commits in actors of a cluster; implements `Writer`.
+class RayWriter(Writer):
+    """Stores commits in actors of a cluster.
 
     ``opener`` opens the store in an actor. The actors start with the first document; ledger entries
     alone are stored by the run. Raises IndexingError if a commit has ended its actor four times.
@@ -95,33 +94,28 @@ class RayWriter:
         embedding: Embedding,
         tiers: Tiers,
     ) -> None:
+        super().__init__(store, embedding, tiers)
         self._cluster = cluster
         self._opener = opener
-        self._embedding = embedding
-        self._tiers = tiers
-        self._direct = DirectWriter(store, embedding, tiers)
         self._actors: list[Any] = []
         self._sent: Counter[int] = Counter()
         self._pending: deque[_Pending] = deque()
-        self._stored: list[Committed] = []
 
     def write(self, commit: Commit) -> None:
         """Send a commit to the actor that has least to do."""
         if not commit.prepared:
-            self._direct.write(commit)
+            super().write(commit)
             return
         self._start()
         while len(self._pending) >= _COMMITS_AHEAD * len(self._actors):
-            self._stored.append(self._finish(self._pending.popleft()))
+            self.stored.append(self._finish(self._pending.popleft()))
         actor = self._idlest()
         sent = self._cluster.ray.put(pickle.dumps(commit))
         self._pending.append(_Pending(commit, actor, sent, self._send(actor, sent, {})))
 
     def take(self, *, wait: bool) -> Iterator[Committed]:
         """Yield the commits that are stored by now, or with ``wait`` all of them."""
-        yield from self._direct.take(wait=wait)
-        while self._stored:
-            yield self._stored.pop(0)
+        yield from super().take(wait=wait)
         while self._pending and (wait or self._cluster.is_done(self._pending[0].result)):
             yield self._finish(self._pending.popleft())
 
@@ -133,14 +127,14 @@ class RayWriter:
     def _start(self) -> None:
         if self._actors:
             return
-        embedding = self._embedding
+        embedding = self.embedding
         setup = pickle.dumps(
             _Setup(
                 self._opener,
                 embedding.name,
                 embedding.dimension if embedding else 0,
                 embedding.languages,
-                self._tiers,
+                self.tiers,
             )
         )
         count = max(_FEWEST_ACTORS, math.ceil(self._cluster.slots / _SLOTS_PER_ACTOR))
@@ -166,12 +160,12 @@ class RayWriter:
         while True:
             value = actor_result(self._cluster, pending.result, lost=_lost)
             if isinstance(value, TextsMissing):
-                found = self._embedding.embed_names(value.texts)
+                found = self.embedding.embed_names(value.texts)
                 pending.rows |= dict(zip(value.texts, found, strict=True))
                 pending.result = self._send(pending.actor, pending.sent, pending.rows)
                 continue
             collided, reused = value
-            self._embedding.reused += reused
+            self.embedding.reused += reused
             return Committed(pending.commit, collided)
 
 
@@ -184,8 +178,6 @@ def _lost(reason: str) -> IndexingError:
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
-    """What an actor needs to store documents."""
-
     opener: Callable[[], Store]
     embedder: str
     dimension: int

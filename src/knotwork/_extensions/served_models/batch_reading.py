@@ -12,7 +12,7 @@ from knotwork._cancellation import sleep
 from knotwork._extensions.served_models.batches import BatchProgress, CallBatches
 from knotwork._extensions.served_models.chat import OpenAIChat
 from knotwork._indexing.document_reader import Reading
-from knotwork._indexing.prepared import Candidate, Undescribed
+from knotwork._indexing.prepare import SourceFile, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.role_models import ModelRun
@@ -87,7 +87,7 @@ def _submit(
 def _new_requests(reading: Reading, extractor: ModelExtractor) -> Iterator[ChatRequest]:
     describer = reading.stages.describer
 
-    def describe(found: Undescribed) -> Candidate:
+    def describe(found: Undescribed) -> SourceFile:
         assert describer is not None, "only its documents are undescribed"
         describer.begin(found)
         return describer.take()

@@ -26,7 +26,7 @@ from knotwork._durable_files import replace_file
 from knotwork._extensions.server.map_layout import lay_out
 from knotwork._extensions.server.private_files import FILE_MODE
 from knotwork._graph.communities import undirected_adjacency
-from knotwork._indexing.commits import CONTENT_META
+from knotwork._indexing.commit import CONTENT_META
 from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._shapes.base import Json
 from knotwork._stores.base import Store

@@ -30,8 +30,7 @@ from knotwork._extensions.watching.watch import Watch, check_not_emptied
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
-from knotwork._indexing.sources import select_entries, stored_roots
-from knotwork._indexing.stored_objects import is_url
+from knotwork._indexing.sources import is_url, select_entries, stored_roots
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (
@@ -44,7 +43,7 @@ from knotwork.errors import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._indexing.runs import IndexOptions
+    from knotwork._indexing.run import IndexOptions
 
 
 SLICE_S = 2.0

@@ -16,16 +16,22 @@ from typing import TYPE_CHECKING, Unpack
 
 from knotwork._cancellation import check_cancelled, sleep
 from knotwork._indexing.changes import entry_path
-from knotwork._indexing.discovery import IGNORE_FILES, skips_file, skips_folder
 from knotwork._indexing.report import Failure, IndexReport
-from knotwork._indexing.sources import absolute_path, is_inside
-from knotwork._indexing.stored_objects import is_url, local_path
+from knotwork._indexing.sources import (
+    IGNORE_FILES,
+    absolute_path,
+    is_inside,
+    is_url,
+    local_path,
+    skips_file,
+    skips_folder,
+)
 from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store
 from knotwork.errors import IndexingError, KnotworkError, required
 
 if TYPE_CHECKING:
-    from knotwork._indexing.runs import IndexOptions
+    from knotwork._indexing.run import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
 
 QUIET_S = 1.0

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from knotwork._cancellation import checked
-from knotwork._indexing.commits import CONTENT_META, WRITTEN_META
+from knotwork._indexing.commit import CONTENT_META, WRITTEN_META
 from knotwork._indexing.communities.detection import (
     FOREIGN_NAMES,
     NAMES_META,

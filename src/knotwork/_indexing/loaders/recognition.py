@@ -15,7 +15,7 @@ import numpy as np
 
 from knotwork._cancellation import check_cancelled
 from knotwork._indexing.loaders.loader import Source, clean_line
-from knotwork._indexing.process_limits import allow_more
+from knotwork._indexing.worker_process import allow_more
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:

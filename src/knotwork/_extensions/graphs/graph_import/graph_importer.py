@@ -44,7 +44,7 @@ from knotwork._extensions.graphs.imported_documents import (
     imported_source,
     remove_others,
 )
-from knotwork._indexing.commits import Batch, commit_documents
+from knotwork._indexing.commit import Batch, commit_documents
 from knotwork._indexing.embedding import (
     MOST_EMBEDDED_THINGS,
     NO_VECTORS,
@@ -52,7 +52,7 @@ from knotwork._indexing.embedding import (
     check_embedder,
     check_not_switching,
 )
-from knotwork._indexing.prepared import Prepared
+from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.splitters import SectionTree
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_property_graphs

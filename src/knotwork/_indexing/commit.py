@@ -11,6 +11,7 @@ and shrank equals a fresh build, and removing documents never needs a model.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter
@@ -21,13 +22,13 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from knotwork._cancellation import checked
 from knotwork._config import IndexSettings
-from knotwork._indexing.changes import indexed_entry
+from knotwork._indexing.changes import Tiers, failed_entry, indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
@@ -35,23 +36,26 @@ from knotwork._indexing.embedding import (
     NO_VECTORS,
     Embedding,
     check_not_switching,
+    drop_kept_vectors,
+    find_kept_vectors,
+    keep_vectors,
     known_vectors,
-    note_refused,
+    put_vectors,
     stamp_embedder,
 )
-from knotwork._indexing.file_reading import read_files
-from knotwork._indexing.kept_vectors import drop_kept_vectors, find_kept_vectors, keep_vectors
 from knotwork._indexing.loaders.loader_registry import load_file
-from knotwork._indexing.prepared import Prepared
-from knotwork._indexing.reading_limits import ReadingLimits
+from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
+from knotwork._indexing.workers import read_files
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.table_file import DocumentTables, TableFile, TableShape
-from knotwork.errors import LoadError
+from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity, Table
+
+_log = logging.getLogger("knotwork.indexing")
 
 BATCH_CHUNKS = 1_024
 """Chunks of a commit. Ids are random, so each commit writes pages all over the file."""
@@ -86,7 +90,7 @@ class Commit:
     prepared: Sequence[Prepared]
     entries: Sequence[LedgerEntry]
     vectors: Mapping[str, PassageVectors]
-    questions: Mapping[str, Sequence[str]]
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -159,12 +163,12 @@ class Batch:
                     shown_s = self.clock()
                     yield done
 
-    def finished(self) -> Batch:
-        """Return a batch of the documents that have all their vectors, and of all entries."""
-        batch = Batch(entries=self.entries, vectors=self.vectors, clock=self.clock)
-        for prepared in filter(self._is_finished, self.prepared):
-            batch.add(prepared)
-        return batch
+    def finished(self) -> Commit:
+        """Return what can be stored: the documents that have all their vectors, and all entries."""
+        prepared = tuple(filter(self._is_finished, self.prepared))
+        keys = {key for one in prepared for key in one.keys}
+        vectors = {key: self.vectors[key] for key in keys if key in self.vectors}
+        return Commit(prepared, tuple(self.entries), vectors)
 
     def first_unfinished(self) -> Prepared | None:
         """Return the first document that lacks vectors."""
@@ -173,20 +177,15 @@ class Batch:
     def _is_finished(self, prepared: Prepared) -> bool:
         return all(key in self.vectors for key in prepared.keys if key != NO_VECTORS)
 
-    def commit(self, questions: Mapping[str, Sequence[str]]) -> Commit:
-        """Return what is to be stored now, with the questions that its chunks answer."""
-        keys = {key for prepared in self.prepared for key in prepared.keys}
-        vectors = {key: self.vectors[key] for key in keys if key in self.vectors}
-        return Commit(tuple(self.prepared), tuple(self.entries), vectors, questions)
-
-    def release(self, stored: Batch) -> None:
+    def release(self, stored: Commit) -> None:
         """Remove what was committed; the rest waits for another ``BATCH_S``."""
-        gone = {id(prepared) for prepared in stored.prepared}
-        keys = {key for prepared in stored.prepared for key in prepared.keys}
+        gone = set(map(id, stored.prepared))
         self.prepared = [prepared for prepared in self.prepared if id(prepared) not in gone]
         self.entries = []
-        self.chunks -= stored.chunks
-        self._unsaved = {at: rows for at, rows in self._unsaved.items() if at[1] not in keys}
+        self.chunks = sum(len(prepared.leaves) for prepared in self.prepared)
+        self._unsaved = {
+            at: rows for at, rows in self._unsaved.items() if at[1] not in stored.vectors
+        }
         self.opened = self.clock()
 
     def keep_vectors(self, store: Store, embedding: Embedding) -> bool:
@@ -200,6 +199,71 @@ class Batch:
         self._unsaved = {}
         self.opened = self.clock()
         return True
+
+
+class Committed(NamedTuple):
+    """A commit that is stored, with the entries of documents that have an id of another one."""
+
+    commit: Commit
+    collided: Sequence[LedgerEntry] = ()
+
+
+class Writer:
+    """Stores the commits of a run in its thread; close it after the run.
+
+    A file has one writer. A store that can be opened again elsewhere (`Capabilities.opener`) may
+    have many, and the index is the same whatever the order in which they commit.
+    """
+
+    def __init__(self, store: Store, embedding: Embedding, tiers: Tiers) -> None:
+        self.store = store
+        self.embedding = embedding
+        self.tiers = tiers
+        self.stored: list[Committed] = []
+
+    def write(self, commit: Commit) -> None:
+        """Store a commit, or begin to. Waits for earlier ones if too many are in progress."""
+        collided = write_commit(self.store, commit, self.embedding, self.tiers)
+        self.stored.append(Committed(commit, collided))
+
+    def take(self, *, wait: bool) -> Iterator[Committed]:  # noqa: ARG002 - nothing is in progress
+        """Yield the commits that are stored by now, or with ``wait`` all of them.
+
+        Raises what storing one of them raised.
+        """
+        stored, self.stored = self.stored, []
+        yield from stored
+
+    def close(self) -> None:
+        """End all work; a commit in progress is made as a whole or not at all."""
+
+
+def write_commit(
+    store: Store, commit: Commit, embedding: Embedding, tiers: Tiers
+) -> list[LedgerEntry]:
+    """Store a commit; return the entries of documents that have an id of another one.
+
+    If there are any, each document is stored alone, so that only these fail.
+    """
+    store_documents = partial(commit_documents, store, vectors=commit.vectors, embedding=embedding)
+    try:
+        store_documents(commit.prepared, entries=commit.entries, questions=commit.questions)
+    except IdCollision:
+        _log.warning("ids collide in a batch; its documents are committed one by one")
+    else:
+        return []
+    collided: list[LedgerEntry] = []
+    for prepared in checked(commit.prepared):
+        chunks = {chunk.id for chunk in prepared.leaves}
+        asked = {key: found for key, found in commit.questions.items() if key in chunks}
+        try:
+            store_documents([prepared], questions=asked)
+        except IdCollision as error:
+            failure = LoadError(error.code, str(error))
+            collided.append(failed_entry(prepared.source, failure, tiers))
+    store_documents([], entries=[*commit.entries, *collided])
+    drop_tables(store, [entry.uri for entry in collided if not entry.document_id])
+    return collided
 
 
 def commit_documents(
@@ -239,7 +303,13 @@ def commit_documents(
             for prepared in batch
             for chunk in checked(prepared.leaves)
         )
-        _put_vectors(store, batch, vectors)
+        keyed = [
+            (chunk.id, key, vectors[key])
+            for prepared in batch
+            for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
+            if key != NO_VECTORS
+        ]
+        put_vectors(store, keyed)
         drop_kept_vectors(store, [chunk.id for prepared in batch for chunk in prepared.leaves])
         if questions:
             put_questions(store, questions, embedding)
@@ -302,24 +372,6 @@ def _stored_chunks(store: Store, batch: Sequence[Prepared]) -> dict[str, Collect
     ]
     chunks = store.documents.chunk_ids_of(ids)
     return {document_id: chunks.get(document_id, []) for document_id in ids}
-
-
-def _put_vectors(
-    store: Store, batch: Sequence[Prepared], vectors: Mapping[str, PassageVectors]
-) -> None:
-    keyed = [
-        (chunk.id, key, vectors[key])
-        for prepared in batch
-        for chunk, key in zip(prepared.leaves, prepared.keys, strict=bool(prepared.keys))
-        if key != NO_VECTORS
-    ]
-    note_refused(store, ((i, found) for i, _, found in keyed))
-    store.vectors("chunk").put(
-        (i, key, found.chunk[np.newaxis]) for i, key, found in checked(keyed)
-    )
-    store.vectors("sentence").put(
-        (i, key, found.sentences) for i, key, found in checked(keyed) if len(found.sentences)
-    )
 
 
 VECTOR_CHUNKS = 2
@@ -425,19 +477,11 @@ def _add_vectors(
         for entity in entities.values()
         if entity.id not in present and embedding.reads(entity.normal_form)
     ]
-    again = [entity for entity in missing if entity.id in earlier]
-    known = [entity for entity in missing if entity.id not in earlier and entity.id in ahead]
+    known = {**ahead, **earlier}
+    index.put(embedding.entity_row(e, known[e.id]) for e in missing if e.id in known)
+    embedding.reused += sum(entity.id in earlier for entity in missing)
     # Another writer may have mentioned the others since.
-    fresh = [e for e in missing if e.id not in earlier and e.id not in ahead]
-    index.put((e.id, embedding.name_key(e.normal_form), earlier[e.id]) for e in again)
-    index.put((e.id, embedding.name_key(e.normal_form), ahead[e.id]) for e in known)
-    embedding.reused += len(again)
-    if fresh:
-        rows = embedding.embed_names([entity.normal_form for entity in fresh])
-        index.put(
-            (entity.id, embedding.name_key(entity.normal_form), row[np.newaxis])
-            for entity, row in zip(fresh, rows, strict=True)
-        )
+    index.put(embedding.embed_entities([e for e in missing if e.id not in known]))
 
 
 SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm", ".json", ".jsonl")
@@ -462,15 +506,14 @@ def add_tables(
     settings = settings or IndexSettings()
     size = path.stat().st_size if path.is_file() else 0
     load = partial(
-        _load_named_tables,
+        load_file,
+        path.absolute(),
+        uri=str(path),
         max_file_mb=settings.max_file_mb,
         max_characters=settings.max_file_characters,
     )
-    limits = ReadingLimits.of(settings)
-    (result,) = read_files(
-        load, [(path.absolute(), str(path), size)], workers=settings.workers, limits=limits
-    )
-    found = result()
+    (result,) = read_files([(load, str(path), size)], settings=settings)
+    found = _named_tables(result())
     if not found:
         raise LoadError(
             "empty",
@@ -478,10 +521,6 @@ def add_tables(
             fix="Check that the first row names the columns.",
         )
     return [tables.put_table(name, table, source=str(path)) for name, table in found]
-
-
-def _load_named_tables(path: Path, uri: str, **options: Any) -> list[tuple[str, Table]]:  # noqa: ANN401
-    return _named_tables(load_file(path, uri=uri, **options))
 
 
 def put_tables(store: Store, documents: Sequence[Document]) -> None:

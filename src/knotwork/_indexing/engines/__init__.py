@@ -1,1 +1,0 @@
-"""Engines: where the documents of a run are prepared and embedded."""
