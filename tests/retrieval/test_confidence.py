@@ -3,7 +3,7 @@
 import pytest
 
 from knotwork._retrieval.evidence_builder import WITH_VECTORS
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.records import Query
 from knotwork.testing._embedders import HashingEmbedder
 

@@ -5,7 +5,7 @@ from tests.retrieval.small_index import PASSAGES, build_index
 from tests.stores.minimal_store import MinimalStore
 
 from knotwork._indexing.communities.index_reports import bring_up_to_date
-from knotwork._retrieval.basic_retrievers import Bm25Retriever
+from knotwork._retrieval.base import Bm25Retriever
 from knotwork._retrieval.community_search import (
     find_communities,
     holds_written_reports,

@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import build_retriever, retriever_names
 from knotwork.testing import RetrieverContract, ScriptedChatModel
 from knotwork.testing._brains.rule_brain import RuleBrain
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from tests.testing.broken_parts import broken, caught
 
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.records import (
     GraphPath,
     Hop,

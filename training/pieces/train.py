@@ -36,8 +36,13 @@ from knotwork._inference.local_models.answer_reader import LocalReader
 from knotwork._inference.local_models.local_embedders import load_onnx
 from knotwork._questions.kinds import KINDS
 from knotwork._run import Stage
-from knotwork._synthesis.extractive_answers import read_hits
-from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces, rank_candidates
+from knotwork._synthesis.extractive_answers import (
+    GRAINS,
+    FeatureReader,
+    propose_pieces,
+    rank_candidates,
+    read_hits,
+)
 from knotwork.records import Evidence
 
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ from knotwork._retrieval.queries.query_rows import (
 from knotwork._run import Progress, Stage
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.evidence import EvidenceShape
-from knotwork._text.printable import make_printable
+from knotwork._text.visible import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,

@@ -375,8 +375,8 @@ class KnowledgeBase:
         filter is given (`answer.tables`). Raises as `search`, UnknownName for an unknown mode,
         ConfigError if the model is set wrongly, and ModelError if it fails and ``fallback`` is off.
         """
+        from knotwork._synthesis.ask_request import CommunityReports
         from knotwork._synthesis.engine import AnswerEngine
-        from knotwork._synthesis.inquiry import CommunityReports
 
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)

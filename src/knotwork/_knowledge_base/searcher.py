@@ -164,11 +164,11 @@ class Retrievers:
         Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
         another embedder.
         """
-        from knotwork._retrieval.retriever_builder import build_retriever
         from knotwork._retrieval.retriever_registry import (
             AUTO,
             RETRIEVERS,
             STEPS,
+            build_retriever,
             may_ask_model,
             may_rerank,
         )
@@ -269,7 +269,7 @@ class Retrievers:
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:
             return whole
-        from knotwork._questions.stated_filters import find_stated_filter
+        from knotwork._questions.languages import find_stated_filter
 
         stated = find_stated_filter(question, today=datetime.now().astimezone().date())
         if stated is None:

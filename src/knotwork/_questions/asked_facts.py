@@ -17,8 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._questions.amounts import Amount
-from knotwork._questions.languages import DIMENSIONS, Words, read_words, unit_at
+from knotwork._questions.languages import DIMENSIONS, Amount, Words, read_words, unit_at
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.sentences import split_sentences

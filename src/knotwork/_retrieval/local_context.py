@@ -16,7 +16,7 @@ from knotwork._retrieval.chunk_entities import (
     mentions_by_sentence,
     read_merged_entities,
 )
-from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
+from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_files import fill_prompt
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
@@ -272,3 +275,20 @@ def _dictionary(language: str) -> SpellChecker:
     from spellchecker import SpellChecker
 
     return SpellChecker(language=language, distance=1)
+
+
+def request_about(
+    question: str,
+    room: str,
+    task: str,
+    model: ChatModel,
+    /,
+    *,
+    stage: str,
+    output_tokens: int,
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task; ``room`` is the package with its prompt (`fill_prompt`)."""
+    language = reading_of(question).language
+    messages = fill_prompt(room, task, language, blanks, prompts_of(model))
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

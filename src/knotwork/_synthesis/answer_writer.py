@@ -28,6 +28,7 @@ from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import make_request
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, gap_between
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import (
@@ -44,7 +45,6 @@ from knotwork._synthesis.prompt_context import (
     PromptPassage,
     clip,
     holds_rows,
-    make_request,
     pack_evidence,
     sentences_of,
 )

@@ -1,20 +1,37 @@
-"""A question with its options (`AskRequest`), its searcher, and modes of answering."""
+"""What is asked: a question with its options, its searcher, its mode, and what it is answered from.
+
+An `AskRequest` is what a caller gives. An `Inquiry` is the question on its way to the answer.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
 
+from knotwork._config import AnswerSettings, Settings
+from knotwork._inference import prompt_files
+from knotwork._inference.chat import ChatRequest
+from knotwork._inference.model_registry import QueryModels, calls_at_once
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.community_search import REPORT_INDEX
+from knotwork._stores.base import Store
+from knotwork._synthesis.messages import no_answer
 from knotwork._text.visible import visible_text
-from knotwork.errors import UnknownName
-from knotwork.records import Evidence, MemoryCitation, PropertyValue
+from knotwork.errors import IndexDamaged, ModelError, StoreError, UnknownName
+from knotwork.records import Answer, CommunityReport, Evidence, MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
+    from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.model_registry import QueryModels
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.base import Store
+    from knotwork._synthesis.answer_writer import AnswerWriter
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -161,3 +178,173 @@ class Searcher(Protocol):
 
     def fill_prompt(self, tokens: int) -> None:
         """From now on also find further hits, to fill a prompt of ``tokens``."""
+
+
+fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")
+"""Return the messages of a prompt of answers, given its task, a language and its blanks."""
+
+
+def make_request(
+    task: str,
+    question: str,
+    prompts: OwnPrompts = BUILT_IN,
+    *,
+    output_tokens: int,
+    stage: str = "",
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task about a question, in its language.
+
+    The stage is the task, unless another one is given.
+    """
+    language = reading_of(question).language
+    values = {
+        "question": escape_passage(question.strip()),
+        "unknown": no_answer(language),
+        **blanks,
+    }
+    messages = fill_prompt(task, language, values, prompts)
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage or task)
+
+
+OLD_NOTE = "The communities are out of date with the documents: {reason}"
+_REPORT_TOKENS = 850
+"""The maximum cost of one report in tokens, its share of the instructions included."""
+_LEAST_TOKENS = 1_000
+"""The maximum cost of a report that is written alone."""
+_log = logging.getLogger("knotwork.synthesis")
+
+
+@dataclass(slots=True)
+class CommunityReports:
+    """The community reports of an index, or of the ``part`` of it that a filter leaves.
+
+    A ``model`` writes missing ones when they are asked for; one that is up to date is never written
+    again. ``notes`` are messages for the user, for example that some reports could not be written.
+    ``open_to_write`` opens an index for writing that is open for reading.
+    """
+
+    index: Store
+    models: QueryModels
+    settings: Settings
+    part: Store | None = None
+    model: CachedChatModel | None = None
+    notes: tuple[str, ...] = ()
+    open_to_write: Callable[[], Store] | None = None
+
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return the reports of communities, by id; communities without one are absent.
+
+        Missing ones are written first, in this order, for at most ``spend_tokens`` tokens, in and
+        out. A failing model raises no error: its reports stay missing, and a note has the reason.
+        """
+        if self.model is not None and spend_tokens >= _LEAST_TOKENS:
+            try:
+                self._write(list(dict.fromkeys(community_ids)), spend_tokens, self.model)
+            except IndexDamaged:
+                raise
+            except (ModelError, StoreError) as error:
+                _log.info("no reports from %s: %s", self.model.name, error)
+                self.notes = (f"Some reports were not written: {error}",)
+        held = (self.index if self.part is None else self.part).capabilities.communities
+        return held.reports(community_ids) if held else {}
+
+    def _write(self, waiting: list[str], left: int, model: CachedChatModel) -> None:
+        from knotwork._indexing.communities.index_reports import write_reports
+        from knotwork._indexing.communities.written_reports import ReportWriter
+        from knotwork._indexing.embedding import Embedding
+
+        has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
+        embedding = Embedding(self.models.query_embedder) if has_vectors else None
+        writer = ReportWriter(model, concurrency=calls_at_once(self.settings.llm, "summarize"))
+        while waiting and left >= _LEAST_TOKENS:
+            size = max(left // _REPORT_TOKENS, 1)
+            batch, waiting = waiting[:size], waiting[size:]
+            before = model.meter.total().tokens
+            write_reports(self.index, batch, writer, embedding=embedding)
+            left -= model.meter.total().tokens - before
+
+    def updated(self, model: CachedChatModel | None) -> CommunityReports:
+        """Update the communities, and return their reports.
+
+        ``model`` writes missing reports; what it spends is counted with the question. It writes
+        none for a part of the index, since a community is of the whole index. If the index cannot
+        be written to, the reports are those that it holds, and a note has the reason.
+        """
+        # What finds and writes communities is imported only for questions about the whole.
+        from knotwork._indexing.communities.detection import CommunityOptions
+        from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+
+        options = CommunityOptions.of(self.settings.communities)
+        writer = model if self.part is None else None
+        if writer is None and is_current(self.index, options=options):
+            return replace(self, model=None)
+        try:
+            index = self.open_to_write() if self.open_to_write else self.index
+            # Fails at once if the index is read-only, before a model is called.
+            with index.transaction():
+                if not is_current(index, options=options):
+                    bring_up_to_date(index, options=options)
+        except IndexDamaged:
+            raise
+        except StoreError as error:
+            held = self.index.capabilities.communities
+            is_old = held is not None and not is_current(self.index)
+            notes = (OLD_NOTE.format(reason=error.message),) if is_old else ()
+            return replace(self, notes=notes)
+        return replace(self, index=index, model=writer)
+
+
+class QuestionModels(NamedTuple):
+    """The models of one question, which share a meter and a budget."""
+
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
+
+
+@dataclass(slots=True)
+class Inquiry:
+    """A question that stands alone, and what its answer is made from.
+
+    ``models`` and ``writer``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time. ``memory`` are remembered
+    facts, ``notes`` messages for the user on what became of the question.
+    """
+
+    question: str
+    mode: AskMode
+    settings: AnswerSettings
+    searcher: Searcher
+    reports: CommunityReports
+    models: QuestionModels | None = None
+    writer: AnswerWriter | None = None
+    concurrency: int = 4
+    fallback: bool = True
+    memory: tuple[MemoryCitation, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> CachedChatModel | None:
+        """The model that answers."""
+        return self.models.answer if self.models else None
+
+    def spent_tokens(self) -> int:
+        """Return the tokens that the question has cost so far."""
+        return self.model.meter.total().tokens if self.model else 0
+
+    def make_request(
+        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
+    ) -> ChatRequest:
+        """Return the request of a task about the question, in its language."""
+        prompts = prompts_of(self.model)
+        return make_request(
+            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
+        )
+
+    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
+        """Return an answer with its mode, and with notes on it and on the reports."""
+        notes = (*notes, *answer.notes, *self.reports.notes)
+        return replace(answer, mode=self.mode.value, notes=notes)

@@ -32,6 +32,9 @@ from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskMode,
     AskRequest,
+    CommunityReports,
+    Inquiry,
+    QuestionModels,
     Searcher,
 )
 from knotwork._synthesis.extractive_answers import (
@@ -41,7 +44,6 @@ from knotwork._synthesis.extractive_answers import (
     join_evidence,
     read_hits,
 )
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry, QuestionModels
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
@@ -104,7 +106,7 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
-    from knotwork._synthesis.prompt_context import make_request
+    from knotwork._synthesis.ask_request import make_request
 
     request = make_request("route", question, prompts_of(model), output_tokens=8)
     return complete_checked(model, request, parse_mode)

@@ -39,9 +39,9 @@ from knotwork._synthesis.ask_request import (
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
     AskMode,
+    Inquiry,
 )
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
-from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.overviews import (
     SummaryText,
     Theme,

@@ -27,7 +27,7 @@ from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode, Searcher
+from knotwork._synthesis.ask_request import AskMode, CommunityReports, Searcher
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -39,15 +39,14 @@ from knotwork._synthesis.extractive_answers import (
     NO_EVIDENCE,
     compose_answer,
     estimate_confidence,
+    rank_candidates,
+    rank_pieces,
 )
-from knotwork._synthesis.inquiry import CommunityReports
 from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
-from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork._text.chinese import HAN
 from knotwork._text.languages import detect_language
 from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import split_number
-from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import (
     SelectedSentence,
     choose_lead,
@@ -57,6 +56,7 @@ from knotwork._text.statements import (
     read_statements,
     repeats,
     weigh_alone,
+    weigh_prose,
 )
 from knotwork._text.terms import content_terms
 from knotwork.records import (

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.passage_reader import raise_hits
+from knotwork._retrieval.base import HybridRetriever, Retriever
+from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.queries.plan_assembly import assemble_chains, read_answer_wording
 from knotwork._retrieval.queries.query_plans import LinkedQuestion
 from knotwork._retrieval.queries.target_schema import (
@@ -28,7 +27,7 @@ from knotwork._retrieval.queries.target_schema import (
     TargetSchema,
     find_mentions,
 )
-from knotwork._retrieval.question_prompts import request_about
+from knotwork._retrieval.question import request_about
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.names import normal_form

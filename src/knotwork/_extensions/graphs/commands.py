@@ -26,7 +26,7 @@ from knotwork._cli.session import (
 from knotwork._cli.terminal import Terminal, count_of
 from knotwork._extensions.graphs import server_commands
 from knotwork._shapes.base import fields_of
-from knotwork._text.printable import escape_unsafe_xml
+from knotwork._text.visible import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:

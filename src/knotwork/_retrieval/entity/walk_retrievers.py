@@ -26,12 +26,13 @@ from knotwork._retrieval.chunk_entities import (
     entities_in_order,
     read_merged_entities_of,
 )
-from knotwork._retrieval.chunk_features import (
+from knotwork._retrieval.evidence_builder import (
     ChunkFeatures,
     first_stage,
+    make_evidence,
+    rank,
     sentence_coverage,
 )
-from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS

@@ -45,7 +45,7 @@ from knotwork._retrieval.queries.target_schema import (
     StoredValues,
     find_mentions,
 )
-from knotwork._retrieval.question_prompts import request_about
+from knotwork._retrieval.question import request_about
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, Unparsable

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
 
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han
 from knotwork._retrieval.queries.query_plans import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.queries.target_schema import (
     ANY_KIND,

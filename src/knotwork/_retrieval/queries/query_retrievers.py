@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import ConfiguredRetriever, bounded
-from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.passage_reader import raise_hits
+from knotwork._retrieval.base import ConfiguredRetriever, HybridRetriever, bounded
+from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.queries.model_translators import Example, ExampleBook, read_examples
 from knotwork._retrieval.queries.plan_assembly import assemble_plans
 from knotwork._retrieval.queries.query_plans import (

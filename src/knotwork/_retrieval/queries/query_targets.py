@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from knotwork._questions.amounts import Operator
+from knotwork._questions.languages import Operator
 from knotwork._retrieval.queries.query_plans import (
     PlanHop,
     PropertyCondition,

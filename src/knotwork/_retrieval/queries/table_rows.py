@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.linked_chunks import Place, find_chunks_at
+from knotwork._retrieval.chunk_entities import Place, find_chunks_at
 from knotwork._retrieval.queries.query_plans import (
     PropertyCondition,
     Returned,

@@ -19,7 +19,7 @@ from knotwork._indexing.communities.extractive_reports import (
 )
 from knotwork._stores.base import Store
 from knotwork._text.languages import detect_language
-from knotwork._text.prose import flat_text, is_prose
+from knotwork._text.statements import flat_text, is_prose
 from knotwork._text.terms import content_terms
 from knotwork.records import (
     Chunk,

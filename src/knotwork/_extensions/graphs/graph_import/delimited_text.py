@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from knotwork._indexing.loaders.decoding import decode
 from knotwork._indexing.loaders.loader import Source
-from knotwork._text.spreadsheet_cells import is_neutralized_export, restore_cell
+from knotwork._text.visible import is_neutralized_export, restore_cell
 from knotwork.errors import IndexingError, LoadError
 
 LONGEST_LINE_BYTES = 4_000_000
