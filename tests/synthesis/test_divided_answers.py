@@ -7,10 +7,10 @@ from tests.synthesis.asked import check_citations
 
 import knotwork
 from knotwork._config import AnswerSettings
-from knotwork._knowledge_base.searcher import ScopedSearcher
 from knotwork._questions.reading import SubQuestion
 from knotwork._run import Stage
 from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
+from knotwork._synthesis.searcher import ScopedSearcher
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 from knotwork.testing._chat_models import ScriptedChatModel
 

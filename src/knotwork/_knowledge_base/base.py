@@ -27,7 +27,6 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
-from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
 from knotwork._notebook import register_views
 from knotwork._query_memory import set_query_memory
@@ -37,6 +36,7 @@ from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fie
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest
+from knotwork._synthesis.searcher import Retrievers
 from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
 from knotwork.records import (
     Answer,

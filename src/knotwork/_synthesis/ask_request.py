@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from knotwork._config import AnswerSettings, Settings
 from knotwork._inference import prompt_files
@@ -24,7 +24,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.messages import no_answer
 from knotwork._text.visible import visible_text
 from knotwork.errors import IndexDamaged, ModelError, StoreError, UnknownName
-from knotwork.records import Answer, CommunityReport, Evidence, MemoryCitation, PropertyValue
+from knotwork.records import Answer, CommunityReport, MemoryCitation, PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.base import Store
     from knotwork._synthesis.answer_writer import AnswerWriter
+    from knotwork._synthesis.searcher import ScopedSearcher
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -155,29 +156,6 @@ class AskRequest:
                 "Use dataclasses.replace to change the request."
             )
         return question
-
-
-class Searcher(Protocol):
-    """Searches the part of an index that a request is about, with the options of that request.
-
-    ``store`` is the index, or what a filter leaves of it. ``question`` is that of the request
-    without the words that became the filter, and ``notes`` say which these were.
-    """
-
-    @property
-    def store(self) -> Store: ...
-    @property
-    def models(self) -> QueryModels: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-    def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
-
-    def fill_prompt(self, tokens: int) -> None:
-        """From now on also find further hits, to fill a prompt of ``tokens``."""
 
 
 fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")
@@ -317,7 +295,7 @@ class Inquiry:
     question: str
     mode: AskMode
     settings: AnswerSettings
-    searcher: Searcher
+    searcher: ScopedSearcher
     reports: CommunityReports
     models: QuestionModels | None = None
     writer: AnswerWriter | None = None

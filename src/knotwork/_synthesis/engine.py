@@ -35,7 +35,6 @@ from knotwork._synthesis.ask_request import (
     CommunityReports,
     Inquiry,
     QuestionModels,
-    Searcher,
 )
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
@@ -52,6 +51,7 @@ from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, Hit, MemoryCitat
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
+    from knotwork._synthesis.searcher import ScopedSearcher
 
 
 EXPANDED_SHARE = 0.5
@@ -144,7 +144,7 @@ class AnswerEngine:
         self._lock = threading.Lock()
 
     def answer(
-        self, request: AskRequest, searcher: Searcher, reports: CommunityReports
+        self, request: AskRequest, searcher: ScopedSearcher, reports: CommunityReports
     ) -> Steps[Answer]:
         """Answer a request, and yield the steps to it, the last one with the answer.
 
@@ -197,7 +197,9 @@ class AnswerEngine:
             if self._models is not None:
                 self._models.close()
 
-    def _begin(self, request: AskRequest, searcher: Searcher, reports: CommunityReports) -> Inquiry:
+    def _begin(
+        self, request: AskRequest, searcher: ScopedSearcher, reports: CommunityReports
+    ) -> Inquiry:
         """Rewrite a follow-up so that it stands alone, choose the mode, and open the models."""
         settings = self._settings
         models = self._open(request) if request.use_llm else None

@@ -28,7 +28,7 @@ from functools import cache, cached_property, partial
 from importlib.resources import files
 from itertools import chain, pairwise, zip_longest
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,6 @@ from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_va
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import Searcher
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -113,6 +112,9 @@ from knotwork.records import (
     Span,
     Step,
 )
+
+if TYPE_CHECKING:
+    from knotwork._synthesis.searcher import ScopedSearcher
 
 HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
@@ -1887,7 +1889,7 @@ def answer_divided(
     division: DividedQuestion,
     evidence: Evidence,
     *,
-    searcher: Searcher,
+    searcher: ScopedSearcher,
     settings: AnswerSettings,
 ) -> Iterator[Progress]:
     """Yield the evidence for a divided question, then its answer.
@@ -1918,7 +1920,9 @@ def answer_divided(
     yield Progress(Stage.FINISHED, value=answer)
 
 
-def _answer_part(part: SubQuestion, searcher: Searcher, settings: AnswerSettings) -> AnsweredPart:
+def _answer_part(
+    part: SubQuestion, searcher: ScopedSearcher, settings: AnswerSettings
+) -> AnsweredPart:
     """Search with the context that parts share, and select sentences by the part's own words."""
     found = searcher.search(part.text)
     found = replace(found, query=replace(found.query, text=part.asked))
@@ -1926,7 +1930,7 @@ def _answer_part(part: SubQuestion, searcher: Searcher, settings: AnswerSettings
 
 
 def _answer_whole(
-    found: Evidence, searcher: Searcher, settings: AnswerSettings
+    found: Evidence, searcher: ScopedSearcher, settings: AnswerSettings
 ) -> tuple[Evidence, Answer]:
     evidence = read_hits(found, searcher.models.reader, most=settings.max_sentences)
     return evidence, compose_answer(evidence, store=searcher.store, settings=settings)

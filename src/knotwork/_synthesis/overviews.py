@@ -17,7 +17,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
@@ -27,7 +27,7 @@ from knotwork._retrieval.question import can_embed
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode, CommunityReports, Searcher
+from knotwork._synthesis.ask_request import AskMode, CommunityReports
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -73,6 +73,9 @@ from knotwork.records import (
     Query,
     Span,
 )
+
+if TYPE_CHECKING:
+    from knotwork._synthesis.searcher import ScopedSearcher
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""
@@ -1419,7 +1422,7 @@ class OverviewPlan:
 
 
 def plan_overview(
-    question: str, found: Evidence, *, searcher: Searcher, is_general: bool = False
+    question: str, found: Evidence, *, searcher: ScopedSearcher, is_general: bool = False
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
@@ -1457,7 +1460,7 @@ def plan_overview(
 
 
 def _read_section(
-    overview: OverviewPlan, searcher: Searcher, outline: DocumentOutline
+    overview: OverviewPlan, searcher: ScopedSearcher, outline: DocumentOutline
 ) -> OverviewPlan:
     """Return an overview with the summary of the section about its subject.
 

@@ -24,7 +24,6 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._knowledge_base.searcher import note_nothing_left
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.filters import FilterSpec, read_filter
@@ -34,6 +33,7 @@ from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, 
 from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
+from knotwork._synthesis.searcher import note_nothing_left
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._graph_reasoner import GraphReasoner

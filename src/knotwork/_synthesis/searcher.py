@@ -16,8 +16,20 @@ from knotwork._indexing.embedding import (
     holds_vectors,
 )
 from knotwork._inference.chat import ChatModel
-from knotwork._knowledge_base.local_models import LocalModels
+from knotwork._questions.languages import find_stated_filter
 from knotwork._retrieval.base import Retriever
+from knotwork._retrieval.filters import read_filter
+from knotwork._retrieval.optional_parts import attempt
+from knotwork._retrieval.retriever_registry import (
+    AUTO,
+    RETRIEVERS,
+    STEPS,
+    build_retriever,
+    may_ask_model,
+    may_rerank,
+    open_auto,
+    resolve_auto,
+)
 from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
@@ -27,6 +39,7 @@ from knotwork.records import Evidence, Filter, Query
 
 if TYPE_CHECKING:
     from knotwork._inference.role_models import RoleModels
+    from knotwork._knowledge_base.local_models import LocalModels
     from knotwork._retrieval.queries.hit_queries import HitQuery
     from knotwork._retrieval.queries.query_plans import Translator
 
@@ -120,8 +133,6 @@ class Retrievers:
         Raises UnknownName for an unknown field, FilterError for an invalid filter, and
         QuerySyntaxError for an invalid retrieval query.
         """
-        from knotwork._retrieval.retriever_registry import AUTO
-
         hit_query = None
         if request.retrieval_query or request.query_params:
             # Cypher is imported with the first statement.
@@ -164,15 +175,6 @@ class Retrievers:
         Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
         another embedder.
         """
-        from knotwork._retrieval.retriever_registry import (
-            AUTO,
-            RETRIEVERS,
-            STEPS,
-            build_retriever,
-            may_ask_model,
-            may_rerank,
-        )
-
         stored, into, has_vectors, auto = self._state_of(part)
         embedder = self.models.query_embedder if stored else None
         failure = self.models.embedder_failure
@@ -195,21 +197,21 @@ class Retrievers:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
-                is_named = name != AUTO
-                kept[key] = build_retriever(
-                    name if is_named else auto,
-                    store=part.store,
-                    embedder=embedder,
-                    model=self._keyword_model() if is_named and may_ask_model(name) else None,
-                    reranker=self.models.reranker if is_named and may_rerank(name) else None,
-                    translator=self._translator,
-                )
+                if name == AUTO:
+                    kept[key] = open_auto(auto, part.store, embedder)
+                else:
+                    kept[key] = build_retriever(
+                        name,
+                        store=part.store,
+                        embedder=embedder,
+                        model=self._keyword_model() if may_ask_model(name) else None,
+                        reranker=self.models.reranker if may_rerank(name) else None,
+                        translator=self._translator,
+                    )
             return kept[key], notes
 
     def _state_of(self, part: FilteredIndex) -> IndexState:
         """Return the state of the index, read once per generation."""
-        from knotwork._retrieval.retriever_registry import AUTO, resolve_auto
-
         generation = self.store.generation()
         known = part.states.get(generation)
         if known is not None and not self.store.writing:
@@ -258,8 +260,6 @@ class Retrievers:
         question = request.question
         wanted = None
         if request.filters:
-            from knotwork._retrieval.filters import read_filter
-
             wanted = read_filter(request.filters)
         if wanted is not None:
             part = self.filtered(wanted)
@@ -269,8 +269,6 @@ class Retrievers:
         fields = self.store.capabilities.fields
         if not self.settings.retrieval.read_filters or fields is None:
             return whole
-        from knotwork._questions.languages import find_stated_filter
-
         stated = find_stated_filter(question, today=datetime.now().astimezone().date())
         if stated is None:
             return whole
@@ -318,8 +316,6 @@ class ScopedSearcher:
 
         None are found where the request sets the number of hits, a retriever or a retrieval query.
         """
-        from knotwork._retrieval.retriever_registry import AUTO
-
         request, usual = self.request, self.retrievers.settings.retrieval
         is_usual = (request.retriever or usual.retriever) == AUTO and self.hit_query is None
         if is_usual and request.k is None:
@@ -369,7 +365,6 @@ class ScopedSearcher:
         is_question = query.text == self.question
         if not self.with_tables or (self.filter and not is_question):
             return found
-        from knotwork._retrieval.optional_parts import attempt
         from knotwork._retrieval.queries.table_rows import TableRows
 
         # Words that became a filter are missing in the text, but rows have to match them as well.
