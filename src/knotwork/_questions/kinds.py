@@ -176,7 +176,6 @@ def _name_asked(form: list[str]) -> set[str]:
 
 
 def _name_cues(clauses: list[list[str]]) -> set[str]:
-    """Return the features of the cues in a question."""
     text = "|".join(
         "".join(unit if _is_han(unit) else f" {unit} " for unit in clause).replace("  ", " ")
         for clause in clauses
@@ -249,5 +248,4 @@ def _split_clauses(question: str) -> list[list[str]]:
 
 
 def _is_han(unit: str) -> bool:
-    """Return True for a Chinese character."""
     return len(unit) == 1 and ("\u3400" <= unit <= "\u9fff" or unit == "\u3007")

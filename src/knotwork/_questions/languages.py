@@ -86,7 +86,6 @@ def read_words(name: str) -> dict[str, Any]:
 
 
 def _read_language(name: str) -> Language:
-    """Return the words of a language from its file."""
     held = read_words(name)
     parts: dict[str, str] = {}
 
@@ -345,7 +344,6 @@ def _time(span: Span, kind: str, written: str) -> Amount | None:
 
 
 def _range_span(text: str, low: Amount, high: Amount) -> Span | None:
-    """Return the span of a range of two amounts, or None."""
     between = text[low.span.end : high.span.start]
     begun = _BETWEEN.search(text[: low.span.start])
     inside = _INSIDE.match(text, high.span.end)
@@ -364,7 +362,6 @@ def _scaled(low: Amount, high: Amount) -> Amount:
 
 
 def _in_order(one: Amount, other: Amount) -> tuple[Amount, Amount]:
-    """Return two amounts, the smaller first."""
     if one.number is not None and other.number is not None and not one.is_marked_time:
         return (one, other) if one.number <= other.number else (other, one)
     return (one, other) if one.first <= other.first else (other, one)

@@ -515,7 +515,6 @@ def _means_all(phrase: str, language: Language) -> bool:
 
 
 def _bare(phrase: str) -> str:
-    """Return a phrase without surrounding quotes."""
     quoted = _QUOTED.match(phrase)
     return quoted[1] if quoted else phrase.strip(" \"'“”‘’「」『』")
 

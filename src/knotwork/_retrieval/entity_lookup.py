@@ -89,7 +89,6 @@ def read_dossier(
 
 
 def _describe(store: Store, entity_id: str) -> tuple[str, str]:
-    """Return the description of an entity and the name of the model that wrote it."""
     readings = store.capabilities.readings
     if readings is None:
         return "", ""
@@ -130,7 +129,6 @@ def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierP
 def _read_nearby(
     store: Store, passages: Sequence[DossierPassage], *, known: set[str], most: int
 ) -> list[Entity]:
-    """Return entities of these passages, ranked by the cosine of their occurrence vectors."""
     if most <= 0:
         return []
     mentions = store.graph.mentions([passage.chunk.id for passage in passages])

@@ -192,7 +192,6 @@ class ChunkFeatures:
         return _Cosines(known, chunks, own, rests, best)
 
     def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
-        """Return the base score of each chunk's own text."""
         text = self.weights.text
         dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
         trust = 1.0 if self._trust is None else self._trust

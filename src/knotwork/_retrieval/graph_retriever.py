@@ -384,7 +384,6 @@ def _best_targets(
     shares: Mapping[str, Sequence[float]],
     weights: Weights,
 ) -> frozenset[str]:
-    """Return the most promising targets, whose features are read next."""
     promise: dict[str, float] = {}
     for entity in entities:
         strongest = activations[entity][0].value

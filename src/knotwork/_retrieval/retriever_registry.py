@@ -302,7 +302,6 @@ FUSE = "fuse"
 
 
 def _entries(table: str, *, is_special: bool = False) -> tuple[Entry, ...]:
-    """Return the entries of a table whose modules are below `_retrieval`."""
     return tuple(
         replace(entry, target=f"knotwork._retrieval.{entry.target}", is_special=is_special)
         for entry in Entry.read(table)
@@ -613,7 +612,6 @@ def _is_before(call: RetrieverCall) -> bool:
 
 
 def _count_searches(node: SpecificationNode) -> int:
-    """Return an upper bound of the searches for one question."""
     if isinstance(node, RetrieverSum):
         return sum(_count_searches(part) for _, part in node.parts)
     if isinstance(node, RetrieverCall):

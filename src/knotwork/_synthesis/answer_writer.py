@@ -514,7 +514,6 @@ class ReplyReader:
 
 
 def _numbers_of(match: re.Match[str]) -> list[int]:
-    """Return the numbers of passages in a mark."""
     kinds = ("plain", "double", "named", "counted", "tagged", "raised")
     text = next(filter(None, map(match.group, kinds)), "")
     if match["raised"]:

@@ -70,7 +70,6 @@ def cite_sentences(
 
 
 def _section_path(item: SelectedSentence, sections: Sequence[Section]) -> str:
-    """Return the titles of the sections around the sentence, outermost first."""
     start = item.span.start
     around = [s for s in sections if s.span.start <= start < s.span.end and s.level > 0]
     return " > ".join(s.title for s in sorted(around, key=lambda s: s.level) if s.title)

@@ -265,7 +265,6 @@ class AnswerEngine:
         )
 
     def _write(self, inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
-        """Yield the steps to an answer by a model."""
         from knotwork._synthesis.answer_writer import AnswerWriter
         from knotwork._synthesis.memory_evidence import choose_facts
 
@@ -323,7 +322,6 @@ def _read_rows(evidence: Evidence) -> tuple[QueryResult, ...]:
 def _quote(
     inquiry: Inquiry, evidence: Evidence, *, wants_overview: bool, is_general: bool
 ) -> Iterator[Progress]:
-    """Yield the steps to an answer without a model: an overview, or pieces of documents."""
     searcher, settings = inquiry.searcher, inquiry.settings
     evidence = read_hits(evidence, searcher.models.reader, most=settings.max_sentences)
     if wants_overview and (yield from _summarize(inquiry, evidence, is_general=is_general)):
@@ -450,7 +448,6 @@ def _choose_mode(inquiry: Inquiry, *, by_model: bool) -> AskMode:
 
 
 def _expand_evidence(inquiry: Inquiry, evidence: Evidence, model: CachedChatModel) -> Evidence:
-    """Add what a search by the model's keywords finds; a failure becomes a note."""
     try:
         keywords = find_keywords(inquiry.question, model)
     except (ModelError, StoreError) as error:

@@ -31,7 +31,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
@@ -95,7 +94,6 @@ from knotwork.errors import ConfigError
 from knotwork.records import (
     Answer,
     AnswerPiece,
-    AnswerSpan,
     Block,
     BlockKind,
     Chunk,
@@ -157,50 +155,42 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         return []
     expected = reading_of(evidence.query.text).expected
     fact = asked_fact(evidence.query.text)
-    gain = PREDICTION_GAIN * trust_in_reader(evidence)
+    # A reader sees one passage at a time, so it counts less if bridges lead to the best hits.
+    is_read = any(hit.prediction is not None for hit in evidence.hits)
+    trust = 1.0 - max(map(bridge_share, evidence.hits[:_LEADING])) if is_read else 0.0
+    gain = PREDICTION_GAIN * trust
     quotable = list(_read_quotable(evidence))
     entries: dict[object, float] = {}
     own_bests: dict[int, float] = {}
-    for item in quotable:
-        for entry in {item.entry, item.section}:
-            entries[entry] = max(entries.get(entry, 0.0), item.relevance)
-        own_bests[item.rank] = max(own_bests.get(item.rank, 0.0), item.relevance)
+    for each in quotable:
+        relevance, rank = each.item.worth, each.item.rank
+        for entry in {each.entry, each.section}:
+            entries[entry] = max(entries.get(entry, 0.0), relevance)
+        own_bests[rank] = max(own_bests.get(rank, 0.0), relevance)
     found: dict[tuple[str, Span], SelectedSentence] = {}
-    for item in quotable:
-        if item.is_title:
+    for each in quotable:
+        if each.is_title:
             continue
-        hit, met = item.hit, expected.met_by(item.read)
-        value = item.relevance
+        item, hit, met = each.item, each.hit, expected.met_by(each.read)
+        value = item.worth
         if met:
-            value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[item.entry]
+            value = (1 - ENTRY_SHARE) * value + ENTRY_SHARE * entries[each.entry]
         if (own_best := own_bests[item.rank]) > 0:
             # A passage that a bridge led to resembles the question less than the one that names its
             # words: the share of the bridge is rescaled by the best sentence of the hit.
             share = bridge_share(hit)
             value = (1 - share) * value + share * value / own_best * best
         value *= 1 + KIND_GAIN * met
-        if not (met and item.is_field):
-            value *= weigh_prose(item.read) * (CODE_WEIGHT if item.is_code else 1.0)
-        value *= fact.weigh(item.read)
+        if not (met and each.is_field):
+            value *= weigh_prose(each.read) * (CODE_WEIGHT if each.is_code else 1.0)
+        value *= fact.weigh(each.read)
         value *= (max(hit.score, 0.0) / top) ** HIT_POWER
         odds = UNREAD_ODDS if item.odds is None else item.odds
         value *= 1 + gain * logistic(odds / PREDICTION_SCALE)
         key = (hit.chunk.document_id, item.span)
         if key not in found or value > found[key].worth:
-            found[key] = SelectedSentence(
-                hit.chunk, item.span, item.text, value, item.rank, item.odds, item.answer
-            )
+            found[key] = replace(item, worth=value)
     return sorted(found.values(), key=lambda item: -item.worth)
-
-
-def trust_in_reader(evidence: Evidence) -> float:
-    """Return how much the predictions of a reader count, from 0 to 1; 0 if nothing was read.
-
-    A reader sees one passage at a time, so they count less if bridges lead to the best hits.
-    """
-    if all(hit.prediction is None for hit in evidence.hits):
-        return 0.0
-    return 1.0 - max(map(bridge_share, evidence.hits[:_LEADING]))
 
 
 def bridge_share(hit: Hit) -> float:
@@ -208,81 +198,61 @@ def bridge_share(hit: Hit) -> float:
     return min(max(hit.scores.get(BRIDGE, 0.0) / hit.score, 0.0), 1.0) if hit.score > 0 else 0.0
 
 
-def _find_headings(chunk: Chunk) -> list[tuple[int, str]]:
-    """Return the headings above and in a chunk, each with its end offset in the document."""
-    start = chunk.span.start
-    found = [(-1, (chunk.headings or ("",))[-1])]
-    found += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
-    return [(end, text.strip(_HEADING_MARKS)) for end, text in found]
-
-
 class _Quotable(NamedTuple):
-    """A sentence of a hit, as it is and as it is read: with the names of columns if it is a row.
+    """A sentence of a hit, and as it is read: with the names of columns if it is a row.
 
-    ``entry`` is shared by the sentences about one term, of one row or in one paragraph, ``section``
-    by those below one heading. A field is a line with a property and its value, as "Default: 2"; a
-    line of code may look like one, but is not about the heading above it. ``odds`` are the
-    reader's log-odds that the sentence answers, and ``answer`` are the words that do.
+    Its worth is its relevance. ``entry`` is shared by the sentences about one term, of one row or
+    in one paragraph, ``section`` by those below one heading. A field is a line with a property and
+    its value, as "Default: 2"; a line of code may look like one, but is not about the heading above
+    it.
     """
 
-    rank: int
+    item: SelectedSentence
     hit: Hit
-    span: Span
-    relevance: float
-    text: str
     read: str
     entry: object
     section: object
     is_title: bool
     is_field: bool
     is_code: bool
-    odds: float | None
-    answer: AnswerSpan | None
 
 
 def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
     """Yield every sentence of the hits, those that only repeat a title or label included."""
     for rank, hit in enumerate(evidence.hits):
-        chunk, prediction = hit.chunk, hit.prediction
-        headings = _find_headings(chunk)
+        chunk, prediction, start = hit.chunk, hit.prediction, hit.chunk.span.start
+        headings = [(-1, (chunk.headings or ("",))[-1])]
+        headings += ((start + match.end(), match[1]) for match in _HEADINGS.finditer(chunk.text))
         labels = [block.label for block in chunk.blocks if block.kind in _NAMING]
         for span, relevance in hit.sentences:
             text, blocks = chunk.text_at(span), chunk.blocks_around(span)
             bare = " ".join(text.strip("| \t\n").split())
-            is_title_alone = any(bare in label for label in labels) or is_title(bare, chunk)
             columns = (block.label for block in blocks if block.kind is BlockKind.TABLE)
             is_code = any(block.kind is BlockKind.CODE for block in blocks)
             is_field = not is_code and _FIELD.fullmatch(text.strip()) is not None
             above = bisect_right(headings, span.start, key=itemgetter(0)) - 1
-            heading = headings[above][1]
+            heading = headings[above][1].strip(_HEADING_MARKS)
             section: object = (chunk.section_id, heading)
             entry = section
             about = [block.span for block in blocks if block.kind in _ABOUT and block.label]
             if about:
                 entry = chunk.document_id, about[-1]
             elif not (is_field and split_number(heading)[1]):
-                start = chunk.span.start
-                gap = chunk.text.rfind("\n\n", 0, span.start - start)
-                entry = chunk.document_id, start + gap
+                entry = chunk.document_id, start + chunk.text.rfind("\n\n", 0, span.start - start)
             odds = answer = None
             if prediction is not None and span in chunk.sentences:
                 number = chunk.sentences.index(span)
                 odds = prediction.sentences[number]
                 answer = prediction.answers[number] if prediction.answers else None
             yield _Quotable(
-                rank,
+                SelectedSentence(chunk, span, text, relevance, rank, odds, answer),
                 hit,
-                span,
-                relevance,
-                text,
                 name_cells(text, next(columns, "")),
                 entry,
                 section,
-                is_title_alone,
+                any(bare in label for label in labels) or is_title(bare, chunk),
                 is_field,
                 is_code,
-                odds,
-                answer,
             )
 
 
@@ -507,20 +477,19 @@ def propose_pieces(candidates: Sequence[SelectedSentence], store: Store) -> list
     pieces: dict[tuple[str, Grain, Span], Piece] = {}
     for item in best:
         source = sources[item.chunk.document_id]
-        for piece in _pieces_around(item, source):
+        around = source.index.around(item.span)
+        led = (block for block in source.right_behind(item.span) if block.kind in _LED)
+        found = [
+            Piece(GRAIN_OF[block.kind], block.span, source, block, source.lead_of(block))
+            for block in (*around, *led)
+            if _is_fitting(block)
+        ]
+        if not {block.kind for block in around} & _NO_PROSE:
+            found.insert(0, Piece(Grain.PARAGRAPH, source.prose(item), source))
+        for piece in found:
             key = item.chunk.document_id, piece.grain, piece.span
             pieces.setdefault(key, piece).parts.append(item)
     return list(pieces.values())
-
-
-def _pieces_around(item: SelectedSentence, source: DocumentBlocks) -> Iterator[Piece]:
-    around = source.index.around(item.span)
-    if not {block.kind for block in around} & _NO_PROSE:
-        yield Piece(Grain.PARAGRAPH, source.prose(item), source)
-    led = (block for block in source.right_behind(item.span) if block.kind in _LED)
-    for block in (*around, *led):
-        if _is_fitting(block):
-            yield Piece(GRAIN_OF[block.kind], block.span, source, block, source.lead_of(block))
 
 
 def _is_fitting(block: Block) -> bool:
@@ -528,28 +497,6 @@ def _is_fitting(block: Block) -> bool:
     grain = GRAIN_OF.get(block.kind)
     length = block.span.end - block.span.start
     return grain is not None and length <= _LONGEST.get(grain, LONGEST_PIECE)
-
-
-@dataclass(frozen=True, slots=True)
-class PieceModel:
-    """The weights of features, and of each grain for each kind of question."""
-
-    features: Mapping[str, float]
-    fits: NDArray[np.float64]
-
-    def worth(self, piece: PieceFeatures) -> float:
-        """Return the worth of a piece: its logit among the pieces of a question."""
-        total = sum(self.features[name] * value for name, value in piece.values.items())
-        return total + float(self.fits[GRAINS.index(piece.grain)] @ piece.kinds)
-
-
-@dataclass(frozen=True, slots=True)
-class PieceFeatures:
-    """The features of a piece by name; ``kinds`` are the probabilities of kinds of question."""
-
-    grain: Grain
-    values: Mapping[str, float]
-    kinds: NDArray[np.float64]
 
 
 LEAST_BRIDGE = 0.15
@@ -567,88 +514,76 @@ LEAST_OF_SECTIONS = 0.4
 """The least probability of these kinds for which a whole section may be a piece."""
 
 
-class FeatureReader:
-    """Reads the features of the pieces for one question."""
-
-    def __init__(self, evidence: Evidence, candidates: Sequence[SelectedSentence]) -> None:
-        question = reading_of(evidence.query.text)
-        self._terms = set(question.terms)
-        self._expected = question.expected
-        self._compared = _compared_terms(evidence)
-        self._top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
-        # The nearest passage comes first, whatever bridges say: here they count.
-        self._scores = [hit.score - hit.scores.get(NEAREST, 0.0) for hit in evidence.hits]
-        self._top_score = max(self._scores, default=0.0) or 1.0
-        self._hits = evidence.hits
-        own = (c.odds for c in candidates if c.odds is not None and not self._is_owed(c.rank))
-        self._most_before = max(own, default=-math.inf)
-        self.kinds = np.array([question.kinds[kind] for kind in KINDS])
-        self._relevance: dict[tuple[str, Span], float] = {
-            (hit.chunk.document_id, span): value
-            for hit in evidence.hits
-            for span, value in hit.sentences
-        }
-
-        self._top_relevance = max(self._relevance.values(), default=0.0)
-
-    def _is_owed(self, rank: int) -> bool:
-        """Return True if a passage owes its place to an evidence path alone."""
-        return bridge_share(self._hits[rank]) >= MOST_OWED
-
-    def _terms_before(self, hit: Hit) -> set[str]:
-        """Return the terms of the sentences and titles on the evidence path to a hit."""
-        titles = {other.chunk.id: other.chunk.context for other in self._hits}
-        texts = (f"{titles.get(s.chunk_id, '')} {s.sentence_text}" for s in hit.path)
-        return {term for text in texts for term in content_terms(text)}
-
-    def read(self, piece: Piece) -> PieceFeatures:
-        """Return the features of a piece."""
-        parts = piece.parts
+def read_features(
+    pieces: Sequence[Piece], evidence: Evidence, candidates: Sequence[SelectedSentence]
+) -> list[dict[str, float]]:
+    """Return the features of the pieces for one question, by name."""
+    question, hits = reading_of(evidence.query.text), evidence.hits
+    asked, expected, compared = set(question.terms), question.expected, _compared_terms(evidence)
+    share = 1 / max(len(asked), 1)
+    top_worth = max((item.worth for item in candidates), default=0.0) or 1.0
+    # The nearest passage comes first, whatever bridges say: here they count.
+    scores = [hit.score - hit.scores.get(NEAREST, 0.0) for hit in hits]
+    top_score = max(scores, default=0.0) or 1.0
+    titles = {hit.chunk.id: hit.chunk.context for hit in hits}
+    owed = [bridge_share(hit) >= MOST_OWED for hit in hits]
+    read = (c.odds for c in candidates if c.odds is not None and not owed[c.rank])
+    most_before = max(read, default=-math.inf)
+    relevance = {(h.chunk.document_id, span): value for h in hits for span, value in h.sentences}
+    top_relevance = max(relevance.values(), default=0.0)
+    found = []
+    for piece in pieces:
+        parts, block = piece.parts, piece.block
         relevances = sorted(
-            (self._relevance.get((p.chunk.document_id, p.span), 0.0) for p in parts), reverse=True
+            (relevance.get((p.chunk.document_id, p.span), 0.0) for p in parts), reverse=True
         )
         odds = max((p.odds if p.odds is not None else UNREAD_ODDS) for p in parts)
-        rank = max((p.rank for p in parts), key=self._scores.__getitem__)
-        is_led = self._is_owed(rank) and self._most_before - odds < ANSWERED_BEFORE
-        led = self._terms_before(self._hits[rank]) if is_led else set()
-        names = led | set(content_terms(piece.names))
+        rank = max((p.rank for p in parts), key=scores.__getitem__)
+        is_led = owed[rank] and most_before - odds < ANSWERED_BEFORE
+        path = hits[rank].path if is_led else ()
+        led = (f"{titles.get(step.chunk_id, '')} {step.sentence_text}" for step in path)
+        names = set(content_terms(piece.names)).union(*map(content_terms, led))
         own = set(content_terms(piece.text))
-        label = set(content_terms(piece.block.label)) if piece.block is not None else set()
-        lead = set(content_terms(piece.block.lead)) if piece.block is not None else set()
-        asked = self._terms
-        share = 1 / max(len(asked), 1)
-        values = {
-            "worth": piece.best.worth / self._top_worth,
-            "relevance": relevances[0],
-            "mean": sum(relevances[:3]) / 3,
-            "reader": logistic(odds / PREDICTION_SCALE),
-            "score": max(self._scores[rank], 0.0) / self._top_score,
-            "first": float(self._scores[rank] == self._top_score),
-            "names": len(asked & names) * share,
-            "words": len(asked & (own | names)) * share,
-            "lead": len(asked & lead) * share,
-            "label": len(asked & label) / max(len(label), 1) if label else 0.0,
-            "prose": weigh_prose(piece.text) if piece.grain is Grain.PARAGRAPH else 0.5,
-            "expected": self._expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
-            "compared": min((len(t & own) / len(t) for t in self._compared), default=0.0),
-            "length": float(np.log1p(len(piece.text) / 100)),
-            "parts": float(np.log1p(len(parts))),
-            "bridge": float(is_led and relevances[0] >= LEAST_AT_END * self._top_relevance),
-        }
-        return PieceFeatures(piece.grain, values, self.kinds)
+        label, lead = (
+            set(content_terms(t)) for t in ((block.label, block.lead) if block else ("", ""))
+        )
+        found.append(
+            {
+                "worth": piece.best.worth / top_worth,
+                "relevance": relevances[0],
+                "mean": sum(relevances[:3]) / 3,
+                "reader": logistic(odds / PREDICTION_SCALE),
+                "score": max(scores[rank], 0.0) / top_score,
+                "first": float(scores[rank] == top_score),
+                "names": len(asked & names) * share,
+                "words": len(asked & (own | names)) * share,
+                "lead": len(asked & lead) * share,
+                "label": len(asked & label) / max(len(label), 1),
+                "prose": weigh_prose(piece.text) if piece.grain is Grain.PARAGRAPH else 0.5,
+                "expected": expected.met_by(piece.text) if len(piece.text) < 400 else 0.0,
+                "compared": min((len(t & own) / len(t) for t in compared), default=0.0),
+                "length": float(np.log1p(len(piece.text) / 100)),
+                "parts": float(np.log1p(len(parts))),
+                "bridge": float(is_led and relevances[0] >= LEAST_AT_END * top_relevance),
+            }
+        )
+    return found
+
+
+PieceWeights = tuple[Mapping[str, float], Mapping[str, Mapping[str, float]]]
+"""The weights of features, and of each grain for each kind of question."""
 
 
 @cache
-def shipped_model() -> PieceModel:
-    """Return the model that ships with the package; see training/pieces/README.md.
+def shipped_weights() -> PieceWeights:
+    """Return the weights that ship with the package; see training/pieces/README.md.
 
-    Raises ConfigError if its file is missing or damaged.
+    Raises ConfigError if their file is missing or damaged.
     """
     place = files("knotwork._synthesis") / "pieces.json"
     try:
         read = json.loads(place.read_text(encoding="utf-8"))
-        fits = [[read["fits"][grain][kind] for kind in KINDS] for grain in GRAINS]
-        return PieceModel(read["features"], np.array(fits))
+        return read["features"], {g: {k: read["fits"][g][k] for k in KINDS} for g in GRAINS}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             f"The model that ranks answers is missing or damaged: {error}.",
@@ -660,26 +595,25 @@ def rank_pieces(
     evidence: Evidence,
     candidates: Sequence[SelectedSentence],
     store: Store,
-    model: PieceModel | None = None,
 ) -> list[Piece]:
     """Return the pieces that may answer a question, highest worth first.
 
     Of those with the same words, as an item and its definition or the paragraphs of two copies, the
     first one stands for all.
     """
-    model = model or shipped_model()
-    reader = FeatureReader(evidence, candidates)
     pieces = propose_pieces(candidates, store)
     kinds = reading_of(evidence.query.text).kinds
     if sum(kinds[kind] for kind in _OF_SECTIONS) < LEAST_OF_SECTIONS:
         pieces = [piece for piece in pieces if piece.grain is not Grain.SECTION]
-    for piece in pieces:
-        piece.worth = model.worth(reader.read(piece))
+    weights, fits = shipped_weights()
+    for piece, features in zip(pieces, read_features(pieces, evidence, candidates), strict=True):
+        piece.worth = sum(weights[name] * value for name, value in features.items())
+        piece.worth += sum(fits[piece.grain][kind] * kinds[kind] for kind in KINDS)
     pieces.sort(key=lambda piece: -piece.worth)
-    weights = [math.exp(piece.worth - pieces[0].worth) for piece in pieces]
-    total = sum(weights)
+    odds = [math.exp(piece.worth - pieces[0].worth) for piece in pieces]
+    total = sum(odds)
     alike: dict[str, Piece] = {}
-    for piece, weight in zip(pieces, weights, strict=True):
+    for piece, weight in zip(pieces, odds, strict=True):
         text = piece.source.text(piece.span)
         words = _NO_WORDS.sub(" ", text).strip() or text
         alike.setdefault(words, piece).share += weight / total
@@ -745,7 +679,6 @@ def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) ->
 
 
 def _compared_terms(evidence: Evidence) -> list[set[str]]:
-    """Return the terms of each thing that a question compares."""
     division = reading_of(evidence.query.text).division
     names = division.compared if division else ()
     return [terms for name in names if (terms := set(content_terms(name)))]
@@ -840,7 +773,6 @@ def _is_right_before(end: int, piece: Piece) -> bool:
 
 
 def _opening(sentence: str) -> re.Match[str] | None:
-    """Return the pronoun that a sentence begins with, if it stands for one thing or person."""
     found = open_pronoun(sentence)
     return found if found is not None and found.lastgroup in _KINDS else None
 
@@ -995,7 +927,6 @@ def write_row(source: DocumentBlocks, span: Span, language: str) -> str:
 
 
 def _write_rows(source: DocumentBlocks, span: Span, chosen: Sequence[Span], language: str) -> str:
-    """Return a table with the header and some rows, by default the first ones."""
     rows = [block.span for block in source.index.inside(span) if block.kind is BlockKind.ROW]
     header = source.text(Span(span.start, rows[0].start if rows else span.end)).strip()
     is_long = len(rows) >= MOST_ITEMS + FEWEST_LEFT
@@ -1151,7 +1082,6 @@ def _with_mark(text: str, mark: str) -> str:
 
 
 def _table_lines(result: QueryResult, marks: Mapping[int, str]) -> Iterator[str]:
-    """Yield the lines of a Markdown table with aligned columns."""
     body = [
         [*map(_show_cell, row), marks.get(number, "")]
         for number, row in enumerate(result.rows[:MOST_ROWS])
@@ -1484,7 +1414,6 @@ def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: 
 
 
 def _values(words: str) -> set[str]:
-    """Return the terms of some words, or those with digits: "1975年" has the year of "1975"."""
     held = set(content_terms(words))
     return {term for term in held if any(map(str.isdigit, term))} or held
 

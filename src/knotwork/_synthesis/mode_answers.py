@@ -156,7 +156,6 @@ def answer_from_themes(
 
 
 def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
-    """Return the passages that reports cite, by the rank of their reports."""
     chunks = cited_chunks([theme.report for theme in themes], store)
     hits: dict[str, Hit] = {}
     for rank, theme in enumerate(themes):
@@ -439,7 +438,6 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
 def _quote(
     inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme], policy: ModePolicy
 ) -> tuple[Answer, Evidence]:
-    """Return an answer composed without a model, and its evidence."""
     retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
     if policy.leads_with_themes and themes:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
@@ -451,7 +449,6 @@ def _quote(
 
 
 def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
-    """Yield the steps to an answer from one context."""
     policy, writer, quoted = POLICIES[inquiry.mode], inquiry.writer, material.quoted
     assert writer is not None
     if policy.leads_with_themes and not material.themes:

@@ -355,7 +355,6 @@ def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None
 
 
 def _find_document(documents: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
-    """Return the document that a phrase names, by its place or most of the words of its title."""
     place = _read_place(phrase)
     if place is not None and _DOCUMENT_UNIT.match(place.unit) and place.number.isdecimal():
         number = int(place.number)
@@ -440,7 +439,6 @@ def read_chunks(store: Store, part: OutlinePart, *, most: int | None = None) -> 
 
 @lru_cache(maxsize=MOST_NODES)
 def _name_terms(part: OutlinePart) -> tuple[frozenset[str], ...]:
-    """Return the terms of the title of a part, and those of its file name."""
     names = (part.title, PurePosixPath(part.uri).stem)
     return tuple(frozenset(content_terms(_NOT_WORD.sub(" ", name))) for name in names)
 
@@ -984,7 +982,6 @@ def _entities_of(store: Store, noun: str) -> list[Node]:
 
 
 def _importances(store: Store) -> dict[str, float]:
-    """Return the importance of entities in the topmost communities, weighted by community size."""
     held = store.capabilities.communities
     levels = held.levels() if held else []
     found: dict[str, float] = defaultdict(float)
@@ -1542,7 +1539,6 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
 def _answer_topic(
     overview: OverviewPlan, store: Store, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
-    """Summarise one or several sections on a topic; fall back to an ordinary answer."""
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = _keep_named(overview, rank_candidates(overview.found))

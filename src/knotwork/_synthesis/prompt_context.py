@@ -211,7 +211,6 @@ class ChunkParts:
 
 
 def _runs(places: Sequence[int]) -> list[list[int]]:
-    """Return runs of consecutive positions."""
     by_gap = groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0])
     return [[place for _, place in run] for _, run in by_gap]
 
@@ -331,7 +330,6 @@ class _Packing:
             yield rank, PromptPassage(number, chunk.chunk, spans, text, best)
 
     def _add(self, candidate: _Candidate, places: set[int]) -> bool:
-        """Add sentences of a part if they fit, and return True if so."""
         rank = candidate.rank
         if count_tokens(self._said(rank, places)) > self.left:
             return False
@@ -367,7 +365,6 @@ def holds_rows(evidence: Evidence) -> bool:
 
 
 def _row_line(result: QueryResult | None, budget_tokens: int) -> str:
-    """Return as many rows of a query as fit, on one line; "" without rows."""
     if result is None:
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"

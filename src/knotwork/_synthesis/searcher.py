@@ -243,7 +243,6 @@ class Retrievers:
                 self._search_models.close()
 
     def _keyword_model(self) -> ChatModel | None:
-        """Return the model that retrievers ask, with its calls cached; None if none is set."""
         from knotwork._inference.role_models import RoleModels
 
         if self._search_models is None:

@@ -250,7 +250,6 @@ class Expand(ModelStep):
         return _search_also(self, own, query, text, line, notes)
 
     def _distinctive_words(self, text: str, hits: Sequence[Hit]) -> list[str]:
-        """Return words of the best passages, the most distinctive first."""
         asked = set(reading_of(text).terms)
         total = sum(max(hit.score, 0.0) for hit in hits) or 1.0
         shares: defaultdict[str, float] = defaultdict(float)
@@ -282,7 +281,6 @@ class Expand(ModelStep):
         return [w if w.isascii() else term for term, w in zip(best, words, strict=True)]
 
     def _related_names(self, text: str) -> list[str]:
-        """Return the aliases of the question's entities, then their strongest neighbours."""
         question = read_question(text, store=self._store)
         ids = [link.entity.id for link in question.links if link.trust == 1.0]
         if not ids:

@@ -1361,7 +1361,6 @@ class StatementCheck:
         return self._cited[numbers]
 
     def _read(self, number: int) -> tuple[list[str], str]:
-        """Return the sentences of a passage and the titles around it."""
         if number not in self._sources:
             passage = self._passages[number]
             chunk = passage.chunk
