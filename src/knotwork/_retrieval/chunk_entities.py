@@ -18,7 +18,7 @@ from knotwork._stores.links import DocumentParts, target_documents
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.chinese import HAN_CHARACTER, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
-from knotwork.records import Chunk, Entity, Link, Span
+from knotwork.records import Chunk, Entity, Link
 
 OWN_PAGE = 0.95
 """Aboutness from which a chunk is the entity's own page; the entity leads nowhere else."""
@@ -37,32 +37,23 @@ def mentions_by_sentence(
     brought them.
     """
     mentions = store.graph.mentions(list(chunks))
-    named = _known_names(chunks, store, known)
+    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
+    entities = store.graph.lookup({form for found in candidates.values() for form in found})
+    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
+    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
     result: dict[str, list[set[str]]] = {}
     for chunk_id, chunk in chunks.items():
         starts = [span.start for span in chunk.sentences]
         sentences: list[set[str]] = [set() for _ in starts]
         own = {m.entity_id for m in mentions.get(chunk_id, ()) if m.about >= OWN_PAGE}
         places = [(m.entity_id, s.start) for m in mentions.get(chunk_id, ()) for s in m.spans]
-        for identifier, start in [*places, *named[chunk_id]]:
+        places += [(ids[form], s) for form, s in candidates[chunk_id].items() if form in ids]
+        for identifier, start in places:
             number = bisect_right(starts, start) - 1
             if number >= 0 and identifier not in own:
                 sentences[number].add(identifier)
         result[chunk_id] = sentences
     return result
-
-
-def _known_names(
-    chunks: Mapping[str, Chunk], store: Store, known: float
-) -> dict[str, list[tuple[str, int]]]:
-    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
-    entities = store.graph.lookup({form for found in candidates.values() for form in found})
-    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
-    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
-    return {
-        chunk_id: [(ids[form], start) for form, start in found.items() if form in ids]
-        for chunk_id, found in candidates.items()
-    }
 
 
 def _short_names(chunk: Chunk) -> dict[str, int]:
@@ -79,17 +70,13 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
     candidates = name_candidates(
         text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=borders
     )
-    return {
-        form: span.start + start
-        for form, span in candidates
-        if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
-    }
-
-
-def _has_loose_end(text: str, span: Span) -> bool:
-    """Return True if the name begins or ends with a function word."""
-    words = text[span.start : span.end].lower().split()
-    return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+    found = {}
+    for form, span in candidates:
+        words = text[span.start : span.end].lower().split()
+        has_loose_end = words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+        if (len(form) > 3 or not form.isascii()) and not has_loose_end:
+            found[form] = span.start + start
+    return found
 
 
 def mention_places(

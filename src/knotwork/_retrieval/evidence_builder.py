@@ -63,20 +63,6 @@ class Features:
     base: float
 
 
-class _Cosines(NamedTuple):
-    """Cosines of chunks with the question and with its rest; ``chunks`` has the shape (2, n).
-
-    ``known`` marks the chunks that have a vector. ``best`` is the cosine of the best sentence, at
-    least 0.
-    """
-
-    known: Mask
-    chunks: Numbers
-    sentences: Sequence[Numbers]
-    sentences_rest: Sequence[Numbers]
-    best: Numbers
-
-
 class ChunkFeatures:
     """The features of chunks for one question, fetched from the store in batches and cached.
 
@@ -110,30 +96,22 @@ class ChunkFeatures:
     def _occurrences(self, ids: Sequence[str]) -> IntMatrix:
         """Return the counts of the question's terms; the first call decides the trust in words.
 
-        One reading is for the chunks and for the best by BM25.
+        The trust is the reliability of BM25 for this question, from 0 to 1. It is low if the index
+        contains few of the question's informative terms, or none of the best chunks by BM25 many of
+        them: the question then uses other words than the documents, or another language.
         """
-        index = self.store.texts("chunk")
+        index, text = self.store.texts("chunk"), self.weights.text
         if self._trust is not None:
             return index.occurrences(ids, self.question.terms)
-        most = self.weights.text.trust_candidates
-        best = heapq.nlargest(most, self._bm25, key=self._bm25.__getitem__)
+        best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
+        # One reading is for the chunks and for the best by BM25.
         counts = index.occurrences([*ids, *best], self.question.terms)
-        self._trust = self._trust_in_words(counts[len(ids) :])
+        self._trust = 0.0
+        if best:
+            coverage = float(((counts[len(ids) :] > 0) @ self.question.weights).max())
+            share = self.question.known + coverage - text.foreign
+            self._trust = min(max(share / (text.familiar - text.foreign), 0.0), 1.0)
         return counts[: len(ids)]
-
-    def _trust_in_words(self, counts: IntMatrix) -> float:
-        """Return the reliability of BM25 for this question, from 0 to 1.
-
-        ``counts`` are those of the question's terms in the best chunks by BM25. It is low if the
-        index contains few of the question's informative terms, or no passage contains many of them:
-        the question then uses other words than the documents, or another language.
-        """
-        text = self.weights.text
-        if not len(counts):
-            return 0.0
-        coverage = float(((counts > 0) @ self.question.weights).max())
-        share = (self.question.known + coverage - text.foreign) / (text.familiar - text.foreign)
-        return min(max(share, 0.0), 1.0)
 
     def fetch(self, ids: Collection[str]) -> None:
         """Fetch the features of these chunks, unless they are cached."""
@@ -144,21 +122,36 @@ class ChunkFeatures:
             return
         covered = self._occurrences(missing) > 0
         coverage = covered @ self.question.weights
-        found = [self._bm25.get(identifier, 0.0) for identifier in missing]
-        bm25 = np.array(found) / self._best_bm25
-        cosines = self._cosines_of(missing)
-        base = self._bases(cosines, coverage, bm25) * (1 - self._elsewhere(covered))
-        features = map(
-            Features,
-            *cosines.chunks.tolist(),
-            cosines.sentences,
-            cosines.sentences_rest,
-            covered,
-            coverage.tolist(),
-            bm25.tolist(),
-            base.tolist(),
-        )
-        self._features.update(zip(missing, features, strict=True))
+        text, terms = self.weights.text, len(self.question.terms)
+        bm25 = np.array([self._bm25.get(i, 0.0) for i in missing]) / self._best_bm25
+        alone = min(text.bm25_alone * _growth(terms, self.weights), 1.0)
+        base = alone * bm25 + (1 - alone) * coverage
+        cosines = np.zeros((2, len(missing)))
+        sentences = [(_NOTHING, _NOTHING)] * len(missing)
+        if self.question.vector is not None:
+            known, best = self._read_cosines(missing, cosines, sentences)
+            dense = (cosines[0] + text.best_sentence * best) / (1 + text.best_sentence)
+            trust = 1.0 if self._trust is None else self._trust
+            own = trust * text_weight(terms, self.weights)
+            with_vector = dense + trust * text.coverage * coverage + own * bm25
+            base = np.where(known, with_vector, base)
+        if total := sum(link.weight for link in self._pages):
+            # A chunk that does not name the question's pages loses a share of its base.
+            named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
+            strongest = max(link.weight for link in self._pages)
+            base = base * (
+                1 - np.asarray(self.weights.link.elsewhere * (1 - named / total) * strongest)
+            )
+        for row, identifier in enumerate(missing):
+            self._features[identifier] = Features(
+                float(cosines[0, row]),
+                float(cosines[1, row]),
+                *sentences[row],
+                covered[row],
+                float(coverage[row]),
+                float(bm25[row]),
+                float(base[row]),
+            )
 
     def __getitem__(self, identifier: str) -> Features:
         return self._features[identifier]
@@ -166,14 +159,15 @@ class ChunkFeatures:
     def __contains__(self, identifier: str) -> bool:
         return identifier in self._features
 
-    def _cosines_of(self, ids: Sequence[str]) -> _Cosines:
-        """Return the cosines of chunks and sentences with the question and with its rest."""
-        chunks = np.zeros((2, len(ids)))
-        own = [_NOTHING] * len(ids)
-        rests = [_NOTHING] * len(ids)
+    def _read_cosines(
+        self, ids: Sequence[str], chunks: Numbers, sentences: list[tuple[Numbers, Numbers]]
+    ) -> tuple[Mask, Numbers]:
+        """Fill in the cosines of chunks and their sentences with the question and with its rest.
+
+        ``chunks`` has the shape (2, n). Return which chunks have a vector, and the cosines of the
+        best sentences, at least 0.
+        """
         known = np.zeros(len(ids), dtype=np.bool_)
-        if self.question.vector is None:
-            return _Cosines(known, chunks, own, rests, np.zeros(len(ids)))
         products = self.store.vectors("chunk").products(ids, self._vectors)
         rows = [row for row, identifier in enumerate(ids) if identifier in products]
         if rows:
@@ -188,34 +182,13 @@ class ChunkFeatures:
             both = self._cosines([products[ids[row]] for row in rows])
             best[rows] = np.maximum(np.maximum.reduceat(both[0], starts), 0.0)
             for row, start, length in zip(rows, starts, lengths, strict=True):
-                own[row], rests[row] = both[:, start : start + length]
-        return _Cosines(known, chunks, own, rests, best)
-
-    def _bases(self, cosines: _Cosines, coverage: Numbers, bm25: Numbers) -> Numbers:
-        text = self.weights.text
-        dense = (cosines.chunks[0] + text.best_sentence * cosines.best) / (1 + text.best_sentence)
-        trust = 1.0 if self._trust is None else self._trust
-        own = trust * text_weight(len(self.question.terms), self.weights)
-        with_vector = dense + trust * text.coverage * coverage + own * bm25
-        alone = min(text.bm25_alone * _growth(len(self.question.terms), self.weights), 1.0)
-        without = alone * bm25 + (1 - alone) * coverage
-        return np.where(cosines.known, with_vector, without)
+                sentences[row] = both[0, start : start + length], both[1, start : start + length]
+        return known, best
 
     def _cosines(self, products: Sequence[FloatMatrix]) -> Numbers:
         """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
         cosines = np.concatenate(products).T.astype(np.float64)
         return to_similarity(cosines, self.question.embedder)
-
-    def _elsewhere(self, covered: Mask) -> Numbers:
-        """Return the share of its base that each chunk loses because it does not name the
-        question's pages.
-        """
-        total = sum(link.weight for link in self._pages)
-        if not total:
-            return np.zeros(len(covered))
-        named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
-        strongest = max(link.weight for link in self._pages)
-        return np.asarray(self.weights.link.elsewhere * (1 - named / total) * strongest)
 
 
 def text_weight(term_count: int, weights: Weights) -> float:
@@ -259,7 +232,7 @@ TITLE_SHARE = 0.25
 Titles are the same for all sentences of a section. Without vectors they count in full, because
 nothing else resolves a pronoun."""
 
-Masks = list[NDArray[np.bool_]]
+Masks = list[Mask]
 
 
 def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[str, Masks]:
@@ -267,11 +240,10 @@ def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[s
 
     These are the terms of the sentence, of what introduces it (see `Block`) and of its titles.
     """
-    places = _places(question)
     found: dict[str, Masks] = {}
     for chunk_id, chunk in chunks.items():
-        titles = _mark_terms(held_terms(chunk.context, places.keys()), places)
-        found[chunk_id] = [titles | mask for mask in _introduced(chunk, places)]
+        titles, masks = _cover(question, chunk)
+        found[chunk_id] = [titles | mask for mask in masks]
     return found
 
 
@@ -287,15 +259,14 @@ def rank_sentences(
     """
     if not chunk.sentences:
         return ()
-    places = _places(question)
-    titles = _mark_terms(held_terms(chunk.context, places.keys()), places)
+    titles, masks = _cover(question, chunk)
     has_vectors = len(features.sentences) == len(chunk.sentences)
     title_share = TITLE_SHARE if has_vectors else 1.0
     values = np.array(
         [
             (1 - title_share) * (mask @ question.weights)
             + title_share * ((mask | titles) @ question.weights)
-            for mask in _introduced(chunk, places)
+            for mask in masks
         ]
     )
     if has_vectors:
@@ -311,28 +282,26 @@ def rank_sentences(
     return tuple((chunk.sentences[i], float(values[i])) for i in order)
 
 
-def _places(question: Question) -> dict[str, int]:
-    return {term: index for index, term in enumerate(question.terms)}
+def _cover(question: Question, chunk: Chunk) -> tuple[Mask, Masks]:
+    """Return a mask of the terms in the titles of a chunk, and one for each sentence of the terms
+    in it or in what introduces it.
+    """
+    places = {term: index for index, term in enumerate(question.terms)}
+    wanted = places.keys()
 
+    def mark(held: AbstractSet[str]) -> Mask:
+        mask = np.zeros(len(places), dtype=np.bool_)
+        mask[[places[term] for term in held]] = True
+        return mask
 
-def _introduced(chunk: Chunk, places: Mapping[str, int]) -> Masks:
-    """Return a mask for each sentence of the terms in it or in what introduces it."""
-    labels = {
-        name: held_terms(name, places.keys()) for block in chunk.blocks for name in block.names
-    }
+    labels = {name: held_terms(name, wanted) for block in chunk.blocks for name in block.names}
     masks: Masks = []
     for number, span in enumerate(chunk.sentences):
-        held = set(held_terms(chunk.sentence_text(number), places.keys()))
+        held = set(held_terms(chunk.sentence_text(number), wanted))
         if labels:
             held.update(*(labels[n] for b in chunk.blocks_around(span) for n in b.names))
-        masks.append(_mark_terms(held, places))
-    return masks
-
-
-def _mark_terms(found: AbstractSet[str], places: Mapping[str, int]) -> NDArray[np.bool_]:
-    mask = np.zeros(len(places), dtype=np.bool_)
-    mask[[places[term] for term in found]] = True
-    return mask
+        masks.append(mark(held))
+    return mark(held_terms(chunk.context, wanted)), masks
 
 
 CORRECTED = "No document has “{written}”: searched for “{meant}”."

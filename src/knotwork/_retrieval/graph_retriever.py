@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -185,31 +185,43 @@ def spread(about: Sequence[Scored], exponent: float) -> list[float]:
 def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridges:
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     question, store, weights = features.question, features.store, features.weights
+    bridge = weights.bridge
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
-    sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    sources = store.documents.chunks(ranked[: bridge.sources])
     covered = sentence_coverage(question, sources)
     if _stands_in_one_sentence(question.terms, sources, covered):
         return Bridges({}, {}, sources)
-    activations, entities = find_activations(
-        seeds, sources, features, unstated=weights.bridge.unstated
+    activations, entities, linked = find_activations(
+        seeds, sources, features, unstated=bridge.unstated, links=bridge.links
     )
-    linked = _activate_links(seeds, sources, features)
-    activations |= {key: reached.activations for key, reached in linked.items()}
-    entities |= {key: reached.entity for key, reached in linked.items()}
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
-    strongest = strongest[: weights.bridge.entities]
+    strongest = strongest[: bridge.entities]
     about = {
-        **store.graph.about(strongest, fan=weights.bridge.targets),
-        **{key: [Scored(reached.chunk_id, 1.0)] for key, reached in linked.items()},
+        **store.graph.about(strongest, fan=bridge.targets),
+        **{key: [Scored(chunk_id, 1.0)] for key, chunk_id in linked.items()},
     }
-    shares = {entity: _shares(about.get(entity, ()), weights) for entity in strongest}
+    shares = {}
+    for entity in strongest:
+        items = about.get(entity, ())
+        spreads = zip(items, spread(items, bridge.spread), strict=True)
+        shares[entity] = [i.score**bridge.aboutness * share for i, share in spreads]
     targets = _best_targets(strongest, activations, about, shares, weights)
     features.fetch(targets)
     into: dict[str, Bridge] = {}
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     factor = link_factor(question, weights)
-    relevances_to = _relevances(targets, features, covered)
+    reach = np.array([features[target].covered for target in targets], dtype=np.bool_)
+    reach = reach.reshape(len(targets), len(question.terms))
+    rest = bridge.rest * np.array([max(features[t].rest, 0.0) for t in targets])
+
+    @cache
+    def relevances_to(chunk_id: str, sentence: int) -> Mapping[str, float]:
+        repeated = reach & features[chunk_id].covered
+        together = covered[chunk_id][sentence] | reach
+        values = together @ question.weights - repeated @ question.weights + rest
+        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
+
     held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
     neighbours = {key: frozenset(held[chunk.document_id]) for key, chunk in sources.items()}
     for entity in strongest:
@@ -218,53 +230,21 @@ def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridge
             for item, share in zip(about.get(entity, ()), shares[entity], strict=True)
             if item.id in targets
         ]
-        weight = max(factor, weights.bridge.links_at_length) if entity in linked else factor
-        weight *= weights.bridge.strength
-        for activation in activations[entity][: weights.bridge.sentences]:
-            relevances = relevances_to(activation)
+        weight = max(factor, bridge.links_at_length) if entity in linked else factor
+        weight *= bridge.strength
+        for activation in activations[entity][: bridge.sentences]:
+            relevances = relevances_to(activation.chunk_id, activation.sentence)
             for target, share in reached:
                 if target == activation.chunk_id:
                     continue
                 score = weight * activation.value * share * relevances[target]
                 if target in neighbours[activation.chunk_id]:
-                    score *= weights.bridge.same_document
+                    score *= bridge.same_document
                 if target not in into or score > into[target].score:
                     into[target] = Bridge(score, activation, entities[entity])
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
-
-
-class _Linked(NamedTuple):
-    """A chunk that links lead to, with the sentences that have them, strongest first."""
-
-    chunk_id: str
-    entity: Entity
-    activations: list[Activation]
-
-
-def _activate_links(
-    seeds: Mapping[str, float], sources: Mapping[str, Chunk], features: ChunkFeatures
-) -> dict[str, _Linked]:
-    """Return what the links of ``sources`` lead to, as if each target were an entity of its own."""
-    weights = features.weights
-    if not weights.bridge.links:
-        return {}
-    found: dict[str, _Linked] = {}
-    linked = find_linked_chunks(sources, features.store)
-    best_seed = max(seeds.values(), default=0.0) or 1.0
-    relevances = _sentence_relevances(sources, features) if linked else {}
-    for key, links in linked.items():
-        for link in links:
-            value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
-            value *= weights.bridge.links_onward if link.is_next else 1.0
-            entity = Entity("", link.words, "", "", 1)
-            reached = found.setdefault(link.chunk_id, _Linked(link.chunk_id, entity, []))
-            activation = Activation(weights.bridge.links * value, key, link.sentence)
-            reached.activations.append(activation)
-    for reached in found.values():
-        reached.activations.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
-    return {f"link to {key}": reached for key, reached in found.items()}
 
 
 def _stands_in_one_sentence(
@@ -285,28 +265,6 @@ def _stands_in_one_sentence(
     )
 
 
-def _relevances(
-    targets: Collection[str],
-    features: ChunkFeatures,
-    by_sentence: Mapping[str, Sequence[NDArray[np.bool_]]],
-) -> Callable[[Activation], Mapping[str, float]]:
-    """Return what computes the relevance of every target next to an activating sentence."""
-    question = features.question
-    found = [features[target] for target in targets]
-    covered = np.array([item.covered for item in found], dtype=np.bool_)
-    covered = covered.reshape(len(found), len(question.terms))
-    rest = features.weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
-
-    @cache
-    def of(chunk_id: str, sentence: int) -> Mapping[str, float]:
-        repeated = covered & features[chunk_id].covered
-        together = by_sentence[chunk_id][sentence] | covered
-        values = together @ question.weights - repeated @ question.weights + rest
-        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
-
-    return lambda activation: of(activation.chunk_id, activation.sentence)
-
-
 def link_factor(question: Question, weights: Weights) -> float:
     """Return the weight of links for a question of this length, from 0 to 1."""
     length = len(question.terms) / weights.link.half_length
@@ -319,36 +277,47 @@ def find_activations(
     features: ChunkFeatures,
     *,
     unstated: float = 1.0,
-) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
+    links: float = 0.0,
+) -> tuple[dict[str, list[Activation]], dict[str, Entity], dict[str, str]]:
     """Return the sentences of ``sources`` that activate each entity, strongest first, and all
-    entities.
+    entities; what a link leads to is an entity too, and the chunk is in the last of the three.
 
-    ``unstated`` is the worth of entities of which a model that read the source stated no fact.
+    ``unstated`` is the worth of entities of which a model that read the source stated no fact,
+    ``links`` that of links.
     """
     question, store, weights = features.question, features.store, features.weights
-    best_seed = max(seeds.values(), default=0.0) or 1.0
+    best_seed, bridge = max(seeds.values(), default=0.0) or 1.0, weights.bridge
     found = mentions_by_sentence(sources, store, known=weights.link.known)
     entities = store.graph.entities(
         {entity for sentences in found.values() for ids in sentences for entity in ids}
         - question.named
     )
     relevances = _sentence_relevances(sources, features)
+    values = {
+        key: [seeds[key] / best_seed * max(value, 0.0) for value in relevances[key]]
+        for key in sources
+    }
     stated = stated_entities(sources, store) if unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
-    for chunk_id in sources:
-        for number, ids in enumerate(found[chunk_id]):
-            relevance = seeds[chunk_id] / best_seed * max(relevances[chunk_id][number], 0.0)
-            for identifier in ids:
-                if identifier not in entities:
-                    continue
+    for key in sources:
+        for number, ids in enumerate(found[key]):
+            for identifier in ids & entities.keys():
                 rare = question.rarity(entities[identifier].chunk_count)
-                value = relevance * rare**weights.bridge.rarity
-                if identifier not in stated.get(chunk_id, entities):
+                value = values[key][number] * rare**bridge.rarity
+                if identifier not in stated.get(key, entities):
                     value *= unstated
-                activations[identifier].append(Activation(value, chunk_id, number))
-    for values in activations.values():
-        values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
-    return activations, entities
+                activations[identifier].append(Activation(value, key, number))
+    linked: dict[str, str] = {}
+    for key, found_links in (find_linked_chunks(sources, store) if links else {}).items():
+        for link in found_links:
+            name = f"link to {link.chunk_id}"
+            linked[name] = link.chunk_id
+            entities.setdefault(name, Entity("", link.words, "", "", 1))
+            value = values[key][link.sentence] * (bridge.links_onward if link.is_next else 1.0)
+            activations[name].append(Activation(links * value, key, link.sentence))
+    for each in activations.values():
+        each.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
+    return activations, entities, linked
 
 
 def _sentence_relevances(
@@ -366,15 +335,6 @@ def _sentence_relevances(
             masks = masks or sentence_coverage(question, sources)
             coverage[chunk_id] = [float(mask @ question.weights) for mask in masks[chunk_id]]
     return coverage
-
-
-def _shares(about: Iterable[Scored], weights: Weights) -> list[float]:
-    items = list(about)
-    spreads = spread(items, weights.bridge.spread)
-    return [
-        item.score**weights.bridge.aboutness * share
-        for item, share in zip(items, spreads, strict=True)
-    ]
 
 
 def _best_targets(

@@ -716,7 +716,7 @@ class GraphVectorRetriever(WalkRetriever):
         scores = {i: features[i].base + named.get(i, 0.0) for i in dict.fromkeys([*pool, *pages])}
         sources = self._store.documents.chunks(best_of(scores, _SOURCES))
         covered = sentence_coverage(question, sources)
-        activations, entities = find_activations(scores, sources, features)
+        activations, entities, _ = find_activations(scores, sources, features)
         values = {i: found[0].value for i, found in activations.items()}
         seeds = {i: values[i] for i in best_of(values, _ACTIVATED)}
         origins = {}
