@@ -6,7 +6,7 @@ An `AskRequest` is what a caller gives. An `Inquiry` is the question on its way 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -20,6 +20,8 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import REPORT_INDEX
+from knotwork._retrieval.optional_parts import attempt
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._synthesis.messages import no_answer
 from knotwork._text.visible import visible_text
@@ -308,6 +310,17 @@ class Inquiry:
     def model(self) -> CachedChatModel | None:
         """The model that answers."""
         return self.models.answer if self.models else None
+
+    @property
+    def store(self) -> Store:
+        """The part of the index that is asked."""
+        return self.searcher.store
+
+    def update_reports(self) -> Iterator[Progress]:
+        """Yield the step that brings the reports up to date."""
+        yield Progress(Stage.STEP, note="reports", total=1)
+        updating = partial(self.reports.updated, self.models.summarize if self.models else None)
+        self.reports = attempt("The reports", updating, self.reports, self.notes)
 
     def spent_tokens(self) -> int:
         """Return the tokens that the question has cost so far."""

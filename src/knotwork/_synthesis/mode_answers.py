@@ -87,13 +87,13 @@ def find_themes(
     """
     ranked = find_communities(
         inquiry.question,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         evidence=evidence,
         embedder=inquiry.searcher.models.query_embedder,
         most=most,
     )
     return read_themes(
-        inquiry.searcher.store,
+        inquiry.store,
         inquiry.reports,
         [item.id for item in ranked],
         spend_tokens=spend_tokens,
@@ -127,7 +127,7 @@ def answer_from_themes(
     are from passages about something else. An answer about the whole corpus has none: it states
     what the reports say. The evidence are the passages that the reports cite, by the rank of these.
     """
-    question, store = inquiry.question, inquiry.searcher.store
+    question, store = inquiry.question, inquiry.store
     language = reading_of(question).language
     hits = _cited_hits(themes, store)
     covered = covered_share(question, [theme.report for theme in themes])
@@ -225,7 +225,7 @@ class PointCollector:
         self._inquiry = inquiry
         self._label = label
         self._noun = noun
-        self._numbering = PassageNumbering(inquiry.searcher.store)
+        self._numbering = PassageNumbering(inquiry.store)
         self._errors: list[KnotworkError] = []
         self._parts = 0
         self._dropped = 0
@@ -394,15 +394,16 @@ class _Material(NamedTuple):
 class ModePolicy:
     """How a mode answers: by ``write``, and if this is one call, from which context.
 
-    ``reports`` is how many of the reports nearest to the question are read. ``leads_with_themes``:
-    without a model, themes of reports answer rather than sentences of passages. ``writes_reports``:
-    the model may write missing reports for a part of the tokens. ``share`` are the tokens of the
-    context, as a multiple of ``answer.context_tokens``: passages still get about as many as in mode
-    basic.
+    It ``updates_reports`` first if it needs them. ``reports`` is how many of the reports nearest to
+    the question are read. ``leads_with_themes``: without a model, themes of reports answer rather
+    than sentences of passages. ``writes_reports``: the model may write missing reports for a part
+    of the tokens. ``share`` are the tokens of the context, as a multiple of
+    ``answer.context_tokens``: passages still get about as many as in mode basic.
     """
 
     write: Callable[[Inquiry, _Material], Iterator[Progress]]
     reports: int = 0
+    updates_reports: bool = False
     leads_with_themes: bool = False
     writes_reports: bool = False
     task: str = "local"
@@ -419,9 +420,11 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
     is composed of sentences of the passages, or of themes of the nearest reports.
     """
     policy = POLICIES[inquiry.mode]
+    if policy.updates_reports:
+        yield from inquiry.update_reports()
     spent = inquiry.spent_tokens()
     may_write = policy.writes_reports and inquiry.model is not None
-    is_first = may_write and not holds_written_reports(inquiry.searcher.store)
+    is_first = may_write and not holds_written_reports(inquiry.store)
     allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS if may_write else 0
     themes = find_themes(inquiry, evidence, most=policy.reports, spend_tokens=allowed)
     if not is_first:  # the first question also pays for the reports that it has written
@@ -441,7 +444,7 @@ def _quote(
     retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
     if policy.leads_with_themes and themes:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    quoted = compose_answer(evidence, store=inquiry.searcher.store, settings=inquiry.settings)
+    quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
     if themes and not quoted.answered:
         return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
     notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
@@ -461,9 +464,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
     reports = [theme.report for theme in material.themes]
     facts: Sequence[GraphFact] = ()
     if policy.shares.facts:
-        around = read_local_context(
-            inquiry.question, material.evidence, store=inquiry.searcher.store
-        )
+        around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
     empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
@@ -474,7 +475,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
         material.evidence,
         facts=facts,
         reports=reports,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
@@ -496,7 +497,7 @@ _LEADING_ENTITIES = 4
 
 def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
     """Return the reports of the lowest communities that hold most of the leading entities."""
-    held, leading = inquiry.searcher.store.capabilities.communities, entities[:_LEADING_ENTITIES]
+    held, leading = inquiry.store.capabilities.communities, entities[:_LEADING_ENTITIES]
     if held is None or not leading:
         return []
     worths: defaultdict[str, float] = defaultdict(float)
@@ -540,7 +541,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[Progres
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
     parts = []
     for start in range(0, min(len(reports), read), _REPORTS_IN_PART):
-        own = PassageNumbering(inquiry.searcher.store)
+        own = PassageNumbering(inquiry.store)
         lines = pack_reports(
             reports[start : start + _REPORTS_IN_PART],
             own,
@@ -559,7 +560,7 @@ def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[Progress, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
-    held = inquiry.searcher.store.capabilities.communities
+    held = inquiry.store.capabilities.communities
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []
@@ -638,7 +639,7 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Pro
     """
     lines = pack_reports(
         [theme.report for theme in material.themes],
-        PassageNumbering(inquiry.searcher.store),
+        PassageNumbering(inquiry.store),
         inquiry.question,
         budget_tokens=_PRIMER_TOKENS,
     )
@@ -700,11 +701,11 @@ def _search_locally(
 ) -> MaterialPart:
     """Return what is found for a question; ``evidence`` is used instead of a search."""
     found = evidence or inquiry.searcher.search(question)
-    around = read_local_context(question, found, store=inquiry.searcher.store)
+    around = read_local_context(question, found, store=inquiry.store)
     context = pack_context(
         found,
         facts=around.facts,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         budget_tokens=_QUESTION_PART_TOKENS,
         shares=LOCAL_SHARES,
     )
@@ -724,6 +725,7 @@ POLICIES = {
     AskMode.GLOBAL: ModePolicy(
         _write_from_context,
         reports=_GLOBAL_REPORTS,
+        updates_reports=True,
         leads_with_themes=True,
         writes_reports=True,
         task="global",
@@ -732,6 +734,8 @@ POLICIES = {
         ceiling=GLOBAL_TOKENS,
         output_tokens=700,
     ),
-    AskMode.MAP_REDUCE: ModePolicy(_write_from_parts, reports=MOST_THEMES, leads_with_themes=True),
-    AskMode.DRIFT: ModePolicy(_write_from_questions, reports=_PRIMER_REPORTS),
+    AskMode.MAP_REDUCE: ModePolicy(
+        _write_from_parts, reports=MOST_THEMES, updates_reports=True, leads_with_themes=True
+    ),
+    AskMode.DRIFT: ModePolicy(_write_from_questions, reports=_PRIMER_REPORTS, updates_reports=True),
 }

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
@@ -23,11 +23,13 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic
+from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.question import can_embed
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode, CommunityReports
+from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -75,7 +77,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._synthesis.searcher import ScopedSearcher
+    pass
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""
@@ -1412,14 +1414,32 @@ class OverviewPlan:
     def language(self) -> str:
         return reading_of(self.question).language
 
-    @property
-    def needs_communities(self) -> bool:
-        """Whether the answer is composed from communities."""
-        return not self.parts and self.scope.needs_communities
+
+def summarize(
+    inquiry: Inquiry, evidence: Evidence, *, is_general: bool
+) -> Generator[Progress, None, bool]:
+    """Yield the steps to an overview, and return whether there is one."""
+    planning = partial(plan_overview, evidence.query.text, evidence, inquiry, is_general=is_general)
+    overview = attempt("The overview", planning, None, inquiry.notes)
+    if overview is None:
+        return False
+    inquiry.mode = AskMode.BASIC  # of the answer, if there is no overview
+    if not overview.parts and overview.scope.needs_communities:
+        yield from inquiry.update_reports()
+    given = attempt(
+        "The overview", partial(answer_overview, overview, inquiry), None, inquiry.notes
+    )
+    if given is None:
+        return False
+    answer, found = given
+    yield Progress(Stage.FOUND, value=found)
+    answer = replace(answer, notes=(*answer.notes, *inquiry.reports.notes))
+    yield Progress(Stage.FINISHED, value=answer)
+    return True
 
 
 def plan_overview(
-    question: str, found: Evidence, *, searcher: ScopedSearcher, is_general: bool = False
+    question: str, found: Evidence, inquiry: Inquiry, *, is_general: bool = False
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
@@ -1438,7 +1458,7 @@ def plan_overview(
     if scope is None:
         return None
     is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
-    outline = read_outline(searcher.store) if is_read else None
+    outline = read_outline(inquiry.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
     parts = parts or find_numbered(found, scope.named)
     if outline is not None and scope.kind is ScopeKind.LISTING:
@@ -1452,24 +1472,24 @@ def plan_overview(
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, parts)
     query = scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
-    overview = OverviewPlan(question, scope, searcher.search(query), parts)
-    return _read_section(overview, searcher, outline) if is_stated else overview
+    overview = OverviewPlan(question, scope, inquiry.searcher.search(query), parts)
+    return _read_section(overview, inquiry, outline) if is_stated else overview
 
 
 def _read_section(
-    overview: OverviewPlan, searcher: ScopedSearcher, outline: DocumentOutline
+    overview: OverviewPlan, inquiry: Inquiry, outline: DocumentOutline
 ) -> OverviewPlan:
     """Return an overview with the summary of the section about its subject.
 
     It gets none if sections of other documents are about the subject nearly as well.
     """
-    scope, store = overview.scope, searcher.store
+    scope, store = overview.scope, inquiry.store
     located = locate_sections(
         scope.subject,
         overview.found,
         store=store,
         outline=outline,
-        embedder=searcher.models.query_embedder,
+        embedder=inquiry.searcher.models.query_embedder,
         within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )
@@ -1488,14 +1508,13 @@ def _read_section(
     return overview
 
 
-def answer_overview(
-    overview: OverviewPlan, *, store: Store, reports: CommunityReports, settings: AnswerSettings
-) -> tuple[Answer, Evidence]:
+def answer_overview(overview: OverviewPlan, inquiry: Inquiry) -> tuple[Answer, Evidence]:
     """Return the answer of an overview, and the passages that it cites."""
+    store = inquiry.store
     if overview.scope.kind in _OF_A_SECTION:
-        return _answer_topic(overview, store, settings)
+        return _answer_topic(overview, store, inquiry.settings)
     language = overview.language
-    summary = _summarize(overview, store, reports)
+    summary = _summarize(overview, store, inquiry.reports)
     written = write_lines(summary, language)
     answered = bool(written.sources) or overview.scope.kind in _SURE
     hits: dict[str, Hit] = {}  # in the order of their first citation
