@@ -387,24 +387,6 @@ _MOST_NAME_WORDS = 12
 _NO_TEXT = frozenset(["to", "you", "i", "we", "can", "could", "do", "would", "should"])
 
 
-def strip_text_nouns(phrase: str, language: Language) -> str:
-    """Return a phrase without words for texts: "travel" for "the travel chapter"."""
-    bare = language.scopes["determiner"].sub(phrase)
-    text = language.scopes["text"].match(simplify(bare))
-    return (bare[: text.end("rest")] if text else bare).strip()
-
-
-def read_scope(text: str, language: Language) -> QuestionScope | None:
-    """Return the scope of a question with single spaces; None if it matches no form."""
-    return (
-        _read_count(text, language)
-        or _read_listing(text, language)
-        or _read_summary(text, language)
-        or _read_topic(text, language)
-        or _read_subject(text, language)
-    )
-
-
 def _find(text: str, forms: Sequence[Words]) -> dict[str, str] | None:
     """Return the words of a text for each group of the first form that it has."""
     simple = simplify(text)
@@ -731,12 +713,16 @@ class QuestionReading:
         """What it asks to be summarised or counted; None for any other question."""
         if not 0 < len(self.plain) <= _LONGEST_SCOPED:
             return None
-        scopes = (read_scope(self.plain, language) for language in self._languages)
+        readers = (_read_count, _read_listing, _read_summary, _read_topic, _read_subject)
+        scopes = (read(self.plain, each) for each in self._languages for read in readers)
         return next((scope for scope in scopes if scope is not None), None)
 
     def strip_text_nouns(self) -> str:
         """Return a phrase without words for texts: "travel" for "the travel chapter"."""
-        return strip_text_nouns(self.text, self._own_language)
+        words = self._own_language.scopes
+        bare = words["determiner"].sub(self.text)
+        text = words["text"].match(simplify(bare))
+        return (bare[: text.end("rest")] if text else bare).strip()
 
     @cached_property
     def extent(self) -> Extent:

@@ -155,23 +155,21 @@ def search_deep(base: Retriever, query: Query) -> Evidence:
 
 
 def search_also(
-    base: Retriever, own: Evidence, query: Query, texts: Sequence[tuple[str, float]], *, label: str
+    base: Retriever, own: Evidence, query: Query, text: str, weight: float, *, label: str
 ) -> Evidence:
-    """Return the evidence for a question, fused with that for further weighted texts.
+    """Return the evidence for a question, fused with that for a further text, if there is one.
 
     ``own`` is from `search_deep` and has the weight 1. A hit's score is the weighted sum of its
     scores, each relative to the best of its search, on the scale of the question's own scores.
     """
-    found = [(base.name, 1.0, own)]
-    for text, weight in texts:
-        found.append((label, weight, search_deep(base, replace(query, text=text))))
-    if len(found) == 1:
+    if not text:
         return cut_evidence(own, query)
+    also = search_deep(base, replace(query, text=text))
     best = max((hit.score for hit in own.hits), default=1.0)
-    scale = (best if best > 0 else 1.0) * sum(weight for _, weight, _ in found)
+    scale = (best if best > 0 else 1.0) * (1.0 + weight)
     hits = [
         replace(h, score=h.score * scale, scores={n: v * scale for n, v in h.scores.items()})
-        for h in fuse_hits(found)
+        for h in fuse_hits([(base.name, 1.0, own), (label, weight, also)])
     ]
     return cut_evidence(replace(own, hits=tuple(hits)), query)
 

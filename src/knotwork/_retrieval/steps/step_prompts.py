@@ -344,8 +344,8 @@ def _search_also(
     step: Expand | Hyde, own: Evidence, query: Query, text: str, line: str, notes: Sequence[str]
 ) -> Evidence:
     """Return the evidence fused with that for a text, if there is one, and traced by a line."""
-    texts = [(text, step.options.weight)] if text else []
-    evidence = search_also(step.base, own, query, texts, label=step.name)
+    weight = step.options.weight
+    evidence = search_also(step.base, own, query, text, weight, label=step.name)
     trace = (*evidence.trace, line) if text else evidence.trace
     return replace(evidence, trace=trace, notes=(*evidence.notes, *notes))
 
