@@ -9,8 +9,8 @@ import knotwork
 from knotwork._config import AnswerSettings
 from knotwork._questions.reading import SubQuestion
 from knotwork._run import Stage
+from knotwork._synthesis.ask_request import ScopedSearcher
 from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
-from knotwork._synthesis.searcher import ScopedSearcher
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 from knotwork.testing._chat_models import ScriptedChatModel
 

@@ -35,8 +35,7 @@ from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
-from knotwork._synthesis.ask_request import AskOptions, AskRequest
-from knotwork._synthesis.searcher import Retrievers
+from knotwork._synthesis.ask_request import AskOptions, AskRequest, Retrievers
 from knotwork.errors import ConfigError, IndexingError, KnotworkError, StoreError, UnknownName
 from knotwork.records import (
     Answer,

@@ -600,20 +600,7 @@ class Expectation:
         )
 
 
-class Extent(StrEnum):
-    """How much of the documents a question is about: all, a thing and its relations, a passage."""
-
-    ALL = "all"
-    THING = "thing"
-    PASSAGE = "passage"
-
-
-_EXTENTS = {
-    ScopeKind.WHOLE: Extent.ALL,
-    ScopeKind.TOPIC: Extent.ALL,
-    ScopeKind.RANKING: Extent.ALL,
-    ScopeKind.THING: Extent.THING,
-}
+_OF_ALL = frozenset({ScopeKind.WHOLE, ScopeKind.TOPIC, ScopeKind.RANKING})
 
 
 def _asks_for(name: str) -> cached_property[bool]:
@@ -725,16 +712,20 @@ class QuestionReading:
         return (bare[: text.end("rest")] if text else bare).strip()
 
     @cached_property
-    def extent(self) -> Extent:
-        """How much of the documents it is about."""
-        if self.scope is not None and self.scope.is_sure and self.scope.kind in _EXTENTS:
-            return _EXTENTS[self.scope.kind]
-        if self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE:
-            return Extent.ALL
+    def extent(self) -> ScopeKind:
+        """How much of the documents it is about: the whole, a thing and its relations, or a part,
+        as most questions are.
+        """
+        if self.scope is not None and self.scope.is_sure:
+            if self.scope.kind in _OF_ALL:
+                return ScopeKind.WHOLE
+            if self.scope.kind is ScopeKind.THING:
+                return ScopeKind.THING
         language, simple = self._own_language, simplify(self.plain)
-        if language.words["general"].match(simple):
-            return Extent.ALL
-        return Extent.THING if language.words["relations"].search(simple) else Extent.PASSAGE
+        is_whole = self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE
+        if is_whole or language.words["general"].match(simple):
+            return ScopeKind.WHOLE
+        return ScopeKind.THING if language.words["relations"].search(simple) else ScopeKind.PART
 
     @cached_property
     def summarizing(self) -> float:

@@ -1,13 +1,16 @@
 """Retrievers and steps (a query in, evidence out): protocols, options, and the basic retrievers.
 
 Options are frozen dataclasses whose annotations bound their values. The basic retrievers are BM25,
-dense, hybrid, and hybrid with generated questions.
+dense, hybrid, and hybrid with generated questions. An optional part that fails costs only itself:
+see `attempt`.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, dataclass_transform, get_type_hints
@@ -25,7 +28,7 @@ from knotwork._retrieval.evidence_builder import (
 from knotwork._retrieval.question import Question, can_embed, read_question, require_vectors
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import BudgetExceeded, ConfigError, FilterError, StoreError, UnknownName
 from knotwork.records import Evidence, Query
 
 T = TypeVar("T")
@@ -307,3 +310,36 @@ class QuestionsRetriever(QuestionRetriever):
         if matches or index.count():
             return evidence
         return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))
+
+
+FOR_THE_USER = (ConfigError, StoreError, FilterError, BudgetExceeded)
+"""Errors that no part may hide: the request, the index or the budget has to change."""
+
+_log = logging.getLogger("knotwork.answers")
+
+
+def attempt(
+    part: str,
+    work: Callable[[], T],
+    otherwise: T,
+    notes: list[str],
+    *,
+    raises: tuple[type[Exception], ...] = FOR_THE_USER,
+) -> T:
+    """Return what a part of an answer makes, or ``otherwise`` and a note if it fails.
+
+    Raises errors of the types ``raises``, and a cancellation.
+    """
+    try:
+        return work()
+    except raises:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a part raises, the others still answer
+        notes.append(note_failure(part, error))
+        return otherwise
+
+
+def note_failure(part: str, error: Exception) -> str:
+    """Log the failure of a part, and return the note on it."""
+    _log.warning("%s failed", part, exc_info=error)
+    return f"{part} failed and was left out: {error or type(error).__name__}"

@@ -25,8 +25,8 @@ from knotwork._inference.model_registry import (
     price_table,
 )
 from knotwork._inference.own_prompts import prompts_of
-from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
-from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
+from knotwork._questions.reading import QuestionReading, ScopeKind, reading_of
+from knotwork._retrieval.base import FOR_THE_USER, attempt, note_failure
 from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
@@ -51,7 +51,7 @@ from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, Hit, MemoryCitat
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
-    from knotwork._synthesis.searcher import ScopedSearcher
+    from knotwork._synthesis.ask_request import ScopedSearcher
 
 
 EXPANDED_SHARE = 0.5
@@ -358,12 +358,12 @@ def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMod
     return names_part or question.summarizing >= _LEAST_OVERVIEW
 
 
-_MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAGE: AskMode.BASIC}
+_MODES = {ScopeKind.WHOLE: AskMode.GLOBAL, ScopeKind.THING: AskMode.LOCAL}
 
 
 def choose_mode(question: str) -> AskMode:
     """Choose mode global, local or basic by the words of a question."""
-    return _MODES[reading_of(question).extent]
+    return _MODES.get(reading_of(question).extent, AskMode.BASIC)
 
 
 def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> str:

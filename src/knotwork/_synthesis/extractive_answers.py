@@ -44,9 +44,9 @@ from knotwork._questions.reading import (
     open_pronoun,
     reading_of,
 )
+from knotwork._retrieval.base import attempt
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
@@ -112,7 +112,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._synthesis.searcher import ScopedSearcher
+    from knotwork._synthesis.ask_request import ScopedSearcher
 
 HIT_POWER = 0.1
 """Exponent of a hit's score, relative to the best hit's, in the worth of its sentences."""
@@ -743,7 +743,11 @@ def _find_subject(
     fitting = [
         mention
         for mention in mentions
-        if _may_be(mention, is_person=is_person)
+        if (
+            mention.type in ("", "PERSON")
+            if is_person
+            else mention.type not in ("PERSON", *_NO_SUBJECT)
+        )
         and not any(piece.span.contains(span) for span in mention.spans)
     ]
     for mention in fitting:
@@ -754,12 +758,6 @@ def _find_subject(
         return about.name
     before = [m.name for m in fitting if any(_is_right_before(s.end, piece) for s in m.spans)]
     return before[0] if is_person and len(before) == 1 else ""
-
-
-def _may_be(mention: Mention, *, is_person: bool) -> bool:
-    if is_person:
-        return mention.type in ("", "PERSON")
-    return mention.type not in ("PERSON", *_NO_SUBJECT)
 
 
 def _is_right_before(end: int, piece: Piece) -> bool:
@@ -775,15 +773,6 @@ def _is_right_before(end: int, piece: Piece) -> bool:
 def _opening(sentence: str) -> re.Match[str] | None:
     found = open_pronoun(sentence)
     return found if found is not None and found.lastgroup in _KINDS else None
-
-
-def with_subject(sentence: str, subject: str) -> str:
-    """Return a sentence with its first word, a pronoun, replaced by a name in brackets."""
-    match = _opening(sentence)
-    if match is None:
-        return sentence
-    shown = f"[{subject}]'s" if match.lastgroup in _POSSESSIVE else f"[{subject}]"
-    return shown + sentence[match.end() :]
 
 
 MOST_ITEMS, FEWEST_LEFT = 12, 4
@@ -847,7 +836,11 @@ def _write_paragraph(piece: Piece) -> str:
         text = show_sentence(source.text(span))
         if not text:
             continue
-        written = with_subject(text, piece.subject) if piece.subject and not before else text
+        written = text
+        opening = _opening(text) if piece.subject and not before else None
+        if opening is not None:  # the first word, a pronoun, is replaced by the name in brackets
+            end = "'s" if opening.lastgroup in _POSSESSIVE else ""
+            written = f"[{piece.subject}]{end}{text[opening.end() :]}"
         if span != whole and span == best.span:
             written = _BOLD.sub(r"**\g<0>**", written, count=1)
         shown += (gap_between(before, text) if before else "") + written
@@ -1024,7 +1017,20 @@ def cite_rows(
     its values, among the passages found for the rows.
     """
     if result.row_sources:
-        return list(_cite_sources(evidence, result))[:most]
+        chunks: dict[str, list[tuple[int, Chunk]]] = {}
+        for rank, hit in enumerate(evidence.hits):
+            chunks.setdefault(hit.chunk.document_id, []).append((rank, hit.chunk))
+        cited: list[tuple[int, SelectedSentence]] = []
+        for number, source in enumerate(result.row_sources):
+            for rank, chunk in chunks.get(Document(source.document, "").id, ()):
+                if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
+                    span = Span(source.span.start, min(source.span.end, chunk.span.end))
+                    text = chunk.text_at(span)
+                    place = number if result.is_listing else ALL_ROWS
+                    found = SelectedSentence(chunk, span, text, result.confidence, rank)
+                    cited.append((place, found))
+                    break
+        return cited[:most]
     hits = [hit for hit in evidence.hits if hit.scores.get(ROWS_SCORE, 0.0) > 0]
     relevance = {(hit.chunk.id, span): worth for hit in hits for span, worth in hit.sentences}
     cited = []
@@ -1108,22 +1114,6 @@ def _width(text: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
 
 
-def _cite_sources(
-    evidence: Evidence, result: QueryResult
-) -> Iterator[tuple[int, SelectedSentence]]:
-    chunks: dict[str, list[tuple[int, Chunk]]] = {}
-    for rank, hit in enumerate(evidence.hits):
-        chunks.setdefault(hit.chunk.document_id, []).append((rank, hit.chunk))
-    for number, source in enumerate(result.row_sources):
-        for rank, chunk in chunks.get(Document(source.document, "").id, ()):
-            if chunk.span.start <= source.span.start < min(source.span.end, chunk.span.end):
-                span = Span(source.span.start, min(source.span.end, chunk.span.end))
-                text = chunk.text_at(span)
-                row = number if result.is_listing else ALL_ROWS
-                yield row, SelectedSentence(chunk, span, text, result.confidence, rank)
-                break
-
-
 MOST_NAMES = 20
 """The maximum number of names in an answer; further ones are counted."""
 
@@ -1162,10 +1152,18 @@ def compose_path_answer(
     if not named:
         return None
     language = reading_of(evidence.query.text).language
+    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
+    others = [name for name in dict.fromkeys(path.answers) if name not in named]
+    text = separator.join(_with_mark(name, marks) for name, marks in named.items())
+    if others:
+        room = max(MOST_NAMES - len(named), 0)
+        left = len(others[room:])
+        head = also_reached_more if left else also_reached
+        text += head(language, names=separator.join(others[:room]), left=left)
     probability = path.scores["probability"]
     return Answer(
         question=evidence.query.text,
-        text=_format_names(named, path.answers, language),
+        text=text,
         answered=True,
         citations=tuple(
             replace(citation, score=probability)
@@ -1175,18 +1173,6 @@ def compose_path_answer(
         retriever=evidence.retriever,
         notes=evidence.notes,
     )
-
-
-def _format_names(named: Mapping[str, str], answers: Iterable[str], language: str) -> str:
-    separator = _SEPARATORS.get(language, _SEPARATORS["en"])
-    others = [name for name in dict.fromkeys(answers) if name not in named]
-    text = separator.join(_with_mark(name, marks) for name, marks in named.items())
-    if others:
-        room = max(MOST_NAMES - len(named), 0)
-        left = len(others[room:])
-        head = also_reached_more if left else also_reached
-        text += head(language, names=separator.join(others[:room]), left=left)
-    return text
 
 
 def _find_stating(hops: Iterable[Hop], store: Store) -> dict[Hop, SelectedSentence]:
@@ -1437,17 +1423,13 @@ def misses_fact(piece: Piece, question: str) -> bool:
     if piece.grain not in _OF_PROSE:
         return False
     asked = reading_of(question)
-    if any(set(content_terms(label)) >= set(asked.terms) for label in _empty_labels(piece.text)):
-        return True
-    return asked_fact(question).is_missed_by(best, text)
-
-
-def _empty_labels(text: str) -> Iterator[str]:
-    """Yield the lines that are a label without a value, before another label or the end."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in piece.text.splitlines() if line.strip()]
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        if _LABEL.fullmatch(line) and (not following or _LABELLED.match(following)):
-            yield line
+        # A label without a value is before another label or the end.
+        is_empty = _LABEL.fullmatch(line) and (not following or _LABELLED.match(following))
+        if is_empty and set(content_terms(line)) >= set(asked.terms):
+            return True
+    return asked_fact(question).is_missed_by(best, text)
 
 
 _SURE = frozenset({"weight", "temperature", "energy"})
@@ -1838,7 +1820,12 @@ def answer_divided(
             wanted <= set(content_terms(citation.quote)) for citation in answer.citations
         )
     if not is_led and not names_both:
-        parts = [_answer_part(part, searcher, settings) for part in division.parts]
+        for part in division.parts:
+            # Parts share their context in the search, but not in the choice of sentences.
+            own = searcher.search(part.text)
+            own = replace(own, query=replace(own.query, text=part.asked))
+            one = replace(settings, max_sentences=1)
+            parts.append(AnsweredPart(part, *_answer_whole(own, searcher, one)))
     answered = sum(item.answer.answered for item in parts)
     if answered and (answer is None or answered == len(parts)):
         found = join_evidence(evidence, [item.evidence for item in parts])
@@ -1847,15 +1834,6 @@ def answer_divided(
         found, answer = _answer_whole(evidence, searcher, settings)
     yield Progress(Stage.FOUND, value=found)
     yield Progress(Stage.FINISHED, value=answer)
-
-
-def _answer_part(
-    part: SubQuestion, searcher: ScopedSearcher, settings: AnswerSettings
-) -> AnsweredPart:
-    """Search with the context that parts share, and select sentences by the part's own words."""
-    found = searcher.search(part.text)
-    found = replace(found, query=replace(found.query, text=part.asked))
-    return AnsweredPart(part, *_answer_whole(found, searcher, replace(settings, max_sentences=1)))
 
 
 def _answer_whole(

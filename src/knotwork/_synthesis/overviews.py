@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
+from knotwork._retrieval.base import attempt
 from knotwork._retrieval.community_search import find_communities, find_topic
-from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.question import can_embed
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store

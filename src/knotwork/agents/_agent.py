@@ -32,8 +32,8 @@ from knotwork._retrieval.question import Question, rarity, read_question, reques
 from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, may_rerank
 from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import Store, companions_of
+from knotwork._synthesis.ask_request import note_nothing_left
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
-from knotwork._synthesis.searcher import note_nothing_left
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.agents._graph_reasoner import GraphReasoner

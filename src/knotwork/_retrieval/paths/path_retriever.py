@@ -23,12 +23,11 @@ from typing import Literal
 
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import bounded
+from knotwork._retrieval.base import attempt, bounded
 from knotwork._retrieval.chunk_entities import OWN_PAGE, mention_places
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.graph_retriever import GraphRetriever
-from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.paths.path_enumeration import (
     UNSTATED_RELATIONS,
     LinkReader,

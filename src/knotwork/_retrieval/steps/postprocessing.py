@@ -24,11 +24,11 @@ from knotwork._retrieval.base import (
     Retriever,
     Share,
     WrappingRetriever,
+    attempt,
     bounded,
 )
 from knotwork._retrieval.evidence_builder import sentence_coverage
 from knotwork._retrieval.fusion import keep_within, lift_hit
-from knotwork._retrieval.optional_parts import attempt
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.steps.step_prompts import ModelStep, ask_ratings
 from knotwork._stores.base import Store
