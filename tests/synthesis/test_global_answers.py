@@ -22,7 +22,7 @@ def overview(question, reports, *, confidence=0.0):
     reports = CommunityReports(STORE, None, None)
     searcher = SimpleNamespace(store=STORE)
     inquiry = Inquiry(question, AskMode.GLOBAL, AnswerSettings(), searcher, reports)
-    return answer_from_themes(inquiry, found, themes, retriever="global")
+    return answer_from_themes(inquiry, found, themes)
 
 
 TEAM = make_report(

@@ -232,7 +232,11 @@ class _Reader:
                 continue  # an amount such as 2000 euros
             is_start = self.has("since", before) or self.starts("from_then", behind)
             if is_once or (is_dated and not is_start):
-                value = f"{days.first}/{days.last}" if days else _day_of_year(bare)
+                value = f"{days.first}/{days.last}" if days else bare
+                if days is None:  # "31 March" is "-03-31"
+                    is_han = HAN_OR_KANA.search(bare) is not None
+                    in_a_year = read_day_range(f"2000年{bare}" if is_han else f"{bare} 2000")
+                    value = in_a_year.first[4:] if in_a_year else bare
                 self._add(ONCE if is_once else DATED, value, *found.span())
                 continue
             if days is None:
@@ -311,12 +315,6 @@ class _Reader:
             else:
                 joined.append(slot)
         self.slots = joined
-
-
-def _day_of_year(words: str) -> str:
-    """Return "31 March" as "-03-31"."""
-    days = read_day_range(f"2000年{words}" if HAN_OR_KANA.search(words) else f"{words} 2000")
-    return days.first[4:] if days else words
 
 
 def values_differ(one: Slot, other: Slot) -> bool | None:

@@ -155,10 +155,7 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         return []
     expected = reading_of(evidence.query.text).expected
     fact = asked_fact(evidence.query.text)
-    # A reader sees one passage at a time, so it counts less if bridges lead to the best hits.
-    is_read = any(hit.prediction is not None for hit in evidence.hits)
-    trust = 1.0 - max(map(bridge_share, evidence.hits[:_LEADING])) if is_read else 0.0
-    gain = PREDICTION_GAIN * trust
+    gain = PREDICTION_GAIN * trust_in_reader(evidence)
     quotable = list(_read_quotable(evidence))
     entries: dict[object, float] = {}
     own_bests: dict[int, float] = {}
@@ -191,6 +188,16 @@ def rank_candidates(evidence: Evidence) -> list[SelectedSentence]:
         if key not in found or value > found[key].worth:
             found[key] = replace(item, worth=value)
     return sorted(found.values(), key=lambda item: -item.worth)
+
+
+def trust_in_reader(evidence: Evidence) -> float:
+    """Return how much the predictions of a reader count, from 0 to 1; 0 if nothing was read.
+
+    A reader sees one passage at a time, so they count less if bridges lead to the best hits.
+    """
+    if all(hit.prediction is None for hit in evidence.hits):
+        return 0.0
+    return 1.0 - max(map(bridge_share, evidence.hits[:_LEADING]))
 
 
 def bridge_share(hit: Hit) -> float:

@@ -118,7 +118,7 @@ def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
 
 
 def answer_from_themes(
-    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme], *, retriever: str
+    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme]
 ) -> tuple[Answer, Evidence]:
     """Answer with the themes of reports, each finding cited, or say that there is no answer.
 
@@ -133,7 +133,8 @@ def answer_from_themes(
     covered = covered_share(question, [theme.report for theme in themes])
     confidence: float | None = max(covered, found.confidence) if hits else 0.0
     query = Query(question, found.query.k)
-    evidence = Evidence(query, retriever, hits, confidence or 0.0, found.notes)
+    retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
+    evidence = Evidence(query, retriever.value, hits, confidence or 0.0, found.notes)
     count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))
@@ -441,14 +442,12 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
 def _quote(
     inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme], policy: ModePolicy
 ) -> tuple[Answer, Evidence]:
-    retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
-    if policy.leads_with_themes and themes:
-        return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
-    if themes and not quoted.answered:
-        return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
-    return inquiry.label(quoted, notes), evidence
+    if not (policy.leads_with_themes and themes):
+        quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+        if quoted.answered or not themes:
+            notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
+            return inquiry.label(quoted, notes), evidence
+    return answer_from_themes(inquiry, evidence, themes)
 
 
 def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:

@@ -333,7 +333,11 @@ def _find_inside(
         return _find_by_terms(
             sections, (name["name"] or name["before"]) if name else bare, least=0.0
         )
-    numbered = [(part, _read_number(part)) for part in sections]
+    numbered = []
+    for part in sections:  # the number before a title, as "3" of "第三章 …", "3. …" or "3 …"
+        first = _BARE_NUMBER.match(part.title)
+        own = first[1] if first else split_number(part.title)[0].casefold()
+        numbered.append((part, _read_digits(own)))
     same = [part for part, number in numbered if number == place.number]
     exact = [part for part in same if place.unit in part.title.casefold()[: len(bare)]]
     if same:
@@ -342,12 +346,6 @@ def _find_inside(
     if not place.number.isdecimal() or any(number for _, number in numbered):
         return None
     return next(iter(children[int(place.number) - 1 : int(place.number)]), None)
-
-
-def _read_number(part: OutlinePart) -> str:
-    """Return the number before a title, as "3" of "第三章 …", "3. …" or "3 …"; "" for none."""
-    bare = _BARE_NUMBER.match(part.title)
-    return _read_digits(bare[1] if bare else split_number(part.title)[0].casefold())
 
 
 def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
