@@ -11,7 +11,7 @@ from knotwork._retrieval.community_search import (
     holds_written_reports,
     search_communities,
 )
-from knotwork._retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork._retrieval.entity_lookup import MOST_ENTITIES, read_local_context
 from knotwork._stores.urls import open_store
 from knotwork._text.names import normal_form
 from knotwork.records import (

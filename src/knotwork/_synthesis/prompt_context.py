@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.local_context import GraphFact
+from knotwork._retrieval.entity_lookup import GraphFact
 from knotwork._retrieval.queries.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
