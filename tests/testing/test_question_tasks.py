@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knotwork._inference.chat import ChatReply, Message
-from knotwork._retrieval.steps.step_prompts import parse_ratings
+from knotwork._retrieval.steps.query_transformation import parse_ratings
 from knotwork._synthesis.ask_request import fill_prompt
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
 from knotwork.testing._brains import RuleBrain

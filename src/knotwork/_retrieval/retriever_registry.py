@@ -367,11 +367,11 @@ _STEPS = _entries(
     """
 decompose = steps.decompose:Decompose
     split nested and comparing questions and search for each part
-expand = steps.step_prompts:Expand
+expand = steps.query_transformation:Expand
     also search for words of the best passages and for aliases
-hyde = steps.step_prompts:Hyde
+hyde = steps.query_transformation:Hyde
     also search for a hypothetical passage that answers
-rewrite = steps.step_prompts:Rewrite
+rewrite = steps.query_transformation:Rewrite
     remove polite phrases and correct the spelling
 budget = steps.postprocessing:EvidenceBudget
     keep the best passages that fit a token budget

@@ -68,7 +68,7 @@ _MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
     """Ask a model for words that answering passages may have. Raises ModelError."""
-    from knotwork._retrieval.steps.step_prompts import ask_words
+    from knotwork._retrieval.steps.query_transformation import ask_words
     from knotwork._synthesis.prompt_context import says_nothing
 
     return tuple(word for word in ask_words(question, model) if not says_nothing(word))

@@ -72,18 +72,6 @@ from knotwork._synthesis.conflicts import (
     sort_claims,
     without_glue,
 )
-from knotwork._synthesis.messages import (
-    also_reached,
-    also_reached_more,
-    date_of_file,
-    disagreement,
-    more_rows,
-    no_match,
-    not_clear,
-    part_not_found,
-    undated,
-    values_by_date,
-)
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.chinese import HAN_AND_KANA, simplify
 from knotwork._text.plain_text import CITATION_MARK, name_cells, split_number, split_row
@@ -1086,7 +1074,7 @@ def format_rows(result: QueryResult, marks: Mapping[int, str], language: str) ->
     most = MOST_VALUES if len(result.columns) == 1 else MOST_ROWS
     left = len(result.rows) - most
     if left > 0 or result.truncated:
-        text += "\n\n" + more_rows(language, left=0 if result.truncated else left)
+        text += "\n\n" + messages.more_rows(language, left=0 if result.truncated else left)
     return text
 
 
@@ -1165,7 +1153,7 @@ def compose_path_answer(
     if others:
         room = max(MOST_NAMES - len(named), 0)
         left = len(others[room:])
-        head = also_reached_more if left else also_reached
+        head = messages.also_reached_more if left else messages.also_reached
         text += head(language, names=separator.join(others[:room]), left=left)
     probability = path.scores["probability"]
     return Answer(
@@ -1233,7 +1221,7 @@ class Disagreement(NamedTuple):
             f"{each.value or each.quote} ({_date_words(each, language)}, {each.title})"
             for each in shown
         )
-        message = values_by_date if self.is_said else disagreement
+        message = messages.values_by_date if self.is_said else messages.disagreement
         return message(language, values="; ".join(values))
 
 
@@ -1324,8 +1312,8 @@ def _piece_of(
 
 def _date_words(claim: ConflictingClaim, language: str) -> str:
     if not claim.date:
-        return undated(language)
-    return date_of_file(language, date=claim.date) if claim.is_of_file else claim.date
+        return messages.undated(language)
+    return messages.date_of_file(language, date=claim.date) if claim.is_of_file else claim.date
 
 
 LEAST_PROBABILITY = 0.6
@@ -1667,9 +1655,9 @@ def compose_answer(
     if answered:
         text, reason = "\n\n".join(piece.markdown for piece in shown), ""
     elif pieces:
-        text, reason = not_clear(language), LOW_CONFIDENCE
+        text, reason = messages.not_clear(language), LOW_CONFIDENCE
     else:
-        text, reason = no_match(language), NO_EVIDENCE
+        text, reason = messages.no_match(language), NO_EVIDENCE
     return Answer(
         question=question,
         text=text,
@@ -1868,7 +1856,7 @@ def join_answers(question: str, parts: Sequence[AnsweredPart]) -> Answer:
         key = places if answer.answered and places else number
         confidences[key] = min(confidences.get(key, 1.0), answer.confidence or 0.0)
         if not answer.answered:
-            texts.append(part_not_found(language, question=part.asked))
+            texts.append(messages.part_not_found(language, question=part.asked))
             continue
         own, text = _renumber(answer, citations)
         same = next((i for i, item in enumerate(texts) if unmark(item) == unmark(text)), None)

@@ -22,7 +22,7 @@ from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
 from knotwork._retrieval.entity_lookup import GraphFact, read_local_context
-from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
+from knotwork._retrieval.steps.query_transformation import bare_lines, parse_ratings
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore

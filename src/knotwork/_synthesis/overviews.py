@@ -44,7 +44,6 @@ from knotwork._synthesis.extractive_answers import (
     rank_candidates,
     rank_pieces,
 )
-from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
 from knotwork._text.chinese import HAN
 from knotwork._text.languages import detect_language
 from knotwork._text.numbers import find_numbers
@@ -732,7 +731,7 @@ def answer_with(
     """Return an answer with the lines of an overview, or that they are no answer."""
     language = reading_of(evidence.query.text).language
     is_found = bool(written.sources)
-    refusal = not_clear(language) if is_found else no_match(language)
+    refusal = messages.not_clear(language) if is_found else messages.no_match(language)
     return Answer(
         question=evidence.query.text,
         text=written.text if answered else refusal,
@@ -799,7 +798,7 @@ def theme_lines(
         if chosen:
             line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
             if theme.passages:
-                extent = count_units(theme.passages, "passage", language)
+                extent = messages.count_units(theme.passages, "passage", language)
                 note = messages.with_extent(language, title="", extent=extent)
                 line = replace(line, note=note)
             lines.append(line)
@@ -920,8 +919,8 @@ def rank_entities(
             text = messages.ranked(
                 language,
                 name=item.name,
-                passages=count_units(len(item.chunk_ids), "passage", language),
-                documents=count_units(documents, "document", language),
+                passages=messages.count_units(len(item.chunk_ids), "passage", language),
+                documents=messages.count_units(documents, "document", language),
             )
             lines.append(SummaryLine("", (SummaryPiece(text, source),)))
     return SummaryText(intro, lines)
@@ -951,16 +950,16 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
     intro = messages.mentioned(
         language,
         subject=subject,
-        times=count_units(sum(times.values()), "time", language),
-        passages=count_units(sum(map(len, held.values())), "passage", language),
-        documents=count_units(len(held), "document", language),
+        times=messages.count_units(sum(times.values()), "time", language),
+        passages=messages.count_units(sum(map(len, held.values())), "passage", language),
+        documents=messages.count_units(len(held), "document", language),
         total=f"{total:,}",
     )
     lines = []
     for key in sorted(held, key=lambda key: (-times[key], key))[:_MOST_DOCUMENTS]:
         chunk, matches = max(held[key], key=lambda row: (len(row[1]), -row[0].ordinal))
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
-        extent = count_units(times[key], "time", language)
+        extent = messages.count_units(times[key], "time", language)
         label = messages.with_extent(language, title=chunk.document_title, extent=extent)
         lines.append(SummaryLine("", (SummaryPiece(label, source),)))
     return SummaryText(intro, lines)
@@ -1102,7 +1101,7 @@ def summarize_whole(
     documents = outline.documents
     if len(documents) == 1:
         return summarize_part(store, outline, documents[0], language)
-    count = count_units(len(documents), "document", language)
+    count = messages.count_units(len(documents), "document", language)
     are_few = len(documents) <= FEW_DOCUMENTS
     fronts = [part for part in documents if _FRONT.search(f"{part.uri} {part.title}")][:1]
     parts, unit = _chapters(documents) or documents, "document"
@@ -1259,8 +1258,8 @@ def _count_sections(sections: int, documents: int, language: str) -> str:
         return ""
     return messages.from_sections(
         language,
-        sections=count_units(sections, "section", language),
-        documents=count_units(documents, "document", language),
+        sections=messages.count_units(sections, "section", language),
+        documents=messages.count_units(documents, "document", language),
     )
 
 
@@ -1268,7 +1267,7 @@ def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
     """List and count documents or sections by their titles, each cited."""
     unit, groups = listing
     count = sum(len(parts) for _, parts in groups)
-    extent = count_units(count, unit, language)
+    extent = messages.count_units(count, unit, language)
     head = groups[0][0] if len(groups) == 1 else None
     intro = (
         _introduce(head, count, language)
@@ -1287,7 +1286,9 @@ def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
             lines += [SummaryLine("", (piece,), unit) for piece in pieces]
     left = count - sum(len(line.pieces) for line in lines)
     if left:
-        lines.append(SummaryLine("", (SummaryPiece(count_more(left, unit, language), None),)))
+        lines.append(
+            SummaryLine("", (SummaryPiece(messages.count_more(left, unit, language), None),))
+        )
     return SummaryText(intro, lines)
 
 
@@ -1345,7 +1346,7 @@ def _introduce(part: OutlinePart, sections: int, language: str) -> str:
     title = show_sentence(part.title).rstrip(f"{_LINK_TO_ITSELF}:：")
     if sections < 2:
         return f"**{title}**{'：' if language == 'zh' else ':'}"
-    extent = count_units(sections, "section", language)
+    extent = messages.count_units(sections, "section", language)
     return messages.part_head(language, title=title, extent=extent)
 
 
@@ -1373,7 +1374,9 @@ def _list_titles(
         for part, heading in zip(parts[:MOST_TITLES], headings, strict=False)
     ]
     if len(parts) > MOST_TITLES:
-        pieces.append(SummaryPiece(count_more(len(parts) - MOST_TITLES, unit, language), None))
+        pieces.append(
+            SummaryPiece(messages.count_more(len(parts) - MOST_TITLES, unit, language), None)
+        )
     label = messages.also_sections(language) if summary.lines else ""
     line = SummaryLine(label, tuple(pieces), unit, is_list=True)
     return SummaryText(summary.intro, [*summary.lines, line], list(filter(None, headings)))

@@ -6,7 +6,7 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._retrieval.retriever_registry import STEPS, build_retriever
 from knotwork._retrieval.steps.postprocessing import Rerank, similarities
-from knotwork._retrieval.steps.step_prompts import without_politeness
+from knotwork._retrieval.steps.query_transformation import without_politeness
 from knotwork._stores.urls import open_store
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens

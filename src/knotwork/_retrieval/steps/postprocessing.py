@@ -30,7 +30,7 @@ from knotwork._retrieval.base import (
 from knotwork._retrieval.evidence_builder import sentence_coverage
 from knotwork._retrieval.fusion import keep_within, lift_hit
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.steps.step_prompts import ModelStep, ask_ratings
+from knotwork._retrieval.steps.query_transformation import ModelStep, ask_ratings
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import RetrievalError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from knotwork._retrieval.community_search import find_topic
 from knotwork._retrieval.steps.decompose import split_question
-from knotwork._retrieval.steps.step_prompts import without_politeness
+from knotwork._retrieval.steps.query_transformation import without_politeness
 from knotwork._synthesis.engine import choose_mode
 from knotwork._synthesis.messages import no_answer
 from knotwork._text.terms import content_terms
