@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._inference.chat import ChatModel, ChatRequest
+from knotwork._inference.chat import ChatRequest
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import fill_prompt
@@ -269,7 +269,7 @@ def request_about(
     question: str,
     room: str,
     task: str,
-    model: ChatModel,
+    model: object,
     /,
     *,
     stage: str,

@@ -23,7 +23,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
 from knotwork._run import Progress, Stage
@@ -734,7 +734,7 @@ class AnswerWriter:
         if quoted.results and not holds_rows(evidence):
             yield self.finish(quoted, ROWS_UNCITED)
             return
-        request = make_answer_request(quoted.question, passages, prompts_of(self._model))
+        request = make_answer_request(quoted.question, passages, self._model)
         yield from self.write_from(request, passages, quoted)
 
     def write_from(
@@ -881,10 +881,10 @@ class _StreamedText:
 
 
 def make_answer_request(
-    question: str, passages: Sequence[PromptPassage], prompts: OwnPrompts = BUILT_IN
+    question: str, passages: Sequence[PromptPassage], model: object = None
 ) -> ChatRequest:
     """Return the request that asks a question of packed passages, in the question's language."""
     context = "\n".join(passage.text for passage in passages)
     return make_request(
-        "answer", question, prompts, output_tokens=ANSWER_OUTPUT_TOKENS, context=context
+        "answer", question, model, output_tokens=ANSWER_OUTPUT_TOKENS, context=context
     )

@@ -27,13 +27,13 @@ from knotwork._indexing.embedding import (
 from knotwork._inference import prompt_files
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.languages import find_stated_filter
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.base import Retriever, attempt
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
+from knotwork._retrieval.question import request_about
 from knotwork._retrieval.retriever_registry import (
     AUTO,
     RETRIEVERS,
@@ -204,31 +204,30 @@ class AskRequest:
         return question
 
 
-fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")
+_ROOM = "knotwork._synthesis"
+fill_prompt = partial(prompt_files.fill_prompt, _ROOM)
 """Return the messages of a prompt of answers, given its task, a language and its blanks."""
 
 
 def make_request(
     task: str,
     question: str,
-    prompts: OwnPrompts = BUILT_IN,
+    model: object = None,
+    /,
     *,
     output_tokens: int,
     stage: str = "",
     **blanks: str,
 ) -> ChatRequest:
-    """Return the request of a task about a question, in its language.
+    """Return the request of a task about a question, in its language, with the model's prompts.
 
     The stage is the task, unless another one is given.
     """
-    language = reading_of(question).language
-    values = {
-        "question": escape_passage(question.strip()),
-        "unknown": no_answer(language),
-        **blanks,
-    }
-    messages = fill_prompt(task, language, values, prompts)
-    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage or task)
+    unknown = no_answer(reading_of(question).language)
+    blanks = {"question": escape_passage(question.strip()), "unknown": unknown, **blanks}
+    return request_about(
+        question, _ROOM, task, model, stage=stage or task, output_tokens=output_tokens, **blanks
+    )
 
 
 OLD_NOTE = "The communities are out of date with the documents: {reason}"
@@ -374,9 +373,8 @@ class Inquiry:
         self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
     ) -> ChatRequest:
         """Return the request of a task about the question, in its language."""
-        prompts = prompts_of(self.model)
         return make_request(
-            task, self.question, prompts, output_tokens=output_tokens, stage=stage, **blanks
+            task, self.question, self.model, output_tokens=output_tokens, stage=stage, **blanks
         )
 
     def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:

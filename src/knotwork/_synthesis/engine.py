@@ -24,7 +24,6 @@ from knotwork._inference.model_registry import (
     chat_model_spec,
     price_table,
 )
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._questions.reading import QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.base import FOR_THE_USER, attempt, note_failure
 from knotwork._run import Progress, Stage, Steps
@@ -108,7 +107,7 @@ def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
     from knotwork._synthesis.ask_request import make_request
 
-    request = make_request("route", question, prompts_of(model), output_tokens=8)
+    request = make_request("route", question, model, output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
 

@@ -14,7 +14,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
@@ -393,7 +392,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     request = make_request(
         "understand",
         question,
-        prompts_of(model),
+        model,
         output_tokens=UNDERSTAND_OUTPUT_TOKENS,
         turns=escape_passage(before),
     )
