@@ -34,6 +34,7 @@ from knotwork._synthesis.ask_request import (
     CommunityReports,
     Inquiry,
     QuestionModels,
+    make_request,
 )
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
@@ -105,8 +106,6 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
-    from knotwork._synthesis.ask_request import make_request
-
     request = make_request("route", question, model, output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
