@@ -1815,12 +1815,7 @@ def answer_divided(
             wanted <= set(content_terms(citation.quote)) for citation in answer.citations
         )
     if not is_led and not names_both:
-        for part in division.parts:
-            # Parts share their context in the search, but not in the choice of sentences.
-            own = searcher.search(part.text)
-            own = replace(own, query=replace(own.query, text=part.asked))
-            one = replace(settings, max_sentences=1)
-            parts.append(AnsweredPart(part, *_answer_whole(own, searcher, one)))
+        parts = [_answer_part(part, searcher, settings) for part in division.parts]
     answered = sum(item.answer.answered for item in parts)
     if answered and (answer is None or answered == len(parts)):
         found = join_evidence(evidence, [item.evidence for item in parts])
@@ -1829,6 +1824,15 @@ def answer_divided(
         found, answer = _answer_whole(evidence, searcher, settings)
     yield Progress(Stage.FOUND, value=found)
     yield Progress(Stage.FINISHED, value=answer)
+
+
+def _answer_part(
+    part: SubQuestion, searcher: ScopedSearcher, settings: AnswerSettings
+) -> AnsweredPart:
+    """Search with the context that parts share, and select sentences by the part's own words."""
+    found = searcher.search(part.text)
+    found = replace(found, query=replace(found.query, text=part.asked))
+    return AnsweredPart(part, *_answer_whole(found, searcher, replace(settings, max_sentences=1)))
 
 
 def _answer_whole(

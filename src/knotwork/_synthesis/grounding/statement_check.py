@@ -1277,10 +1277,10 @@ class StatementCheck:
     def __init__(self, passages: Mapping[int, PromptPassage], *, question: str = "") -> None:
         self._passages = passages
         self._question = question
-        self._sources: dict[int, tuple[list[str], str]] = {}
-        self._cited: dict[tuple[int, ...], CitedSources] = {}
         self._rows: dict[str, Row] = {}
-        self._compared: dict[tuple[str, tuple[int, ...]], Finding | None] = {}
+        self._compare = cache(self._find_fault_in)
+        self._cite = cache(self._read_cited)
+        self._read = cache(self._read_passage)
 
     def find_fault(self, statement: str, cited: Sequence[int]) -> Finding | None:
         """Return the fault of a statement that cites passages by number, or None.
@@ -1292,15 +1292,15 @@ class StatementCheck:
             if not any(said in p.chunk.text.casefold() for p in self._passages.values()):
                 return Finding(Fault.SELF, match[0])
         if cited:
-            return self._compare(statement, cited)
+            return self._compare(statement, tuple(cited))
         nearest = self._nearest(statement)
         first: Finding | None = None
-        for group in ([number] for number in nearest):
-            finding = self._compare(statement, group)
+        for number in nearest:
+            finding = self._compare(statement, (number,))
             if finding is None:
                 return None
             first = first or finding
-        return self._compare(statement, nearest) and first
+        return self._compare(statement, tuple(nearest)) and first
 
     def read_row(self, row: str, columns: Sequence[str]) -> str:
         """Return a row as a statement, with the names of its columns if the passages have them.
@@ -1319,57 +1319,42 @@ class StatementCheck:
         words = read_text(statement)
         for number in self._nearest(statement):
             if is_code(statement):
-                if self._compare(statement, [number]) is None:
+                if self._compare(statement, (number,)) is None:
                     return number
                 continue
             best = max(
                 (covered_share(words, read_text(s)) for s in self._read(number)[0]), default=0.0
             )
-            if best >= LEAST_REPAIRED and self._compare(statement, [number]) is None:
+            if best >= LEAST_REPAIRED and self._compare(statement, (number,)) is None:
                 return number
         return None
 
-    def _compare(self, statement: str, numbers: Sequence[int]) -> Finding | None:
-        key = (statement, tuple(numbers))
-        if key not in self._compared:
-            check = self._find_code_fault if is_code(statement) else self._find_text_fault
-            self._compared[key] = check(statement, key[1])
-        return self._compared[key]
-
-    def _find_text_fault(self, statement: str, numbers: tuple[int, ...]) -> Finding | None:
+    def _find_fault_in(self, statement: str, numbers: tuple[int, ...]) -> Finding | None:
+        chunks = [self._passages[number].chunk for number in numbers]
+        if is_code(statement):
+            words = set(terms("\n".join(statement.strip().split("\n")[1:])))
+            said = held_terms("\n".join(chunk.text for chunk in chunks), words)
+            return None if len(said) >= LEAST_CODE * len(words) else Finding(Fault.WORDS, "")
         if row := self._rows.get(statement):
-            chunks = [self._passages[number].chunk for number in numbers]
             known = [pair_cells(*read) for chunk in chunks for read in read_rows(chunk)]
             if fault := find_cell_fault(row, known):
                 return fault
         return self._cite(numbers).find_fault(statement)
 
-    def _find_code_fault(self, code: str, numbers: tuple[int, ...]) -> Finding | None:
-        words = set(terms("\n".join(code.strip().split("\n")[1:])))
-        text = "\n".join(self._passages[number].chunk.text for number in numbers)
-        is_said = len(held_terms(text, words)) >= LEAST_CODE * len(words)
-        return None if is_said else Finding(Fault.WORDS, "")
+    def _read_cited(self, numbers: tuple[int, ...]) -> CitedSources:
+        read = [self._read(number) for number in numbers]
+        sentences = [sentence for own, _ in read for sentence in own]
+        titles = " / ".join(titles for _, titles in read)
+        return CitedSources(sentences, titles, self._question)
 
-    def _cite(self, numbers: tuple[int, ...]) -> CitedSources:
-        if numbers not in self._cited:
-            read = [self._read(number) for number in numbers]
-            self._cited[numbers] = CitedSources(
-                [sentence for sentences, _ in read for sentence in sentences],
-                " / ".join(titles for _, titles in read),
-                self._question,
-            )
-        return self._cited[numbers]
-
-    def _read(self, number: int) -> tuple[list[str], str]:
-        if number not in self._sources:
-            passage = self._passages[number]
-            chunk = passage.chunk
-            sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
-            sentences += (name_cells(columns, cells) for columns, cells in read_rows(chunk))
-            sentences += passage.rows.split(" / ")
-            titles = " / ".join((chunk.document_title, *chunk.headings))
-            self._sources[number] = [s for s in sentences if s], titles
-        return self._sources[number]
+    def _read_passage(self, number: int) -> tuple[list[str], str]:
+        passage = self._passages[number]
+        chunk = passage.chunk
+        sentences = [show_sentence(chunk.text_at(span)) for span in sentences_of(chunk)]
+        sentences += (name_cells(columns, cells) for columns, cells in read_rows(chunk))
+        sentences += passage.rows.split(" / ")
+        titles = " / ".join((chunk.document_title, *chunk.headings))
+        return [s for s in sentences if s], titles
 
     def _nearest(self, statement: str) -> list[int]:
         asked = set(terms(statement)) - STOP_WORDS
