@@ -167,7 +167,17 @@ class QuestionRetriever(ConfiguredRetriever, ABC):
 
     uses_vectors: ClassVar[bool] = True
     uses_links: ClassVar[bool] = True
-    weights: Weights = DEFAULT_WEIGHTS
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, options=options)
+        self.weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with their reasons."""

@@ -61,16 +61,6 @@ class GraphRetriever(QuestionRetriever):
 
     name = "graph"
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder)
-        self.weights = weights
-
     def _rank(self, query: Query, question: Question) -> Evidence:
         named = self._named(question)
         most = self.weights.link.candidates
@@ -378,8 +368,7 @@ class PageRankRetriever(QuestionRetriever):
         weights: Weights = DEFAULT_WEIGHTS,
         walk: PageRankSettings | None = None,
     ) -> None:
-        super().__init__(store=store, embedder=embedder)
-        self.weights = weights
+        super().__init__(store=store, embedder=embedder, weights=weights)
         self._walk = walk or PageRankSettings()
 
     def _rank(self, query: Query, question: Question) -> Evidence:

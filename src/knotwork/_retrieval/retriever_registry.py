@@ -568,13 +568,13 @@ class _SpecificationBuilder:
             side = "before" if _is_before(call) else "after"
             reason = f"`{call.name}` is a step and must be {side} a retriever"
             raise specification_error(self._text, call.position, reason)
-        if call.name != AUTO:
-            self._require(call)
-        if not call.options and call.inner is None:
-            name = resolve_auto(call.name, self._inputs["store"])
-            return _construct(name, RETRIEVERS, self._inputs, {})
-        if call.name == AUTO:
+        is_bare = not call.options and call.inner is None
+        if call.name == AUTO and not is_bare:
             raise specification_error(self._text, call.position, f"`{AUTO}` has no options")
+        if call.name == AUTO:
+            name = resolve_auto(AUTO, self._inputs["store"])
+            return _construct(name, RETRIEVERS, self._inputs, {})
+        self._require(call)
         base = None
         if call.inner is not None:
             if not takes(RETRIEVERS.load(call.name), "base"):
@@ -582,7 +582,7 @@ class _SpecificationBuilder:
                 raise specification_error(self._text, call.inner.position, reason)
             base = self.build(call.inner)
         retriever = _construct(call.name, RETRIEVERS, self._inputs, call.options, base)
-        return ComposedRetriever(show_specification(call), retriever)
+        return retriever if is_bare else ComposedRetriever(show_specification(call), retriever)
 
     def _require(self, call: RetrieverCall) -> None:
         if call.name not in RETRIEVERS:
