@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork._text.spreadsheet_cells import neutralize_cell
+from knotwork._text.visible import neutralize_cell
 from knotwork.records import Chunk, EdgeType, Label, Span
 
 ENTITY, RELATION = "entity", "relation"

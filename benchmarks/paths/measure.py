@@ -36,7 +36,7 @@ from knotwork._extensions.paths.path_ranking import SHIPPED_MODEL
 from knotwork._extensions.paths.path_retriever import PathsRetriever, Stages
 from knotwork._inference.boosted_trees import parse_trees
 from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
 from knotwork.records import Query, entity_id

@@ -36,9 +36,9 @@ from knotwork._extensions.evaluation.questions import Dataset, EvaluationCase, l
 from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
-from knotwork._retrieval.local_context import GraphFact, read_local_context
+from knotwork._retrieval.entity_lookup import GraphFact, read_local_context
 from knotwork._retrieval.question import read_question
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence

@@ -9,7 +9,7 @@ import numpy as np
 from graph_features import pair_features, shortest_paths
 from local_graph import LocalGraph, read_local_graph
 
-from knotwork._retrieval.local_context import GraphFact
+from knotwork._retrieval.entity_lookup import GraphFact
 from knotwork._stores.base import Store
 from knotwork.records import CO_OCCURRENCE_RELATION, Edge, Entity, Support
 

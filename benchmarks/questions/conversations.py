@@ -30,7 +30,7 @@ from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_dataset, index_path
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer

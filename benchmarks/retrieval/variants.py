@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.graph_retriever import GraphRetriever, _NamedEntities
+from knotwork._retrieval.graph_retriever import (
+    GraphRetriever,
+    PageRankRetriever,
+    PageRankSettings,
+)
 from knotwork._retrieval.question import EntityLink, Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, TextWeights
 from knotwork._stores.base import FloatMatrix, GraphStore, Scored, Store
@@ -193,7 +196,7 @@ class _LinkedGraphRetriever(GraphRetriever):
     facts: Facts
     variant: Variant
 
-    def _named(self, question: Question) -> dict[str, _NamedEntities]:
+    def _named(self, question: Question) -> dict[str]:
         return super()._named(link_facts(question, self.facts, self.variant, self._store))
 
     def _named_candidates(self, question: Question) -> list[str]:

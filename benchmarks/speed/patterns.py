@@ -26,8 +26,7 @@ from search import KnownVectors, run_apart, timed_calls
 from knotwork._indexing.communities.detection import refresh_communities
 from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._retrieval.community_search import REPORT_INDEX
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import RETRIEVERS
+from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Query
 

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from remixed import DIMENSION, Asked, ask, build
 
 from knotwork._retrieval import graph_retriever as graph_retrieval
-from knotwork._retrieval.chunk_features import ChunkFeatures
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.evidence_builder import ChunkFeatures
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._text.terms import query_terms, terms

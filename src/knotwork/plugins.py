@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.registries import register
     from knotwork._retrieval.base import Retriever, RetrieverStep
     from knotwork._retrieval.evidence_builder import rank_evidence
-    from knotwork._retrieval.retriever_builder import build_retriever
+    from knotwork._retrieval.retriever_registry import build_retriever
     from knotwork._stores.base import Store
     from knotwork._stores.capabilities import Capabilities
     from knotwork._text.languages import detect_language
@@ -54,7 +54,7 @@ _HOMES = {
     "_retrieval.base": "Retriever RetrieverStep",
     "_retrieval.evidence_builder": "rank_evidence",
     "_extensions.queries.query_plans": "Attempt LinkedQuestion QueryTarget Statement Translator",
-    "_retrieval.retriever_builder": "build_retriever",
+    "_retrieval.retriever_registry": "build_retriever",
     "_stores.base": "Store",
     "_stores.capabilities": "Capabilities",
     "_text.languages": "detect_language",

@@ -10,7 +10,7 @@ from tests.cli.running import knotwork
 
 from knotwork._cli import main, progress
 from knotwork._cli.terminal import Terminal, printable_errors
-from knotwork._text.printable import make_printable
+from knotwork._text.visible import make_printable
 from knotwork.errors import StoreError
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
-from knotwork._text.printable import make_printable
+from knotwork._text.visible import make_printable
 
 
 @given(st.text())

@@ -6,7 +6,7 @@ from knotwork._extensions.paths import path_retriever
 from knotwork._extensions.queries import table_rows
 from knotwork._retrieval.steps.postprocessing import Rerank
 from knotwork._synthesis import engine, extractive_answers, overviews
-from knotwork._synthesis.inquiry import CommunityReports
+from knotwork._synthesis.ask_request import CommunityReports
 from knotwork.errors import BudgetExceeded, QueryRefused, StoreError, UnknownName
 
 from .small_files import index_of

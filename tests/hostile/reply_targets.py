@@ -29,7 +29,7 @@ from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descr
 from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
-from knotwork._retrieval.steps import step_prompts
+from knotwork._retrieval.steps import query_transformation
 from knotwork._synthesis import engine
 from knotwork._synthesis.answer_writer import parse_answer_reply
 from knotwork._synthesis.follow_ups import parse_rewritten
@@ -156,7 +156,7 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "schema": lambda reply: read_proposal(reply.text, cut=True),
     "answer": _answer,
     "points": lambda reply: parse_points(reply, {1, 2, 3}),
-    "ratings": lambda reply: step_prompts.parse_ratings(reply, {1, 2, 3}),
+    "ratings": lambda reply: query_transformation.parse_ratings(reply, {1, 2, 3}),
     "further questions": lambda reply: parse_questions(reply, known=["Who was Ada?"], most=5),
     "mode": engine.parse_mode,
     "rewritten": lambda reply: parse_rewritten(
@@ -173,9 +173,9 @@ READERS: dict[str, Callable[[ChatReply], object]] = {
     "statement": parse_statement,
     "fragments": lambda reply: parse_plan(reply, _asked()),
     "template": lambda reply: parse_choice(reply, _TEMPLATES),
-    "parts": step_prompts._read_parts,
-    "passage": step_prompts._read_passage,
-    "words": step_prompts._read_words,
+    "parts": query_transformation._read_parts,
+    "passage": query_transformation._read_passage,
+    "words": query_transformation._read_words,
     "facts": lambda reply: parse_facts(reply, "Ada lives in London since 1843."),
     "relation plans": lambda reply: parse_plans(
         reply,

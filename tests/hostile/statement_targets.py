@@ -18,11 +18,15 @@ from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._extensions.cypher.language.functions import FUNCTIONS as CYPHER_FUNCTIONS
 from knotwork._extensions.testing.store_contract import add_document
 from knotwork._indexing.commit import add_tables
-from knotwork._questions.stated_filters import find_stated_filter
+from knotwork._questions.languages import find_stated_filter
 from knotwork._retrieval.filters import parse_filter, read_filter
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import RETRIEVERS, STEPS
-from knotwork._retrieval.specification_grammar import parse_specification, show_specification
+from knotwork._retrieval.retriever_registry import (
+    RETRIEVERS,
+    STEPS,
+    build_retriever,
+    parse_specification,
+    show_specification,
+)
 from knotwork._stores.base import Store
 from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import knotwork
-from knotwork._retrieval.linked_chunks import find_linked_chunks
+from knotwork._retrieval.chunk_entities import find_linked_chunks
 from knotwork.errors import UnknownName
 from knotwork.records import Document
 

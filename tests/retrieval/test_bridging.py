@@ -7,7 +7,7 @@ from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork._retrieval.chunk_entities import stated_entities
 from knotwork._retrieval.graph_retriever import GraphRetriever
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.urls import open_store
 from knotwork.records import Document, Extraction, Query, Relation, entity_id

@@ -4,7 +4,7 @@ import pytest
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.evidence_builder import WITH_VECTORS
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.records import Query
 
 ANSWERABLE = [

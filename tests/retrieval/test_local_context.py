@@ -6,13 +6,13 @@ from tests.stores.minimal_store import MinimalStore
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.communities.index_reports import bring_up_to_date
-from knotwork._retrieval.basic_retrievers import Bm25Retriever
+from knotwork._retrieval.base import Bm25Retriever
 from knotwork._retrieval.community_search import (
     find_communities,
     holds_written_reports,
     search_communities,
 )
-from knotwork._retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork._retrieval.entity_lookup import MOST_ENTITIES, read_local_context
 from knotwork._stores.urls import open_store
 from knotwork._text.names import normal_form
 from knotwork.records import (

@@ -4,9 +4,9 @@ import pytest
 
 import knotwork
 from knotwork._retrieval import chunk_entities
-from knotwork._retrieval.basic_retrievers import Bm25Retriever
+from knotwork._retrieval.base import Bm25Retriever
 from knotwork._retrieval.chunk_entities import MergedEntities
-from knotwork._retrieval.local_context import MOST_ENTITIES, read_local_context
+from knotwork._retrieval.entity_lookup import MOST_ENTITIES, read_local_context
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.names import normal_form
 from knotwork.records import (

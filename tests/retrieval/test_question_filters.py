@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from knotwork._questions.stated_filters import find_stated_filter
+from knotwork._questions.languages import find_stated_filter
 
 TODAY = date(2024, 3, 15)
 

@@ -5,8 +5,7 @@ from functools import partial
 import pytest
 
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import build_retriever, retriever_names
 from knotwork.testing import RetrieverContract, ScriptedChatModel
 
 pytestmark = pytest.mark.slow

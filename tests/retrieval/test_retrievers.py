@@ -4,8 +4,7 @@ import pytest
 from tests.retrieval.small_index import build_index
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import RETRIEVERS, retriever_names
+from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, retriever_names
 from knotwork._stores.urls import open_store
 from knotwork._text.chinese import simplify
 from knotwork.errors import RetrievalError, UnknownName

@@ -7,8 +7,7 @@ from tests.retrieval.given_vectors import DistinctEmbedder, SqueezedEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork._inference.embedder import baseline_cosine
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import build_retriever, retriever_names
 from knotwork._stores.urls import open_store
 from knotwork.records import Query
 

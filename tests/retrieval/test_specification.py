@@ -8,17 +8,15 @@ from hypothesis import strategies as st
 
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._registry import Entry
-from knotwork._retrieval.retriever_builder import build_retriever
 from knotwork._retrieval.retriever_registry import (
-    RETRIEVERS,
-    may_ask_model,
-    may_rerank,
-)
-from knotwork._retrieval.specification_grammar import (
     DEEPEST,
+    RETRIEVERS,
     RetrieverCall,
     RetrieverPipeline,
     RetrieverSum,
+    build_retriever,
+    may_ask_model,
+    may_rerank,
     parse_specification,
     show_specification,
 )

@@ -7,8 +7,7 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.question import correct_spelling
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import retriever_names
+from knotwork._retrieval.retriever_registry import build_retriever, retriever_names
 from knotwork._stores.urls import open_store
 from knotwork.records import Document, Query
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotwork._questions.languages import find_stated_filter
 from knotwork._questions.reading import reading_of
-from knotwork._questions.stated_filters import find_stated_filter
 from knotwork._text.dates import MONTHS, parse_date, read_date, read_day_range
 
 TODAY = date(2024, 3, 15)

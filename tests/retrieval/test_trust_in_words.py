@@ -7,8 +7,8 @@ import pytest
 from tests.retrieval.given_vectors import GivenEmbedder
 from tests.retrieval.small_index import build_index
 
-from knotwork._retrieval.chunk_features import text_weight
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.evidence_builder import text_weight
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.urls import open_store
 from knotwork._text.terms import content_terms

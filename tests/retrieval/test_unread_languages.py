@@ -5,8 +5,7 @@ from tests.indexing.pipeline_fakes import LatinEmbedder
 from tests.retrieval.small_index import PASSAGES, build_index
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import RETRIEVERS
+from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever
 from knotwork._stores.urls import open_store
 from knotwork.records import Query
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from knotwork._extensions.graphs.export import FORMATS, export_graph, format_literal
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork._text.spreadsheet_cells import restore_cell
+from knotwork._text.visible import restore_cell
 from knotwork.errors import MissingExtra, StoreBusy, UnknownName
 from knotwork.records import (
     Chunk,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import QUESTION, make_evidence
 
-from knotwork._retrieval.local_context import GraphFact
+from knotwork._retrieval.entity_lookup import GraphFact
 from knotwork._synthesis.answer_writer import ReplyReader
 from knotwork._synthesis.prompt_context import (
     HYBRID_SHARES,

@@ -8,9 +8,9 @@ from tests.synthesis.asked import check_citations
 import knotwork
 from knotwork._config import AnswerSettings
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._knowledge_base.searcher import ScopedSearcher
-from knotwork._questions.parts import SubQuestion
+from knotwork._questions.reading import SubQuestion
 from knotwork._run import Stage
+from knotwork._synthesis.ask_request import ScopedSearcher
 from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 

@@ -9,11 +9,10 @@ from tests.synthesis.written import chunk_of
 
 from knotwork._config import AnswerSettings
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.citations import cite_sentences, show_sentence
-from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece
+from knotwork._synthesis.extractive_answers import DocumentBlocks, Grain, Piece, compose_answer
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Block,

@@ -6,9 +6,8 @@ from tests.synthesis.asked import check_citations
 from tests.synthesis.test_contexts import CHUNKS, EVIDENCE, STORE, make_report, support
 
 from knotwork._config import AnswerSettings
-from knotwork._synthesis.ask_request import AskMode
+from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, NO_EVIDENCE
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry
 from knotwork._synthesis.messages import no_match, not_clear
 from knotwork._synthesis.mode_answers import answer_from_themes, covered_share
 from knotwork._synthesis.overviews import Theme
@@ -23,7 +22,7 @@ def overview(question, reports, *, confidence=0.0):
     reports = CommunityReports(STORE, None, None)
     searcher = SimpleNamespace(store=STORE)
     inquiry = Inquiry(question, AskMode.GLOBAL, AnswerSettings(), searcher, reports)
-    return answer_from_themes(inquiry, found, themes, retriever="global")
+    return answer_from_themes(inquiry, found, themes)
 
 
 TEAM = make_report(

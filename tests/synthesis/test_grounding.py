@@ -5,8 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.written import chunk_of
 
-from knotwork._synthesis.grounding.places import ALIKE, SAME_GROUP, SourcePlaces, read_model
-from knotwork._synthesis.grounding.statement_check import CitedSources, Fault, StatementCheck
+from knotwork._synthesis.grounding.statement_check import (
+    ALIKE,
+    SAME_GROUP,
+    CitedSources,
+    Fault,
+    SourcePlaces,
+    StatementCheck,
+    read_model,
+)
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.sentences import split_sentences

@@ -4,7 +4,7 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
-from knotwork._synthesis.inquiry import CommunityReports
+from knotwork._synthesis.ask_request import CommunityReports
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow

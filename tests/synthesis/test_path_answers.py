@@ -4,7 +4,7 @@ import pytest
 from tests.retrieval.paths.films import FAMILY, FILMS, put_triples
 
 import knotwork
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import LOW_CONFIDENCE, compose_answer
 from knotwork.records import Document, Query

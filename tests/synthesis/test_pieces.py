@@ -6,7 +6,7 @@ import pytest
 from tests.synthesis.asked import check_citations
 
 import knotwork
-from knotwork._synthesis.pieces import LONGEST_PROSE
+from knotwork._synthesis.extractive_answers import LONGEST_PROSE
 from knotwork.records import Document
 
 MANUAL = """\

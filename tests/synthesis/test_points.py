@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 from knotwork._inference.chat import ChatReply
-from knotwork._retrieval.steps.step_prompts import parse_ratings
+from knotwork._retrieval.steps.query_transformation import parse_ratings
 from knotwork._synthesis.engine import add_found
 from knotwork._synthesis.mode_answers import (
     MOST_POINTS,

@@ -10,7 +10,8 @@ from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._inference.prompt_material import disarm, escape_passage
 from knotwork._retrieval.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
-from knotwork._synthesis.prompt_context import fill_prompt, pack_evidence
+from knotwork._synthesis.ask_request import fill_prompt
+from knotwork._synthesis.prompt_context import pack_evidence
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
 

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from tests.retrieval.small_index import build_index
 
 from knotwork._stores.urls import open_store
-from knotwork._synthesis.extractive_answers import compose_answer
-from knotwork._synthesis.pieces import rank_candidates
-from knotwork._text.prose import LEAST_WEIGHT, weigh_prose
+from knotwork._synthesis.extractive_answers import compose_answer, rank_candidates
 from knotwork._text.sentences import split_sentences
+from knotwork._text.statements import LEAST_WEIGHT, weigh_prose
 from knotwork.records import Chunk, Document, Evidence, Hit, Query, Span
 
 SENTENCES = (

@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._synthesis.extractive_answers import MOST_READ, read_hits
-from knotwork._synthesis.pieces import PREDICTION_GAIN, rank_candidates
+from knotwork._synthesis.extractive_answers import (
+    MOST_READ,
+    PREDICTION_GAIN,
+    rank_candidates,
+    read_hits,
+)
 from knotwork._text.sentences import split_sentences
 from knotwork.records import Chunk, Evidence, Hit, Prediction, Query, Span
 

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._synthesis.extractive_answers import MODELS, estimate_confidence
-from knotwork._synthesis.pieces import (
+from knotwork._synthesis.extractive_answers import (
+    MODELS,
     DocumentBlocks,
     Grain,
     Piece,
+    estimate_confidence,
     name_cells,
     rank_candidates,
     trust_in_reader,

@@ -10,11 +10,15 @@ import knotwork
 from knotwork._questions.reading import reading_of
 from knotwork._synthesis.extractive_answers import (
     LONGEST_SHORT_ANSWER,
+    DocumentBlocks,
+    Grain,
+    Piece,
     choose_short_answer,
     choose_words,
     complete_words,
+    rank_candidates,
+    rank_pieces,
 )
-from knotwork._synthesis.pieces import DocumentBlocks, Grain, Piece, rank_candidates, rank_pieces
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import AnswerSpan, Chunk, Document, Span
 

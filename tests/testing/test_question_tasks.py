@@ -6,9 +6,9 @@ import pytest
 
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._inference.chat import ChatReply, Message
-from knotwork._retrieval.steps.step_prompts import parse_ratings
+from knotwork._retrieval.steps.query_transformation import parse_ratings
+from knotwork._synthesis.ask_request import fill_prompt
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
-from knotwork._synthesis.prompt_context import fill_prompt
 
 REPORTS = (
     "<reports>\n# Travel\n[1] The Travel Office approves trips abroad.\n"

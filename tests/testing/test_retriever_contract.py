@@ -8,7 +8,7 @@ import pytest
 from tests.testing.broken_parts import broken, caught
 
 from knotwork._extensions.testing.retriever_contract import sample_store
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.records import (
     GraphPath,
     Hop,

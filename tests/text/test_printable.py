@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._text.printable import escape_unsafe, escape_unsafe_xml, make_printable
+from knotwork._text.visible import escape_unsafe, escape_unsafe_xml, make_printable
 
 UNSAFE = {
     "escape": "\x1b",

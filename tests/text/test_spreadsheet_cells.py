@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._text.spreadsheet_cells import neutralize_cell, restore_cell
+from knotwork._text.visible import neutralize_cell, restore_cell
 
 texts = st.text(st.sampled_from("='+-@\t\r\n \u00a0\u200b\ufeff\x00＝－1.e;a温")) | st.text()
 

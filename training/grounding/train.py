@@ -44,9 +44,8 @@ from statements import (
 )
 from statements import read_statements as read_asked
 
-from knotwork._synthesis.grounding import places
-from knotwork._synthesis.grounding.places import denials_of, is_negative
-from knotwork._synthesis.grounding.statement_check import CitedSources
+from knotwork._synthesis.grounding import statement_check
+from knotwork._synthesis.grounding.statement_check import CitedSources, denials_of, is_negative
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._text.sentences import split_sentences
 
@@ -60,8 +59,8 @@ CLAUSES = ("selqa", "clapnq_dev", "qed_dev")
 PAIRS = Path(__file__).with_name("free_pairs.tsv")
 """A source, the key of its row, a true statement, the kind of error, and a false statement."""
 KEPT_ASIDE = ("bind9", "docker", "httpd", "debian_edu_zh", "gimp_zh")
-MODELS = Path(places.__file__).with_name("data")
-FEATURES = {"placement": places.FEATURES, "polarity": places.POLARITY_FEATURES}
+MODELS = Path(statement_check.__file__).with_name("data")
+FEATURES = {"placement": statement_check.FEATURES, "polarity": statement_check.POLARITY_FEATURES}
 TREES = {"placement": (260, 28), "polarity": (140, 12)}
 MOVED = ("number", "name", "roles")
 REPEATS = {"asked": 3, "close": 1, "replaced": 1}
@@ -236,7 +235,7 @@ def sources_of(statement: Statement) -> CitedSources:
 def placement_rows(statement: Statement) -> list[np.ndarray]:
     """Return a row for each mention of a true statement, or for those that a false one changed."""
     cited = sources_of(statement)
-    mentions, rows = places.Compared(
+    mentions, rows = statement_check.Compared(
         read_text(statement.text), cited.places, cited.titles, cited.question
     ).rows()
     if not statement.error:
@@ -253,7 +252,9 @@ def polarity_rows(statement: Statement) -> list[np.ndarray]:
     """Return the row of a statement."""
     cited = sources_of(statement)
     said = read_text(statement.text)
-    return [places.polarity_row(said, cited.places, cited.question, cited.denials_in(said))[0]]
+    return [
+        statement_check.polarity_row(said, cited.places, cited.question, cited.denials_in(said))[0]
+    ]
 
 
 def changed_ranges(original: str, text: str) -> list[tuple[int, int]]:

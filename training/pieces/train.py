@@ -35,9 +35,15 @@ from knotwork._inference.local_models import e5
 from knotwork._inference.local_models.answer_reader import LocalReader
 from knotwork._inference.local_models.local_embedders import load_onnx
 from knotwork._questions.kinds import KINDS
+from knotwork._questions.reading import reading_of
 from knotwork._run import Stage
-from knotwork._synthesis.extractive_answers import read_hits
-from knotwork._synthesis.pieces import GRAINS, FeatureReader, propose_pieces, rank_candidates
+from knotwork._synthesis.extractive_answers import (
+    GRAINS,
+    propose_pieces,
+    rank_candidates,
+    read_features,
+    read_hits,
+)
 from knotwork.records import Evidence
 
 HERE = Path(__file__).parent
@@ -124,9 +130,9 @@ def read_folder(
             pieces = propose_pieces(candidates, base.store)
             if not pieces:
                 continue
-            features = FeatureReader(evidence, candidates)
-            read = [features.read(piece) for piece in pieces]
-            names = list(read[0].values)
+            read = read_features(pieces, evidence, candidates)
+            names = list(read[0])
+            kinds = reading_of(question["question"]).kinds
             right = [
                 target_of(question["type"], quotes, piece.text)
                 if piece.source.document.uri.endswith(question.get("page", ""))
@@ -136,10 +142,10 @@ def read_folder(
             examples.append(
                 Example(
                     folder.name,
-                    np.array([list(item.values.values()) for item in read]),
-                    np.array([GRAINS.index(item.grain) for item in read]),
+                    np.array([list(features.values()) for features in read]),
+                    np.array([GRAINS.index(piece.grain) for piece in pieces]),
                     np.array(right),
-                    features.kinds,
+                    np.array([kinds[kind] for kind in KINDS]),
                 )
             )
     return examples, names

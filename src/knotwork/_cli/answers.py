@@ -25,7 +25,7 @@ from knotwork._retrieval.query_rows import (
 )
 from knotwork._run import Progress, Stage
 from knotwork._shapes import results
-from knotwork._text.printable import make_printable
+from knotwork._text.visible import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,

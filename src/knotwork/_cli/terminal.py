@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from knotwork._shapes.base import fields_of
-from knotwork._text.printable import escape_unsafe, make_printable
+from knotwork._text.visible import escape_unsafe, make_printable
 from knotwork.records import Span, lead_gap
 
 if TYPE_CHECKING:

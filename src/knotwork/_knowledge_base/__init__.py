@@ -5,6 +5,6 @@ from knotwork._knowledge_base.base import (
     Statistics,
     open,  # noqa: A004 - `knotwork.open` is how it is called
 )
-from knotwork._knowledge_base.searcher import NO_VECTORS_NOTE
+from knotwork._synthesis.ask_request import NO_VECTORS_NOTE
 
 __all__ = ["NO_VECTORS_NOTE", "KnowledgeBase", "Statistics", "open"]

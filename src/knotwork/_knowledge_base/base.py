@@ -28,7 +28,6 @@ from knotwork._knowledge_base.entities import Entities
 from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
-from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._knowledge_base.tables import Tables
 from knotwork._query_memory import set_query_memory
 from knotwork._registry import PARTS
@@ -36,7 +35,7 @@ from knotwork._run import Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
-from knotwork._synthesis.ask_request import AskOptions, AskRequest
+from knotwork._synthesis.ask_request import AskOptions, AskRequest, Retrievers
 from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
 from knotwork.records import (
     Answer,
@@ -354,8 +353,8 @@ class KnowledgeBase:
         filter is given (`answer.tables`). Raises as `search`, UnknownName for an unknown mode,
         ConfigError if the model is set wrongly, and ModelError if it fails and ``fallback`` is off.
         """
+        from knotwork._synthesis.ask_request import CommunityReports
         from knotwork._synthesis.engine import AnswerEngine
-        from knotwork._synthesis.inquiry import CommunityReports
 
         request = AskRequest.of(question, options)
         searcher = self.retrievers.searcher(request, with_tables=True)

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._config import Settings
-from knotwork._knowledge_base.searcher import Retrievers
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import AskRequest
+from knotwork._synthesis.ask_request import AskRequest, Retrievers
 from knotwork.errors import StoreReadOnly
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._questions.amounts import Amount
-from knotwork._questions.languages import DIMENSIONS, Words, read_words, unit_at
+from knotwork._questions.languages import DIMENSIONS, Amount, Words, read_words, unit_at
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
 from knotwork._text.sentences import split_sentences
@@ -392,21 +391,17 @@ class AskedFact:
         the words are only a condition.
         """
         sentence, deed = simplify(sentence), self.deed
+        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
+        around = (span for span in compared if span.overlaps(words))
+        bounds = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
         clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
             or is_about_another(self.reading.text, sentence, sentence)
             or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
-            or self._is_condition(sentence, words)
+            or any(self.fit_amount(bound) is not Fit.OPEN for bound in bounds)
             or self._denies(clause, sentence[: words.start])
         )
-
-    def _is_condition(self, sentence: str, words: Span) -> bool:
-        """Return True if some words only state for which amounts their sentence holds."""
-        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
-        around = (span for span in compared if span.overlaps(words))
-        parts = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
-        return any(self.fit_amount(part) is not Fit.OPEN for part in parts)
 
     def _denies(self, clause: str, before: str) -> bool:
         """Return True if either a clause or the question denies, but not both."""
@@ -449,18 +444,20 @@ class AskedFact:
     def is_missed_by(self, sentence: str, text: str) -> bool:
         """Return True if neither a sentence nor the ``text`` around it states the fact."""
         sentence, text = simplify(sentence), simplify(text)
+        known = _NO_PLACE.union(self.reading.terms)
+        places = (terms(found[1])[:1] for found in _PLACE.finditer(text))
         return (
             (self.deed is not None and self.deed.is_reversed_by(sentence))
             or self._misses_event(sentence, text)
             or (self.role != "" and _has_others(_ROLES, [self.role], text))
             or (self.is_simple and self._has_other_measure(sentence, text))
             or (self.counted != "" and not self._has_counted(text))
-            or (self.asks_place and not _PLACE_ZH.search(text) and not self._names_place(text))
+            or (
+                self.asks_place
+                and not _PLACE_ZH.search(text)
+                and all(map(known.issuperset, places))
+            )
         )
-
-    def _names_place(self, text: str) -> bool:
-        known = _NO_PLACE.union(self.reading.terms)
-        return any(not known.issuperset(terms(m[1])[:1]) for m in _PLACE.finditer(text))
 
     def _misses_event(self, sentence: str, text: str) -> bool:
         fit = self.fit_of(sentence)

@@ -158,7 +158,11 @@ def name_features(question: str) -> set[str]:
             )
         if number == 0:
             features.update(f"first {' '.join(clause[:size])}" for size in (1, 2, 3))
-        features.update(_name_asked(form))
+        # Whether English "what" and "which" ask for one thing or several.
+        asked = {n for w, n in pairwise(form) if w in ("what", "which") and n[0] == _TOPIC}
+        several = {noun in (f"{_TOPIC}s", f"{_TOPIC}texts") for noun in asked}
+        names = {"several" if is_plural else "one" for is_plural in several}
+        features.update(f"cue {copy} {name}" for name in names for copy in range(_CUE_COPIES))
         if is_last:
             features.update(f"last {' '.join(clause[-size:])}" for size in (1, 2, 3, 4))
             features.add(f"whole {' '.join(form)}")
@@ -166,17 +170,7 @@ def name_features(question: str) -> set[str]:
     return features
 
 
-def _name_asked(form: list[str]) -> set[str]:
-    """Return the cue of whether English "what" and "which" ask for one thing or several."""
-    nouns = {
-        noun for word, noun in pairwise(form) if word in ("what", "which") and noun[0] == _TOPIC
-    }
-    found = {"several" if noun in (f"{_TOPIC}s", f"{_TOPIC}texts") else "one" for noun in nouns}
-    return {f"cue {number} {name}" for name in found for number in range(_CUE_COPIES)}
-
-
 def _name_cues(clauses: list[list[str]]) -> set[str]:
-    """Return the features of the cues in a question."""
     text = "|".join(
         "".join(unit if _is_han(unit) else f" {unit} " for unit in clause).replace("  ", " ")
         for clause in clauses
@@ -249,5 +243,4 @@ def _split_clauses(question: str) -> list[list[str]]:
 
 
 def _is_han(unit: str) -> bool:
-    """Return True for a Chinese character."""
     return len(unit) == 1 and ("\u3400" <= unit <= "\u9fff" or unit == "\u3007")

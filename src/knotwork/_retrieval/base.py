@@ -1,21 +1,34 @@
-"""Retrievers and steps (a query in, evidence out): protocols, options, and their base class.
+"""Retrievers and steps (a query in, evidence out): protocols, options, and the basic retrievers.
 
-Options are frozen dataclasses whose annotations bound their values.
+Options are frozen dataclasses whose annotations bound their values. The basic retrievers are BM25,
+dense, hybrid, and hybrid with generated questions. An optional part that fails costs only itself:
+see `attempt`.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, dataclass_transform, get_type_hints
 
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.question import Question, read_question
+import numpy as np
+
+from knotwork._inference.embedder import Embedder, to_similarity
+from knotwork._retrieval.evidence_builder import (
+    ChunkFeatures,
+    first_stage,
+    make_evidence,
+    parts_of_base,
+    rank,
+)
+from knotwork._retrieval.question import Question, can_embed, read_question, require_vectors
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Store
-from knotwork.errors import ConfigError, UnknownName
+from knotwork.errors import BudgetExceeded, ConfigError, FilterError, StoreError, UnknownName
 from knotwork.records import Evidence, Query
 
 T = TypeVar("T")
@@ -154,7 +167,17 @@ class QuestionRetriever(ConfiguredRetriever, ABC):
 
     uses_vectors: ClassVar[bool] = True
     uses_links: ClassVar[bool] = True
-    weights: Weights = DEFAULT_WEIGHTS
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, options=options)
+        self.weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with their reasons."""
@@ -171,3 +194,162 @@ class QuestionRetriever(ConfiguredRetriever, ABC):
     @abstractmethod
     def _rank(self, query: Query, question: Question) -> Evidence:
         """Return the evidence for a question that has been read."""
+
+
+UNREAD_QUESTION_NOTE = (
+    "`{embedder}` does not support the language of this question, so its vector means little: "
+    "use `auto` or `bm25`, or index with a multilingual model."
+)
+
+
+class Bm25Retriever(QuestionRetriever):
+    """Ranks chunks by BM25 over stemmed words and Chinese bigrams."""
+
+    name = "bm25"
+    uses_vectors = uses_links = False
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        ranked = self._store.texts("chunk").search(question.text, k=query.k)
+        features = ChunkFeatures(question, self._store, ranked)
+        parts = {item.id: {"bm25": item.score} for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features)
+
+
+class DenseRetriever:
+    """Ranks chunks by the cosine of their vector with the question's."""
+
+    name = "dense"
+
+    def __init__(self, *, store: Store, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the chunks nearest to the question."""
+        question = read_question(query.text, store=self._store, link=False)
+        vector = require_vectors(self._embedder.embed([question.text]), self._embedder)[0]
+        with self._store.reading():
+            ranked = self._store.vectors("chunk").search(vector, k=query.k)
+            features = ChunkFeatures(question, self._store)
+            parts = {item.id: {"cosine": item.score} for item in ranked}
+            evidence = make_evidence(query, self.name, ranked, parts, features)
+        if can_embed(self._embedder, query.text):
+            return evidence
+        note = UNREAD_QUESTION_NOTE.format(embedder=self._embedder.name)
+        return replace(evidence, notes=(*evidence.notes, note))
+
+
+class HybridRetriever(QuestionRetriever):
+    """Ranks chunks by a weighted sum of cosine, best sentence, covered terms and BM25."""
+
+    name = "hybrid"
+    uses_links = False
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        pool, features = first_stage(question, self._store)
+        ranked = rank({identifier: features[identifier].base for identifier in pool}, query.k)
+        parts = {item.id: parts_of_base(features[item.id]) for item in ranked}
+        return make_evidence(query, self.name, ranked, parts, features)
+
+
+class WrappingRetriever(ConfiguredRetriever):
+    """A retriever or step around another one, by default the hybrid one; see `RetrieverStep`."""
+
+    precedes: ClassVar[bool] = False
+    searches: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        base: Retriever | None = None,
+        options: Any = None,  # noqa: ANN401  an instance of `Options`
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, options=options)
+        self.base = base or HybridRetriever(store=store, embedder=embedder)
+
+
+QUESTION_INDEX = "question"
+"""The name of the text index and of the vector index of generated questions, by chunk id."""
+
+QUESTION_CANDIDATES = 50
+
+NO_QUESTIONS_NOTE = (
+    "This index has no generated questions, so only passages were searched. Set index.questions to "
+    '"rules" or "model", and index again.'
+)
+
+
+class QuestionsRetriever(QuestionRetriever):
+    """Ranks chunks by their text and by the best of the questions they answer.
+
+    A score is that of `hybrid` plus ``weight`` times the cosine with the nearest question of the
+    chunk; without vectors, plus ``weight`` times the BM25 of its questions, relative to the best.
+    """
+
+    name = "questions"
+    uses_links = False
+
+    @bounded
+    class Options:
+        weight: Weight = 0.3
+
+    options: Options
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        index = self._store.texts(QUESTION_INDEX)
+        matched = dict(index.search(query.text, k=QUESTION_CANDIDATES))
+        pool, features = first_stage(question, self._store, also=matched)
+        best = max(matched.values(), default=0.0) or 1.0
+        matches = {key: score / best for key, score in matched.items()}
+        if question.vector is not None:
+            found = self._store.vectors(QUESTION_INDEX).products(pool, question.vector)
+            matches = {
+                key: float(np.clip(to_similarity(near.max(), question.embedder), 0, 1))
+                for key, near in found.items()
+                if len(near)
+            } or matches
+        gains = {key: self.options.weight * matches.get(key, 0.0) for key in pool}
+        ranked = rank({key: features[key].base + gains[key] for key in pool}, query.k)
+        parts = {
+            item.id: parts_of_base(features[item.id]) | {"question": gains[item.id]}
+            for item in ranked
+        }
+        evidence = make_evidence(query, self.name, ranked, parts, features)
+        if matches or index.count():
+            return evidence
+        return replace(evidence, notes=(*evidence.notes, NO_QUESTIONS_NOTE))
+
+
+FOR_THE_USER = (ConfigError, StoreError, FilterError, BudgetExceeded)
+"""Errors that no part may hide: the request, the index or the budget has to change."""
+
+_log = logging.getLogger("knotwork.answers")
+
+
+def attempt(
+    part: str,
+    work: Callable[[], T],
+    otherwise: T,
+    notes: list[str],
+    *,
+    raises: tuple[type[Exception], ...] = FOR_THE_USER,
+) -> T:
+    """Return what a part of an answer makes, or ``otherwise`` and a note if it fails.
+
+    Raises errors of the types ``raises``, and a cancellation.
+    """
+    try:
+        return work()
+    except raises:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a part raises, the others still answer
+        notes.append(note_failure(part, error))
+        return otherwise
+
+
+def note_failure(part: str, error: Exception) -> str:
+    """Log the failure of a part, and return the note on it."""
+    _log.warning("%s failed", part, exc_info=error)
+    return f"{part} failed and was left out: {error or type(error).__name__}"

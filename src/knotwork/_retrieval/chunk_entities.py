@@ -1,4 +1,4 @@
-"""Map chunks to their entities and entities to their chunks, with merged entities as one.
+"""Map chunks to their entities, to those merged with them, and to what their links lead to.
 
 Mentions are located by sentence. Described relations exist only for chunks that a model has read.
 """
@@ -8,14 +8,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import ResolutionStore
+from knotwork._stores.links import DocumentParts, target_documents
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.chinese import HAN_CHARACTER, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
-from knotwork.records import Chunk, Entity, Span
+from knotwork.records import Chunk, Entity, Link
 
 OWN_PAGE = 0.95
 """Aboutness from which a chunk is the entity's own page; the entity leads nowhere else."""
@@ -34,32 +37,23 @@ def mentions_by_sentence(
     brought them.
     """
     mentions = store.graph.mentions(list(chunks))
-    named = _known_names(chunks, store, known)
+    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
+    entities = store.graph.lookup({form for found in candidates.values() for form in found})
+    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
+    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
     result: dict[str, list[set[str]]] = {}
     for chunk_id, chunk in chunks.items():
         starts = [span.start for span in chunk.sentences]
         sentences: list[set[str]] = [set() for _ in starts]
         own = {m.entity_id for m in mentions.get(chunk_id, ()) if m.about >= OWN_PAGE}
         places = [(m.entity_id, s.start) for m in mentions.get(chunk_id, ()) for s in m.spans]
-        for identifier, start in [*places, *named[chunk_id]]:
+        places += [(ids[form], s) for form, s in candidates[chunk_id].items() if form in ids]
+        for identifier, start in places:
             number = bisect_right(starts, start) - 1
             if number >= 0 and identifier not in own:
                 sentences[number].add(identifier)
         result[chunk_id] = sentences
     return result
-
-
-def _known_names(
-    chunks: Mapping[str, Chunk], store: Store, known: float
-) -> dict[str, list[tuple[str, int]]]:
-    candidates = {chunk_id: _short_names(chunk) for chunk_id, chunk in chunks.items()}
-    entities = store.graph.lookup({form for found in candidates.values() for form in found})
-    described = store.graph.about([e.id for e in entities.values()], fan=1, minimum=known - 1e-9)
-    ids = {form: e.id for form, e in entities.items() if described.get(e.id)}
-    return {
-        chunk_id: [(ids[form], start) for form, start in found.items() if form in ids]
-        for chunk_id, found in candidates.items()
-    }
 
 
 def _short_names(chunk: Chunk) -> dict[str, int]:
@@ -76,17 +70,13 @@ def _short_names(chunk: Chunk) -> dict[str, int]:
     candidates = name_candidates(
         text, max_words=SHORT_NAME_WORDS, max_han=SHORT_NAME_HAN, borders=borders
     )
-    return {
-        form: span.start + start
-        for form, span in candidates
-        if (len(form) > 3 or not form.isascii()) and not _has_loose_end(text, span)
-    }
-
-
-def _has_loose_end(text: str, span: Span) -> bool:
-    """Return True if the name begins or ends with a function word."""
-    words = text[span.start : span.end].lower().split()
-    return words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+    found = {}
+    for form, span in candidates:
+        words = text[span.start : span.end].lower().split()
+        has_loose_end = words[0] in STOP_NAMES or words[-1] in STOP_NAMES
+        if (len(form) > 3 or not form.isascii()) and not has_loose_end:
+            found[form] = span.start + start
+    return found
 
 
 def mention_places(
@@ -209,3 +199,90 @@ def entities_in_order(hits: Sequence[Scored], store: Store) -> dict[str, Entity]
     """Return the entities of hits by id, in the order of the hits."""
     entities = store.graph.entities([hit.id for hit in hits])
     return {hit.id: entities[hit.id] for hit in hits if hit.id in entities}
+
+
+_MOST_LINKS = 40
+"""Links of a chunk that are followed: one with more lists what there is."""
+
+
+class LinkedChunk(NamedTuple):
+    """A chunk that a link in a sentence of another one leads to."""
+
+    sentence: int
+    words: str
+    chunk_id: str
+    is_next: bool = False
+    """Whether it only follows the one that the link names, in the same section."""
+
+
+def find_linked_chunks(chunks: Mapping[str, Chunk], store: Store) -> dict[str, list[LinkedChunk]]:
+    """Return what the links in each of these chunks lead to, but for the chunk itself."""
+    ids = {chunk.document_id for chunk in chunks.values()}
+    sources = store.documents.documents(ids) if store.capabilities.links is not None else {}
+    if not any(source.links for source in sources.values()):
+        return {}
+    marked: dict[str, list[tuple[int, Link]]] = {}
+    for key, chunk in chunks.items():
+        ends = [sentence.end for sentence in chunk.sentences]
+        inside = [k for k in sources[chunk.document_id].links if chunk.span.contains(k.span)]
+        placed = ((bisect_right(ends, k.span.start), k) for k in inside[:_MOST_LINKS])
+        marked[key] = [(sentence, link) for sentence, link in placed if sentence < len(ends)]
+    by_document: dict[str, set[Link]] = {}
+    for key, found_links in marked.items():
+        held = by_document.setdefault(chunks[key].document_id, set())
+        held.update(link for _, link in found_links)
+    given = [
+        replace(sources[key], links=tuple(links)) for key, links in by_document.items() if links
+    ]
+    targets = target_documents(store, given)
+    parts = {document.id: DocumentParts(document) for document in targets.values()}
+    led: list[tuple[str, int, str, Place]] = []
+    for key, links in marked.items():
+        source = sources[chunks[key].document_id]
+        for sentence, link in links:
+            if target := targets.get((source.uri, link.target)):
+                start = parts[target.id].place(link.part) if link.part else None
+                words = source.text[slice(*link.span)]
+                led.append((key, sentence, words, Place(target.id, start or 0)))
+    there = find_chunks_at(store, {place for *_, place in led})
+    found: dict[str, list[LinkedChunk]] = {}
+    for key, sentence, words, place in led:
+        for number, reached in enumerate(there[place]):
+            if reached != key:
+                linked = LinkedChunk(sentence, words, reached, number > 0)
+                found.setdefault(key, []).append(linked)
+    return found
+
+
+class Place(NamedTuple):
+    """A place in a document, as an offset in its text."""
+
+    document_id: str
+    start: int
+
+
+def find_chunks_at(store: Store, places: Collection[Place]) -> dict[Place, list[str]]:
+    """Return the chunk that has each place, or the nearest one before it, and the next one of its
+    section: what a link leads to may go on there.
+
+    All places are searched at once, by bisection of the chunks of their documents, which are in
+    the order of the text.
+    """
+    held = store.documents.chunk_ids_of({place.document_id for place in places})
+    ids = {place: held.get(place.document_id, []) for place in places}
+    low = dict.fromkeys(places, 0)
+    high = {place: len(ids[place]) if place.start else 1 for place in places}
+    while still := [place for place in places if low[place] + 1 < high[place]]:
+        middle = {place: (low[place] + high[place]) // 2 for place in still}
+        read = store.documents.chunks({ids[place][number] for place, number in middle.items()})
+        for place, number in middle.items():
+            chunk = read[ids[place][number]]
+            is_behind = chunk.is_parent or chunk.span.start > place.start
+            (high if is_behind else low)[place] = number
+    near = {place: ids[place][number : number + 2] for place, number in low.items()}
+    read = store.documents.chunks({key for keys in near.values() for key in keys})
+    sections = {key: (chunk.section_id, chunk.is_parent) for key, chunk in read.items()}
+    return {
+        place: [key for key in keys if sections[key] == sections[keys[0]]]
+        for place, keys in near.items()
+    }

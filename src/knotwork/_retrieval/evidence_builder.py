@@ -1,4 +1,7 @@
-"""Turn ranked chunks into evidence: hits with their reasons, and a confidence.
+"""Turn ranked chunks into evidence: features of their text, hits with reasons, and a confidence.
+
+The first stage finds candidates by vector and by full text. Features are the cosine, the best
+sentence, the covered terms and BM25. Sentences are ranked by coverage and similarity.
 
 The confidence is the probability that the first hits contain an answer. It is a logistic function
 of four features that separate answerable questions from others: the best cosine, the largest
@@ -15,21 +18,291 @@ match and cosines are smaller: there only the best sentence counts.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.chunk_features import (
-    ChunkFeatures,
-    Features,
-    rank_sentences,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from knotwork._inference.embedder import Embedder, to_similarity
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.weights import DEFAULT_WEIGHTS
-from knotwork._stores.base import Scored, Store
+from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
+from knotwork._stores.base import FloatMatrix, IntMatrix, Scored, Store
 from knotwork._text.languages import detect_language
-from knotwork.records import Evidence, Hit, Query, Step
+from knotwork._text.statements import is_question
+from knotwork._text.terms import held_terms
+from knotwork.records import Chunk, Evidence, Hit, Query, Span, Step
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+_NOTHING: Numbers = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of one chunk for one question.
+
+    ``sentences`` are the cosines of its sentences with the question, ``sentences_rest`` those with
+    the question without the names in it; both are empty without vectors. ``covered`` marks the
+    question's terms that the chunk contains.
+    """
+
+    cosine: float
+    rest: float
+    sentences: Numbers
+    sentences_rest: Numbers
+    covered: Mask
+    coverage: float
+    bm25: float
+    base: float
+
+
+class ChunkFeatures:
+    """The features of chunks for one question, fetched from the store in batches and cached.
+
+    ``bm25`` are the text candidates with their scores.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        store: Store,
+        bm25: Iterable[Scored] = (),
+        *,
+        weights: Weights = DEFAULT_WEIGHTS,
+    ) -> None:
+        self.question = question
+        self.store = store
+        self.weights = weights
+        self._bm25 = dict(bm25)
+        self._best_bm25 = max(self._bm25.values(), default=0.0) or 1.0
+        self._features: dict[str, Features] = {}
+        if question.vector is not None:
+            rest = question.vector if question.rest is None else question.rest
+            self._vectors = np.stack([question.vector, rest])
+        self._trust = 1.0 if question.vector is None else None
+        self._pages = [
+            link
+            for link in question.links
+            if link.about and link.about[0].score >= weights.link.title
+        ]
+
+    def _occurrences(self, ids: Sequence[str]) -> IntMatrix:
+        """Return the counts of the question's terms; the first call decides the trust in words.
+
+        The trust is the reliability of BM25 for this question, from 0 to 1. It is low if the index
+        contains few of the question's informative terms, or none of the best chunks by BM25 many of
+        them: the question then uses other words than the documents, or another language.
+        """
+        index, text = self.store.texts("chunk"), self.weights.text
+        if self._trust is not None:
+            return index.occurrences(ids, self.question.terms)
+        best = heapq.nlargest(text.trust_candidates, self._bm25, key=self._bm25.__getitem__)
+        # One reading is for the chunks and for the best by BM25.
+        counts = index.occurrences([*ids, *best], self.question.terms)
+        self._trust = 0.0
+        if best:
+            coverage = float(((counts[len(ids) :] > 0) @ self.question.weights).max())
+            share = self.question.known + coverage - text.foreign
+            self._trust = min(max(share / (text.familiar - text.foreign), 0.0), 1.0)
+        return counts[: len(ids)]
+
+    def fetch(self, ids: Collection[str]) -> None:
+        """Fetch the features of these chunks, unless they are cached."""
+        missing = [
+            identifier for identifier in dict.fromkeys(ids) if identifier not in self._features
+        ]
+        if not missing:
+            return
+        covered = self._occurrences(missing) > 0
+        coverage = covered @ self.question.weights
+        text, terms = self.weights.text, len(self.question.terms)
+        bm25 = np.array([self._bm25.get(i, 0.0) for i in missing]) / self._best_bm25
+        alone = min(text.bm25_alone * _growth(terms, self.weights), 1.0)
+        base = alone * bm25 + (1 - alone) * coverage
+        cosines = np.zeros((2, len(missing)))
+        sentences = [(_NOTHING, _NOTHING)] * len(missing)
+        if self.question.vector is not None:
+            known, best = self._read_cosines(missing, cosines, sentences)
+            dense = (cosines[0] + text.best_sentence * best) / (1 + text.best_sentence)
+            trust = 1.0 if self._trust is None else self._trust
+            own = trust * text_weight(terms, self.weights)
+            with_vector = dense + trust * text.coverage * coverage + own * bm25
+            base = np.where(known, with_vector, base)
+        if total := sum(link.weight for link in self._pages):
+            # A chunk that does not name the question's pages loses a share of its base.
+            named = sum(link.weight * covered[:, link.terms].all(axis=1) for link in self._pages)
+            strongest = max(link.weight for link in self._pages)
+            base = base * (
+                1 - np.asarray(self.weights.link.elsewhere * (1 - named / total) * strongest)
+            )
+        for row, identifier in enumerate(missing):
+            self._features[identifier] = Features(
+                float(cosines[0, row]),
+                float(cosines[1, row]),
+                *sentences[row],
+                covered[row],
+                float(coverage[row]),
+                float(bm25[row]),
+                float(base[row]),
+            )
+
+    def __getitem__(self, identifier: str) -> Features:
+        return self._features[identifier]
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._features
+
+    def _read_cosines(
+        self, ids: Sequence[str], chunks: Numbers, sentences: list[tuple[Numbers, Numbers]]
+    ) -> tuple[Mask, Numbers]:
+        """Fill in the cosines of chunks and their sentences with the question and with its rest.
+
+        ``chunks`` has the shape (2, n). Return which chunks have a vector, and the cosines of the
+        best sentences, at least 0.
+        """
+        known = np.zeros(len(ids), dtype=np.bool_)
+        products = self.store.vectors("chunk").products(ids, self._vectors)
+        rows = [row for row, identifier in enumerate(ids) if identifier in products]
+        if rows:
+            known[rows] = True
+            chunks[:, rows] = self._cosines([products[ids[row]] for row in rows])
+        best = np.maximum(chunks[0], 0.0)
+        products = self.store.vectors("sentence").products(products, self._vectors)
+        rows = [row for row in rows if len(products.get(ids[row], ()))]
+        if rows:
+            lengths = [len(products[ids[row]]) for row in rows]
+            starts = [0, *accumulate(lengths)][:-1]
+            both = self._cosines([products[ids[row]] for row in rows])
+            best[rows] = np.maximum(np.maximum.reduceat(both[0], starts), 0.0)
+            for row, start, length in zip(rows, starts, lengths, strict=True):
+                sentences[row] = both[0, start : start + length], both[1, start : start + length]
+        return known, best
+
+    def _cosines(self, products: Sequence[FloatMatrix]) -> Numbers:
+        """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
+        cosines = np.concatenate(products).T.astype(np.float64)
+        return to_similarity(cosines, self.question.embedder)
+
+
+def text_weight(term_count: int, weights: Weights) -> float:
+    """Return the weight of BM25 for a question with this number of content terms."""
+    return min(weights.text.bm25 * _growth(term_count, weights), weights.text.bm25_most)
+
+
+def _growth(term_count: int, weights: Weights) -> float:
+    """Return the factor by which the weight of BM25 grows with the number of content terms."""
+    text = weights.text
+    return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
+
+
+def first_stage(
+    question: Question,
+    store: Store,
+    weights: Weights = DEFAULT_WEIGHTS,
+    *,
+    also: Iterable[str] = (),
+) -> tuple[list[str], ChunkFeatures]:
+    """Return the ids of the candidate pool, with those of ``also``, and the features of all."""
+    text = store.texts("chunk").search(question.text, k=weights.text.text_candidates)
+    found = text[: weights.text.text_pool]
+    if question.vector is not None and (k := weights.text.dense_candidates) > 0:
+        found = store.vectors("chunk").search(question.vector, k=k) + found
+    pool = list(dict.fromkeys([*(item.id for item in found), *also]))
+    features = ChunkFeatures(question, store, text, weights=weights)
+    features.fetch(pool)
+    return pool, features
+
+
+SHOWN_SENTENCES = 3
+"""Number of sentences that represent a chunk where few are shown."""
+COVERED_SHARE = 0.4
+"""Weight of the covered share of the question in a sentence's relevance; the rest is similarity.
+
+Late-pooled vectors contain their context, so the vectors of neighbouring sentences are close."""
+TITLE_SHARE = 0.25
+"""Weight of a term that only the titles above a sentence contain.
+
+Titles are the same for all sentences of a section. Without vectors they count in full, because
+nothing else resolves a pronoun."""
+
+Masks = list[Mask]
+
+
+def sentence_coverage(question: Question, chunks: Mapping[str, Chunk]) -> dict[str, Masks]:
+    """Return, for each sentence of each chunk, a mask of the question's terms known at its end.
+
+    These are the terms of the sentence, of what introduces it (see `Block`) and of its titles.
+    """
+    found: dict[str, Masks] = {}
+    for chunk_id, chunk in chunks.items():
+        titles, masks = _cover(question, chunk)
+        found[chunk_id] = [titles | mask for mask in masks]
+    return found
+
+
+def rank_sentences(
+    question: Question, chunk: Chunk, features: Features
+) -> tuple[tuple[Span, float], ...]:
+    """Return the sentences of a chunk with their relevance from 0 to 1, most relevant first.
+
+    The relevance combines the similarity to the question, or to the question without names if that
+    is larger, with the share of the question that the sentence covers in its context. Without
+    vectors it is that share. The sentence behind a question has the relevance of the question,
+    which answers nothing itself.
+    """
+    if not chunk.sentences:
+        return ()
+    titles, masks = _cover(question, chunk)
+    has_vectors = len(features.sentences) == len(chunk.sentences)
+    title_share = TITLE_SHARE if has_vectors else 1.0
+    values = np.array(
+        [
+            (1 - title_share) * (mask @ question.weights)
+            + title_share * ((mask | titles) @ question.weights)
+            for mask in masks
+        ]
+    )
+    if has_vectors:
+        near = np.maximum(features.sentences, features.sentences_rest)
+        values = (1 - COVERED_SHARE) * np.clip(near, 0.0, 1.0) + COVERED_SHARE * values
+    values = np.clip(values, 0.0, 1.0)
+    asks = [is_question(chunk.text_at(span)) for span in chunk.sentences]
+    for number, (here, behind) in enumerate(pairwise(asks)):
+        if here and not behind:
+            values[number + 1] = max(values[number : number + 2])
+            values[number] = 0.0
+    order = np.argsort(-values, kind="stable")
+    return tuple((chunk.sentences[i], float(values[i])) for i in order)
+
+
+def _cover(question: Question, chunk: Chunk) -> tuple[Mask, Masks]:
+    """Return a mask of the terms in the titles of a chunk, and one for each sentence of the terms
+    in it or in what introduces it.
+    """
+    places = {term: index for index, term in enumerate(question.terms)}
+    wanted = places.keys()
+
+    def mark(held: AbstractSet[str]) -> Mask:
+        mask = np.zeros(len(places), dtype=np.bool_)
+        mask[[places[term] for term in held]] = True
+        return mask
+
+    labels = {name: held_terms(name, wanted) for block in chunk.blocks for name in block.names}
+    masks: Masks = []
+    for number, span in enumerate(chunk.sentences):
+        held = set(held_terms(chunk.sentence_text(number), wanted))
+        if labels:
+            held.update(*(labels[n] for b in chunk.blocks_around(span) for n in b.names))
+        masks.append(mark(held))
+    return mark(held_terms(chunk.context, wanted)), masks
+
 
 CORRECTED = "No document has “{written}”: searched for “{meant}”."
 

@@ -1,17 +1,20 @@
-"""Fuse the evidence of several retrievers, or of several searches of one."""
+"""Join hits: of several retrievers, of several searches of one, and of passages that overlap.
+
+A `PassageReader` reads passages that are wider or narrower than a chunk.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from knotwork._retrieval.base import OneOf, Retriever, bounded
-from knotwork._retrieval.passage_reader import drop_overlaps, merge_hits
+from knotwork._stores.base import Store
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError
-from knotwork.records import Evidence, Hit, Query
+from knotwork.records import Chunk, Document, Evidence, Hit, Query, Section, Span
 
 FUSION_DEPTH = 50
 """Minimum number of hits requested from each retriever."""
@@ -152,23 +155,21 @@ def search_deep(base: Retriever, query: Query) -> Evidence:
 
 
 def search_also(
-    base: Retriever, own: Evidence, query: Query, texts: Sequence[tuple[str, float]], *, label: str
+    base: Retriever, own: Evidence, query: Query, text: str, weight: float, *, label: str
 ) -> Evidence:
-    """Return the evidence for a question, fused with that for further weighted texts.
+    """Return the evidence for a question, fused with that for a further text, if there is one.
 
     ``own`` is from `search_deep` and has the weight 1. A hit's score is the weighted sum of its
     scores, each relative to the best of its search, on the scale of the question's own scores.
     """
-    found = [(base.name, 1.0, own)]
-    for text, weight in texts:
-        found.append((label, weight, search_deep(base, replace(query, text=text))))
-    if len(found) == 1:
+    if not text:
         return cut_evidence(own, query)
+    also = search_deep(base, replace(query, text=text))
     best = max((hit.score for hit in own.hits), default=1.0)
-    scale = (best if best > 0 else 1.0) * sum(weight for _, weight, _ in found)
+    scale = (best if best > 0 else 1.0) * (1.0 + weight)
     hits = [
         replace(h, score=h.score * scale, scores={n: v * scale for n, v in h.scores.items()})
-        for h in fuse_hits(found)
+        for h in fuse_hits([(base.name, 1.0, own), (label, weight, also)])
     ]
     return cut_evidence(replace(own, hits=tuple(hits)), query)
 
@@ -176,3 +177,121 @@ def search_also(
 def cut_evidence(evidence: Evidence, query: Query) -> Evidence:
     """Return the evidence with the best ``query.k`` hits, as evidence for ``query``."""
     return replace(evidence, query=query, hits=evidence.hits[: max(query.k, 0)])
+
+
+T = TypeVar("T")
+
+
+class _Cache(dict[str, T]):
+    """Values by id, read from the store in batches."""
+
+    def __init__(self, read: Callable[[Collection[str]], Mapping[str, T]]) -> None:
+        super().__init__()
+        self._read = read
+
+    def read(self, ids: Iterable[str]) -> dict[str, T]:
+        """Return the values of these ids, in their order; those that do not exist are absent."""
+        wanted = dict.fromkeys(ids)
+        if missing := [key for key in wanted if key not in self]:
+            self.update(self._read(missing))
+        return {key: self[key] for key in wanted if key in self}
+
+
+class PassageReader:
+    """Reads documents, sections and chunks with a cache; create one for each question."""
+
+    def __init__(self, store: Store) -> None:
+        self.documents: _Cache[Document] = _Cache(store.documents.documents)
+        self.chunks: _Cache[Chunk] = _Cache(store.documents.chunks)
+        self.sections: _Cache[list[Section]] = _Cache(store.documents.sections_of)
+        """The sections of each document in reading order, the root first."""
+        self._chunk_ids: _Cache[list[str]] = _Cache(store.documents.chunk_ids_of)
+
+    def read_around(self, chunks: Collection[Chunk], *, reach: int) -> None:
+        """Read these chunks' documents and the leaf chunks near at once, for `around` and `cut`."""
+        self.documents.read(chunk.document_id for chunk in chunks)
+        held = self._chunk_ids.read(chunk.document_id for chunk in chunks)
+        self.chunks.read(
+            identifier
+            for chunk in chunks
+            for identifier in held.get(chunk.document_id, [])[
+                max(chunk.ordinal - reach, 0) : chunk.ordinal + reach + 1
+            ]
+        )
+
+    def leaves(self, document_id: str, first: int, last: int) -> list[Chunk]:
+        """Return the leaf chunks with the ordinals from ``first`` to ``last``, in order."""
+        held = self._chunk_ids.read([document_id]).get(document_id, [])
+        found = self.chunks.read(held[max(first, 0) : last + 1])
+        return [chunk for chunk in found.values() if not chunk.is_parent]
+
+    def around(self, chunk: Chunk, *, reach: int) -> list[Chunk]:
+        """Return the leaf chunks at most ``reach`` positions away, including the chunk itself."""
+        return self.leaves(chunk.document_id, chunk.ordinal - reach, chunk.ordinal + reach)
+
+    def cut(self, chunk: Chunk, span: Span, sentences: Iterable[Span]) -> Chunk:
+        """Return the text at ``span`` of the document as a passage with the id of ``chunk``."""
+        document = self.documents.read([chunk.document_id])[chunk.document_id]
+        inside = sorted({s for s in sentences if span.contains(s)})
+        return replace(chunk, span=span, text=document.text[slice(*span)], sentences=tuple(inside))
+
+    def join(self, best: Chunk, parts: Sequence[Chunk]) -> Chunk:
+        """Return the passage that spans consecutive chunks, with the id of ``best``."""
+        span = Span(min(c.span.start for c in parts), max(c.span.end for c in parts))
+        if span == best.span:
+            return best
+        return self.cut(best, span, (s for chunk in parts for s in chunk.sentences))
+
+
+def merge_hits(hits: Sequence[Hit], passage: Chunk) -> Hit:
+    """Return one hit for a passage in place of the hits it contains, which are given best first.
+
+    It has the score of the first hit, and the seeds and sentences of all.
+    """
+    first = hits[0]
+    relevance: dict[Span, float] = {}
+    held = set(passage.sentences)
+    for hit in hits:
+        for span, value in hit.sentences:
+            if span in held:
+                relevance[span] = max(value, relevance.get(span, 0.0))
+    matched = (i for hit in hits for i in hit.matched or (hit.chunk.id,))
+    return replace(
+        first,
+        chunk=passage,
+        seeds=tuple(dict.fromkeys(seed for hit in hits for seed in hit.seeds)),
+        path=next((hit.path for hit in hits if hit.path), ()),
+        sentences=tuple(sorted(relevance.items(), key=lambda item: (-item[1], item[0]))),
+        matched=tuple(dict.fromkeys(matched)),
+    )
+
+
+def drop_overlaps(hits: Iterable[Hit]) -> list[Hit]:
+    """Merge hits whose passage is inside another's, keeping the wider passage; best score first."""
+    kept: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.chunk.id)):
+        document, span = hit.chunk.document_id, hit.chunk.span
+        same = ((n, k.chunk.span) for n, k in enumerate(kept) if k.chunk.document_id == document)
+        inside = (n for n, other in same if other.contains(span) or span.contains(other))
+        if (found := next(inside, None)) is None:
+            kept.append(hit)
+        else:
+            wider = max(kept[found].chunk, hit.chunk, key=lambda c: c.span.end - c.span.start)
+            kept[found] = merge_hits([kept[found], hit], wider)
+    return kept
+
+
+def lift_hit(hit: Hit, gain: float, part: str) -> Hit:
+    """Return a hit with a gain in its score, named ``part`` in its scores."""
+    return replace(hit, score=hit.score + gain, scores={**hit.scores, part: gain})
+
+
+def raise_hits(
+    evidence: Evidence, gains: Mapping[str, float], *, part: str, store: Store
+) -> tuple[Hit, ...]:
+    """Return the best hits after the chunks in ``gains`` have gained, found before or not."""
+    known = {hit.chunk.id: hit for hit in evidence.hits}
+    chunks = store.documents.chunks([i for i in gains if i not in known])
+    hits = [*known.values(), *(Hit(chunk, 0.0) for chunk in chunks.values())]
+    raised = (lift_hit(h, gains[h.chunk.id], part) if h.chunk.id in gains else h for h in hits)
+    return tuple(sorted(raised, key=lambda h: (-h.score, h.chunk.id))[: evidence.query.k])

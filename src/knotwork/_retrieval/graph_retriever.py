@@ -6,6 +6,11 @@ activated entity leads to the chunks that are *about* it. The score of a path (s
 entity, target) depends on the relevance of the sentence, the rarity of the entity, the target's
 aboutness, and on how much of the question sentence and target cover *together*, without what the
 target only repeats of its source.
+
+The PageRank retriever walks the same graph: from the entities that the question names and the
+chunks with the best text scores, within two hops of them (chunk, entity, chunk), weighted by
+aboutness and rarity. After HippoRAG 2 (arXiv 2502.14802), with entities found by rules in place of
+a model's triples.
 """
 
 from __future__ import annotations
@@ -13,19 +18,30 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._graph.communities import undirected_adjacency
+from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import QuestionRetriever
-from knotwork._retrieval.chunk_entities import mentions_by_sentence, stated_entities
-from knotwork._retrieval.chunk_features import ChunkFeatures, first_stage, sentence_coverage
-from knotwork._retrieval.evidence_builder import make_evidence, rank
-from knotwork._retrieval.linked_chunks import find_linked_chunks
+from knotwork._retrieval.chunk_entities import (
+    find_linked_chunks,
+    mentions_by_sentence,
+    stated_entities,
+)
+from knotwork._retrieval.evidence_builder import (
+    ChunkFeatures,
+    first_stage,
+    make_evidence,
+    rank,
+    sentence_coverage,
+)
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import Scored, Store
@@ -44,16 +60,6 @@ class GraphRetriever(QuestionRetriever):
     """
 
     name = "graph"
-
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        weights: Weights = DEFAULT_WEIGHTS,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder)
-        self.weights = weights
 
     def _rank(self, query: Query, question: Question) -> Evidence:
         named = self._named(question)
@@ -169,31 +175,43 @@ def spread(about: Sequence[Scored], exponent: float) -> list[float]:
 def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridges:
     """Find the bridges that start at the best of ``seeds``, which maps chunk ids to scores."""
     question, store, weights = features.question, features.store, features.weights
+    bridge = weights.bridge
     ranked = sorted(seeds, key=lambda identifier: (-seeds[identifier], identifier))
-    sources = store.documents.chunks(ranked[: weights.bridge.sources])
+    sources = store.documents.chunks(ranked[: bridge.sources])
     covered = sentence_coverage(question, sources)
     if _stands_in_one_sentence(question.terms, sources, covered):
         return Bridges({}, {}, sources)
-    activations, entities = find_activations(
-        seeds, sources, features, unstated=weights.bridge.unstated
+    activations, entities, linked = find_activations(
+        seeds, sources, features, unstated=bridge.unstated, links=bridge.links
     )
-    linked = _activate_links(seeds, sources, features)
-    activations |= {key: reached.activations for key, reached in linked.items()}
-    entities |= {key: reached.entity for key, reached in linked.items()}
     strongest = sorted(activations, key=lambda e: (-activations[e][0].value, e))
-    strongest = strongest[: weights.bridge.entities]
+    strongest = strongest[: bridge.entities]
     about = {
-        **store.graph.about(strongest, fan=weights.bridge.targets),
-        **{key: [Scored(reached.chunk_id, 1.0)] for key, reached in linked.items()},
+        **store.graph.about(strongest, fan=bridge.targets),
+        **{key: [Scored(chunk_id, 1.0)] for key, chunk_id in linked.items()},
     }
-    shares = {entity: _shares(about.get(entity, ()), weights) for entity in strongest}
+    shares = {}
+    for entity in strongest:
+        items = about.get(entity, ())
+        spreads = zip(items, spread(items, bridge.spread), strict=True)
+        shares[entity] = [i.score**bridge.aboutness * share for i, share in spreads]
     targets = _best_targets(strongest, activations, about, shares, weights)
     features.fetch(targets)
     into: dict[str, Bridge] = {}
     support: dict[str, float] = defaultdict(float)
     best_base = max((features[i].base for i in seeds), default=0.0) or 1.0
     factor = link_factor(question, weights)
-    relevances_to = _relevances(targets, features, covered)
+    reach = np.array([features[target].covered for target in targets], dtype=np.bool_)
+    reach = reach.reshape(len(targets), len(question.terms))
+    rest = bridge.rest * np.array([max(features[t].rest, 0.0) for t in targets])
+
+    @cache
+    def relevances_to(chunk_id: str, sentence: int) -> Mapping[str, float]:
+        repeated = reach & features[chunk_id].covered
+        together = covered[chunk_id][sentence] | reach
+        values = together @ question.weights - repeated @ question.weights + rest
+        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
+
     held = store.documents.chunk_ids_of({chunk.document_id for chunk in sources.values()})
     neighbours = {key: frozenset(held[chunk.document_id]) for key, chunk in sources.items()}
     for entity in strongest:
@@ -202,53 +220,21 @@ def build_bridges(seeds: Mapping[str, float], features: ChunkFeatures) -> Bridge
             for item, share in zip(about.get(entity, ()), shares[entity], strict=True)
             if item.id in targets
         ]
-        weight = max(factor, weights.bridge.links_at_length) if entity in linked else factor
-        weight *= weights.bridge.strength
-        for activation in activations[entity][: weights.bridge.sentences]:
-            relevances = relevances_to(activation)
+        weight = max(factor, bridge.links_at_length) if entity in linked else factor
+        weight *= bridge.strength
+        for activation in activations[entity][: bridge.sentences]:
+            relevances = relevances_to(activation.chunk_id, activation.sentence)
             for target, share in reached:
                 if target == activation.chunk_id:
                     continue
                 score = weight * activation.value * share * relevances[target]
                 if target in neighbours[activation.chunk_id]:
-                    score *= weights.bridge.same_document
+                    score *= bridge.same_document
                 if target not in into or score > into[target].score:
                     into[target] = Bridge(score, activation, entities[entity])
                 gain = score * max(features[target].base, 0.0) / best_base
                 support[activation.chunk_id] = max(support[activation.chunk_id], gain)
     return Bridges(into, dict(support), sources)
-
-
-class _Linked(NamedTuple):
-    """A chunk that links lead to, with the sentences that have them, strongest first."""
-
-    chunk_id: str
-    entity: Entity
-    activations: list[Activation]
-
-
-def _activate_links(
-    seeds: Mapping[str, float], sources: Mapping[str, Chunk], features: ChunkFeatures
-) -> dict[str, _Linked]:
-    """Return what the links of ``sources`` lead to, as if each target were an entity of its own."""
-    weights = features.weights
-    if not weights.bridge.links:
-        return {}
-    found: dict[str, _Linked] = {}
-    linked = find_linked_chunks(sources, features.store)
-    best_seed = max(seeds.values(), default=0.0) or 1.0
-    relevances = _sentence_relevances(sources, features) if linked else {}
-    for key, links in linked.items():
-        for link in links:
-            value = seeds[key] / best_seed * max(relevances[key][link.sentence], 0.0)
-            value *= weights.bridge.links_onward if link.is_next else 1.0
-            entity = Entity("", link.words, "", "", 1)
-            reached = found.setdefault(link.chunk_id, _Linked(link.chunk_id, entity, []))
-            activation = Activation(weights.bridge.links * value, key, link.sentence)
-            reached.activations.append(activation)
-    for reached in found.values():
-        reached.activations.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
-    return {f"link to {key}": reached for key, reached in found.items()}
 
 
 def _stands_in_one_sentence(
@@ -269,28 +255,6 @@ def _stands_in_one_sentence(
     )
 
 
-def _relevances(
-    targets: Collection[str],
-    features: ChunkFeatures,
-    by_sentence: Mapping[str, Sequence[NDArray[np.bool_]]],
-) -> Callable[[Activation], Mapping[str, float]]:
-    """Return what computes the relevance of every target next to an activating sentence."""
-    question = features.question
-    found = [features[target] for target in targets]
-    covered = np.array([item.covered for item in found], dtype=np.bool_)
-    covered = covered.reshape(len(found), len(question.terms))
-    rest = features.weights.bridge.rest * np.array([max(item.rest, 0.0) for item in found])
-
-    @cache
-    def of(chunk_id: str, sentence: int) -> Mapping[str, float]:
-        repeated = covered & features[chunk_id].covered
-        together = by_sentence[chunk_id][sentence] | covered
-        values = together @ question.weights - repeated @ question.weights + rest
-        return dict(zip(targets, np.maximum(values, 0.0).tolist(), strict=True))
-
-    return lambda activation: of(activation.chunk_id, activation.sentence)
-
-
 def link_factor(question: Question, weights: Weights) -> float:
     """Return the weight of links for a question of this length, from 0 to 1."""
     length = len(question.terms) / weights.link.half_length
@@ -303,36 +267,47 @@ def find_activations(
     features: ChunkFeatures,
     *,
     unstated: float = 1.0,
-) -> tuple[dict[str, list[Activation]], dict[str, Entity]]:
+    links: float = 0.0,
+) -> tuple[dict[str, list[Activation]], dict[str, Entity], dict[str, str]]:
     """Return the sentences of ``sources`` that activate each entity, strongest first, and all
-    entities.
+    entities; what a link leads to is an entity too, and the chunk is in the last of the three.
 
-    ``unstated`` is the worth of entities of which a model that read the source stated no fact.
+    ``unstated`` is the worth of entities of which a model that read the source stated no fact,
+    ``links`` that of links.
     """
     question, store, weights = features.question, features.store, features.weights
-    best_seed = max(seeds.values(), default=0.0) or 1.0
+    best_seed, bridge = max(seeds.values(), default=0.0) or 1.0, weights.bridge
     found = mentions_by_sentence(sources, store, known=weights.link.known)
     entities = store.graph.entities(
         {entity for sentences in found.values() for ids in sentences for entity in ids}
         - question.named
     )
     relevances = _sentence_relevances(sources, features)
+    values = {
+        key: [seeds[key] / best_seed * max(value, 0.0) for value in relevances[key]]
+        for key in sources
+    }
     stated = stated_entities(sources, store) if unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
-    for chunk_id in sources:
-        for number, ids in enumerate(found[chunk_id]):
-            relevance = seeds[chunk_id] / best_seed * max(relevances[chunk_id][number], 0.0)
-            for identifier in ids:
-                if identifier not in entities:
-                    continue
+    for key in sources:
+        for number, ids in enumerate(found[key]):
+            for identifier in ids & entities.keys():
                 rare = question.rarity(entities[identifier].chunk_count)
-                value = relevance * rare**weights.bridge.rarity
-                if identifier not in stated.get(chunk_id, entities):
+                value = values[key][number] * rare**bridge.rarity
+                if identifier not in stated.get(key, entities):
                     value *= unstated
-                activations[identifier].append(Activation(value, chunk_id, number))
-    for values in activations.values():
-        values.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
-    return activations, entities
+                activations[identifier].append(Activation(value, key, number))
+    linked: dict[str, str] = {}
+    for key, found_links in (find_linked_chunks(sources, store) if links else {}).items():
+        for link in found_links:
+            name = f"link to {link.chunk_id}"
+            linked[name] = link.chunk_id
+            entities.setdefault(name, Entity("", link.words, "", "", 1))
+            value = values[key][link.sentence] * (bridge.links_onward if link.is_next else 1.0)
+            activations[name].append(Activation(links * value, key, link.sentence))
+    for each in activations.values():
+        each.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
+    return activations, entities, linked
 
 
 def _sentence_relevances(
@@ -352,15 +327,6 @@ def _sentence_relevances(
     return coverage
 
 
-def _shares(about: Iterable[Scored], weights: Weights) -> list[float]:
-    items = list(about)
-    spreads = spread(items, weights.bridge.spread)
-    return [
-        item.score**weights.bridge.aboutness * share
-        for item, share in zip(items, spreads, strict=True)
-    ]
-
-
 def _best_targets(
     entities: Sequence[str],
     activations: Mapping[str, list[Activation]],
@@ -368,7 +334,6 @@ def _best_targets(
     shares: Mapping[str, Sequence[float]],
     weights: Weights,
 ) -> frozenset[str]:
-    """Return the most promising targets, whose features are read next."""
     promise: dict[str, float] = {}
     for entity in entities:
         strongest = activations[entity][0].value
@@ -376,3 +341,92 @@ def _best_targets(
             promise[item.id] = max(promise.get(item.id, 0.0), strongest * share)
     ranked = sorted(promise, key=lambda identifier: (-promise[identifier], identifier))
     return frozenset(ranked[: weights.bridge.scored_targets])
+
+
+@dataclass(frozen=True, slots=True)
+class PageRankSettings:
+    """Constants of the walk."""
+
+    damping: float = 0.5
+    seed_chunks: int = 20
+    walked_entities: int = 200
+    fan: int = 20
+    mention_weight: float = 0.1
+    """Weight of an edge to an entity that the chunk only mentions, on the scale of aboutness."""
+
+
+class PageRankRetriever(QuestionRetriever):
+    """Ranks chunks by personalized PageRank from the question's entities and best chunks."""
+
+    name = "pagerank"
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        embedder: Embedder | None = None,
+        weights: Weights = DEFAULT_WEIGHTS,
+        walk: PageRankSettings | None = None,
+    ) -> None:
+        super().__init__(store=store, embedder=embedder, weights=weights)
+        self._walk = walk or PageRankSettings()
+
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        pool, features = first_stage(question, self._store, self.weights)
+        bases = rank({i: features[i].base for i in pool}, self._walk.seed_chunks)
+        scores = self._walk_from(question, bases)
+        if not scores:
+            return Evidence(query, self.name, notes=("Nothing in the index matches.",))
+        ranked = rank(scores, query.k)
+        features.fetch([item.id for item in ranked])
+        parts = {i.id: {"pagerank": i.score, "text": features[i.id].base} for i in ranked}
+        names = {item.id: (link.entity.name,) for link in question.links for item in link.about}
+        return make_evidence(query, self.name, ranked, parts, features, seeds=names)
+
+    def _walk_from(self, question: Question, bases: Sequence[Scored]) -> dict[str, float]:
+        links = {link.entity.id: link.weight for link in question.links if link.weight > 0}
+        edges = self._edges([item.id for item in bases], links, question)
+        ids = sorted({end for pair in edges for end in pair} | {i.id for i in bases})
+        if not ids:
+            return {}
+        place = {identifier: index for index, identifier in enumerate(ids)}
+        chunk_ids = {chunk for chunk, _ in edges} | {i.id for i in bases}
+        restart = np.zeros(len(ids))
+        for item in bases:
+            restart[place[item.id]] += max(item.score, 0.0) ** 2
+        restart /= restart.sum() or 1.0
+        for identifier, weight in links.items():
+            if identifier in place:
+                restart[place[identifier]] += weight / sum(links.values())
+        if restart.sum() <= 0:
+            return {}
+        adjacency = undirected_adjacency(
+            [place[chunk] for chunk, _ in edges],
+            [place[entity] for _, entity in edges],
+            list(edges.values()),
+            nodes=len(ids),
+        )
+        walked = personalized_pagerank(adjacency, restart, damping=self._walk.damping)
+        return {i: float(walked[place[i]]) for i in chunk_ids}
+
+    def _edges(
+        self, chunk_ids: Sequence[str], links: Mapping[str, float], question: Question
+    ) -> dict[tuple[str, str], float]:
+        """Return the weights of the edges between chunks and entities near the seeds."""
+        mentions = self._store.graph.mentions(chunk_ids)
+        near = {m.entity_id: m.about for found in mentions.values() for m in found}
+        entities = self._store.graph.entities([*near, *links])
+        rarities = {i: question.rarity(e.chunk_count) for i, e in entities.items()}
+        kept = sorted(rarities, key=lambda i: (i not in links, -rarities[i] * near.get(i, 1.0), i))
+        kept = kept[: self._walk.walked_entities]
+        edges: dict[tuple[str, str], float] = {}
+        for identifier, found in self._store.graph.about(kept, fan=self._walk.fan).items():
+            for item in found:
+                weight = self._walk.mention_weight + item.score
+                edges[item.id, identifier] = weight * rarities[identifier]
+        for chunk_id, found_mentions in mentions.items():
+            for mention in found_mentions:
+                if mention.entity_id in rarities:
+                    weight = self._walk.mention_weight + mention.about
+                    edges[chunk_id, mention.entity_id] = weight * rarities[mention.entity_id]
+        return edges

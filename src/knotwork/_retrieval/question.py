@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._inference.chat import ChatRequest
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.own_prompts import prompts_of
+from knotwork._inference.prompt_files import fill_prompt
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
@@ -107,22 +110,31 @@ def read_question(
         text, corrections = correct_spelling(text, store)
         terms = reading_of(text).terms
         chunk_count = store.documents.chunk_count()
-        shares, known = _term_weights(terms, store)
+        index = store.texts("chunk")
+        frequencies = index.document_frequencies(terms)
+        items = max(index.count(), 1)
+        shares = np.array([math.log1p(items / frequencies.get(term, 1)) for term in terms])
+        shares = shares / total if (total := shares.sum()) else shares
+        held = np.array([term in frequencies for term in terms], dtype=np.bool_)
         links, named = (
             _find_links(text, terms, store, weights, chunk_count) if link else ((), frozenset())
         )
     vector = rest = None
     if can_embed(embedder, text):
         assert embedder is not None
-        remainder = _without_names(text, links, weights)
-        texts = [text, remainder] if remainder != text else [text]
+        rest_of = text  # without the names of entities that are described in the index
+        for named_by in sorted(links, key=lambda each: -each.span.start):
+            about, span = named_by.about, named_by.span
+            if named_by.trust == 1.0 and about and about[0].score >= weights.link.known:
+                rest_of = rest_of[: span.start] + rest_of[span.end :]
+        texts = list(dict.fromkeys([text, " ".join(rest_of.split()) or rest_of]))
         both = require_vectors(embedder.embed(texts), embedder)
         vector, rest = both[0], both[-1]
     return Question(
         text=text,
         terms=terms,
         weights=shares,
-        known=known,
+        known=float(shares[held].sum()),
         vector=vector,
         rest=rest,
         embedder=embedder.name if embedder is not None and vector is not None else "",
@@ -138,18 +150,6 @@ def require_vectors(rows: FloatMatrix, embedder: Embedder) -> FloatMatrix:
     if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
         raise ModelError(f"`{embedder.name}` has no vector for the question.")
     return rows
-
-
-def _term_weights(terms: Sequence[str], store: Store) -> tuple[NDArray[np.float64], float]:
-    """Return each term's share of the information, and the total share of terms in the index."""
-    index = store.texts("chunk")
-    frequencies = index.document_frequencies(terms)
-    items = max(index.count(), 1)
-    weights = np.array([math.log1p(items / frequencies.get(term, 1)) for term in terms])
-    total = weights.sum()
-    shares = weights / total if total else weights
-    held = np.array([term in frequencies for term in terms], dtype=np.bool_)
-    return shares, float(shares[held].sum())
 
 
 def _find_links(
@@ -200,15 +200,6 @@ def looks_like_a_name(surface: str, *, first: bool) -> bool:
     if first and len(words) == 1 and surface.isascii():
         return False  # every question starts with a capital
     return any(not c.isascii() or c.isupper() or c.isdigit() for word in words for c in word[:1])
-
-
-def _without_names(text: str, links: Sequence[EntityLink], weights: Weights) -> str:
-    """Return the question without the names of entities that are described in the index."""
-    for link in sorted(links, key=lambda link: -link.span.start):
-        if link.trust == 1.0 and link.about and link.about[0].score >= weights.link.known:
-            text = text[: link.span.start] + text[link.span.end :]
-    remainder = " ".join(text.split())
-    return remainder or text
 
 
 FEWEST_LETTERS = 5
@@ -272,3 +263,20 @@ def _dictionary(language: str) -> SpellChecker:
     from spellchecker import SpellChecker
 
     return SpellChecker(language=language, distance=1)
+
+
+def request_about(
+    question: str,
+    room: str,
+    task: str,
+    model: object,
+    /,
+    *,
+    stage: str,
+    output_tokens: int,
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task; ``room`` is the package with its prompt (`fill_prompt`)."""
+    language = reading_of(question).language
+    messages = fill_prompt(room, task, language, blanks, prompts_of(model))
+    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage)

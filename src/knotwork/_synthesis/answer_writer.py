@@ -23,11 +23,12 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.call_cache import CachedChatModel
 from knotwork._inference.call_costs import PriceTable
 from knotwork._inference.chat import ChatReply, ChatRequest
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
+from knotwork._synthesis.ask_request import make_request
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, gap_between
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import (
@@ -44,7 +45,6 @@ from knotwork._synthesis.prompt_context import (
     PromptPassage,
     clip,
     holds_rows,
-    make_request,
     pack_evidence,
     sentences_of,
 )
@@ -514,7 +514,6 @@ class ReplyReader:
 
 
 def _numbers_of(match: re.Match[str]) -> list[int]:
-    """Return the numbers of passages in a mark."""
     kinds = ("plain", "double", "named", "counted", "tagged", "raised")
     text = next(filter(None, map(match.group, kinds)), "")
     if match["raised"]:
@@ -735,7 +734,7 @@ class AnswerWriter:
         if quoted.results and not holds_rows(evidence):
             yield self.finish(quoted, ROWS_UNCITED)
             return
-        request = make_answer_request(quoted.question, passages, prompts_of(self._model))
+        request = make_answer_request(quoted.question, passages, self._model)
         yield from self.write_from(request, passages, quoted)
 
     def write_from(
@@ -882,10 +881,10 @@ class _StreamedText:
 
 
 def make_answer_request(
-    question: str, passages: Sequence[PromptPassage], prompts: OwnPrompts = BUILT_IN
+    question: str, passages: Sequence[PromptPassage], model: object = None
 ) -> ChatRequest:
     """Return the request that asks a question of packed passages, in the question's language."""
     context = "\n".join(passage.text for passage in passages)
     return make_request(
-        "answer", question, prompts, output_tokens=ANSWER_OUTPUT_TOKENS, context=context
+        "answer", question, model, output_tokens=ANSWER_OUTPUT_TOKENS, context=context
     )

@@ -1,20 +1,85 @@
-"""A question with its options (`AskRequest`), its searcher, and modes of answering."""
+"""What is asked, where it is searched, and what it is answered from.
+
+An `AskRequest` is what a caller gives: a question with its options. A `ScopedSearcher` searches the
+part of an index that it is about: by retrievers of any name, under its filters and those that the
+question states. An `Inquiry` is the question on its way to the answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from knotwork._config import AnswerSettings, Settings
+from knotwork._indexing.embedding import (
+    EMBEDDER_META,
+    INTO_META,
+    UNFINISHED_NOTE,
+    check_embedder,
+    holds_vectors,
+)
+from knotwork._inference import prompt_files
+from knotwork._inference.chat import ChatModel, ChatRequest
+from knotwork._inference.model_registry import QueryModels, calls_at_once
+from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.languages import find_stated_filter
+from knotwork._questions.reading import reading_of
+from knotwork._registry import PARTS
+from knotwork._retrieval.base import Retriever, attempt
+from knotwork._retrieval.community_search import REPORT_INDEX
+from knotwork._retrieval.filters import read_filter
+from knotwork._retrieval.question import request_about
+from knotwork._retrieval.retriever_registry import (
+    AUTO,
+    RETRIEVERS,
+    STEPS,
+    build_retriever,
+    may_ask_model,
+    may_rerank,
+    open_auto,
+    resolve_auto,
+)
+from knotwork._run import Progress, Stage
+from knotwork._stores.base import Store, companions_of, require_fields
+from knotwork._stores.filtered import FilteredStore
+from knotwork._stores.index_tables import tables_of
+from knotwork._synthesis.messages import no_answer
 from knotwork._text.visible import visible_text
-from knotwork.errors import UnknownName
-from knotwork.records import Evidence, MemoryCitation, PropertyValue
+from knotwork.errors import (
+    BudgetExceeded,
+    IndexDamaged,
+    KnotworkError,
+    ModelError,
+    RetrievalError,
+    StoreError,
+    UnknownName,
+)
+from knotwork.records import (
+    Answer,
+    CommunityReport,
+    Evidence,
+    Filter,
+    MemoryCitation,
+    PropertyValue,
+    Query,
+)
 
 if TYPE_CHECKING:
+    from knotwork._extensions.queries.hit_queries import HitQuery
+    from knotwork._extensions.queries.query_plans import Translator
+    from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.model_registry import QueryModels
+    from knotwork._inference.role_models import RoleModels
+    from knotwork._knowledge_base.local_models import LocalModels
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.base import Store
+    from knotwork._synthesis.answer_writer import AnswerWriter
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -140,24 +205,509 @@ class AskRequest:
         return question
 
 
-class Searcher(Protocol):
-    """Searches the part of an index that a request is about, with the options of that request.
+_ROOM = "knotwork._synthesis"
+fill_prompt = partial(prompt_files.fill_prompt, _ROOM)
+"""Return the messages of a prompt of answers, given its task, a language and its blanks."""
 
-    ``store`` is the index, or what a filter leaves of it. ``question`` is that of the request
-    without the words that became the filter, and ``notes`` say which these were.
+
+def make_request(
+    task: str,
+    question: str,
+    model: object = None,
+    /,
+    *,
+    output_tokens: int,
+    stage: str = "",
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task about a question, in its language, with the model's prompts.
+
+    The stage is the task, unless another one is given.
+    """
+    unknown = no_answer(reading_of(question).language)
+    blanks = {"question": escape_passage(question.strip()), "unknown": unknown, **blanks}
+    return request_about(
+        question, _ROOM, task, model, stage=stage or task, output_tokens=output_tokens, **blanks
+    )
+
+
+OLD_NOTE = "The communities are out of date with the documents: {reason}"
+_REPORT_TOKENS = 850
+"""The maximum cost of one report in tokens, its share of the instructions included."""
+_LEAST_TOKENS = 1_000
+"""The maximum cost of a report that is written alone."""
+_log = logging.getLogger("knotwork.synthesis")
+
+
+@dataclass(slots=True)
+class CommunityReports:
+    """The community reports of an index, or of the ``part`` of it that a filter leaves.
+
+    A ``model`` writes missing ones when they are asked for; one that is up to date is never written
+    again. ``notes`` are messages for the user, for example that some reports could not be written.
+    ``open_to_write`` opens an index for writing that is open for reading.
     """
 
-    @property
-    def store(self) -> Store: ...
-    @property
-    def models(self) -> QueryModels: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
+    index: Store
+    models: QueryModels
+    settings: Settings
+    part: Store | None = None
+    model: CachedChatModel | None = None
+    notes: tuple[str, ...] = ()
+    open_to_write: Callable[[], Store] | None = None
 
-    def search(self, text: str) -> Evidence:
-        """Return the passages that are relevant to a text. Raises as `KnowledgeBase.search`."""
+    def reports(
+        self, community_ids: Sequence[str], *, spend_tokens: int = 0
+    ) -> dict[str, CommunityReport]:
+        """Return the reports of communities, by id; communities without one are absent.
+
+        Missing ones are written first, in this order, for at most ``spend_tokens`` tokens, in and
+        out. A failing model raises no error: its reports stay missing, and a note has the reason.
+        """
+        if self.model is not None and spend_tokens >= _LEAST_TOKENS:
+            try:
+                self._write(list(dict.fromkeys(community_ids)), spend_tokens, self.model)
+            except IndexDamaged:
+                raise
+            except (ModelError, StoreError) as error:
+                _log.info("no reports from %s: %s", self.model.name, error)
+                self.notes = (f"Some reports were not written: {error}",)
+        held = (self.index if self.part is None else self.part).capabilities.communities
+        return held.reports(community_ids) if held else {}
+
+    def _write(self, waiting: list[str], left: int, model: CachedChatModel) -> None:
+        from knotwork._indexing.communities.index_reports import write_reports
+        from knotwork._indexing.communities.written_reports import ReportWriter
+        from knotwork._indexing.embedding import Embedding
+
+        has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
+        embedding = Embedding(self.models.query_embedder) if has_vectors else None
+        writer = ReportWriter(model, concurrency=calls_at_once(self.settings.llm, "summarize"))
+        while waiting and left >= _LEAST_TOKENS:
+            size = max(left // _REPORT_TOKENS, 1)
+            batch, waiting = waiting[:size], waiting[size:]
+            before = model.meter.total().tokens
+            write_reports(self.index, batch, writer, embedding=embedding)
+            left -= model.meter.total().tokens - before
+
+    def updated(self, model: CachedChatModel | None) -> CommunityReports:
+        """Update the communities, and return their reports.
+
+        ``model`` writes missing reports; what it spends is counted with the question. It writes
+        none for a part of the index, since a community is of the whole index. If the index cannot
+        be written to, the reports are those that it holds, and a note has the reason.
+        """
+        # What finds and writes communities is imported only for questions about the whole.
+        from knotwork._indexing.communities.detection import CommunityOptions
+        from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
+
+        options = CommunityOptions.of(self.settings.communities)
+        writer = model if self.part is None else None
+        if writer is None and is_current(self.index, options=options):
+            return replace(self, model=None)
+        try:
+            index = self.open_to_write() if self.open_to_write else self.index
+            # Fails at once if the index is read-only, before a model is called.
+            with index.transaction():
+                if not is_current(index, options=options):
+                    bring_up_to_date(index, options=options)
+        except IndexDamaged:
+            raise
+        except StoreError as error:
+            held = self.index.capabilities.communities
+            is_old = held is not None and not is_current(self.index)
+            notes = (OLD_NOTE.format(reason=error.message),) if is_old else ()
+            return replace(self, notes=notes)
+        return replace(self, index=index, model=writer)
+
+
+class QuestionModels(NamedTuple):
+    """The models of one question, which share a meter and a budget."""
+
+    answer: CachedChatModel
+    keyword: CachedChatModel
+    summarize: CachedChatModel
+
+
+@dataclass(slots=True)
+class Inquiry:
+    """A question that stands alone, and what its answer is made from.
+
+    ``models`` and ``writer``, which share their meter, are None where no model takes part.
+    ``concurrency`` is how many calls may be made at a time. ``memory`` are remembered
+    facts, ``notes`` messages for the user on what became of the question.
+    """
+
+    question: str
+    mode: AskMode
+    settings: AnswerSettings
+    searcher: ScopedSearcher
+    reports: CommunityReports
+    models: QuestionModels | None = None
+    writer: AnswerWriter | None = None
+    concurrency: int = 4
+    fallback: bool = True
+    memory: tuple[MemoryCitation, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> CachedChatModel | None:
+        """The model that answers."""
+        return self.models.answer if self.models else None
+
+    @property
+    def store(self) -> Store:
+        """The part of the index that is asked."""
+        return self.searcher.store
+
+    def update_reports(self) -> Iterator[Progress]:
+        """Yield the step that brings the reports up to date."""
+        yield Progress(Stage.STEP, note="reports", total=1)
+        updating = partial(self.reports.updated, self.models.summarize if self.models else None)
+        self.reports = attempt("The reports", updating, self.reports, self.notes)
+
+    def spent_tokens(self) -> int:
+        """Return the tokens that the question has cost so far."""
+        return self.model.meter.total().tokens if self.model else 0
+
+    def make_request(
+        self, task: str, *, output_tokens: int, stage: str = "", **blanks: str
+    ) -> ChatRequest:
+        """Return the request of a task about the question, in its language."""
+        return make_request(
+            task, self.question, self.model, output_tokens=output_tokens, stage=stage, **blanks
+        )
+
+    def label(self, answer: Answer, notes: Sequence[str] = ()) -> Answer:
+        """Return an answer with its mode, and with notes on it and on the reports."""
+        notes = (*notes, *answer.notes, *self.reports.notes)
+        return replace(answer, mode=self.mode.value, notes=notes)
+
+
+MAX_RETRIEVERS = 64
+"""Retrievers kept for the next question; the limit is for callers that compose ever new ones."""
+
+LEAST_PASSAGE_TOKENS = 100
+"""Tokens of a prompt for each passage that is searched for: less than most passages have, since
+only their relevant blocks are packed."""
+MOST_PROMPT_HITS = 200
+"""Passages that are searched for at most to fill a prompt."""
+
+MAX_FILTERED = 8
+"""Filters whose part of the index is kept, with the retrievers over it."""
+
+MIN_FIELD_SHARE = 0.5
+"""A question restricts the search by a field only if this share of the documents has the field."""
+
+STATED_NOTE = (
+    "Only documents with {filter} were searched, as the question says \u201c{words}\u201d."
+)
+NO_VECTORS_NOTE = (
+    "Searched by full text and the knowledge graph only: the embedder of this index, `{stored}`, "
+    "is not available."
+)
+FAILED_EMBEDDER_NOTE = (
+    "Searched by full text and the knowledge graph only, because the embedding model failed: "
+    "{failure}"
+)
+NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
+
+RetrieverKey = tuple[str, str, str, int]
+"""The name of a retriever, what `auto` stands for, the embedder, and the number of retrievers and
+steps that this program has registered: a name may be registered again."""
+
+
+class IndexState(NamedTuple):
+    """What the choice of a retriever depends on, the same within a generation of the index.
+
+    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to, and
+    ``auto`` the retriever behind `auto`.
+    """
+
+    stored: str
+    into: str
+    holds_vectors: bool
+    auto: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredIndex:
+    """An index, or what a filter leaves of it, with the retrievers built over it so far."""
+
+    store: Store
+    retrievers: dict[RetrieverKey, Retriever] = field(default_factory=dict)
+    states: dict[int, IndexState] = field(default_factory=dict)
+    """The state of the index in its last generation, by that generation."""
+
+
+class Retrievers:
+    """The retrievers of one index and of its filtered parts, kept between questions.
+
+    ``chat_model`` replaces the language model of the settings. ``translator``, or the one of this
+    name, writes the statements of retrievers by query. Safe for many threads.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        models: LocalModels,
+        *,
+        chat_model: ChatModel | None = None,
+        translator: str | Translator = "",
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.models = models
+        self._chat_model = chat_model
+        self._translator = translator
+        self._search_models: RoleModels | None = None
+        self._whole = FilteredIndex(store)
+        self._tables = tables_of(store)
+        self._filtered: dict[Filter, FilteredIndex] = {}
+        self._generation = -1
+        self._lock = threading.RLock()
+
+    def searcher(self, request: AskRequest, *, with_tables: bool = False) -> ScopedSearcher:
+        """Return the searcher of a request; ``with_tables`` adds rows of tables to what it finds.
+
+        Raises UnknownName for an unknown field, FilterError for an invalid filter, and
+        QuerySyntaxError for an invalid retrieval query.
+        """
+        hit_query = None
+        if request.retrieval_query or request.query_params:
+            # Cypher is imported with the first statement.
+            read_hit_query = PARTS.load("hit_query")
+            hit_query = read_hit_query(request.retrieval_query, request.query_params)
+        searcher = self._find_part(request)
+        searcher.hit_query = hit_query
+        if with_tables and self.settings.answer.tables:
+            # No retriever and no filter may exclude the rows of tables.
+            is_free = request.retriever in (None, "", AUTO) and not request.filters
+            tables = self._tables if is_free else None
+            searcher.with_tables = tables is not None and tables.exists()
+        return searcher
+
+    def search(self, request: AskRequest) -> Evidence:
+        """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
+        searcher = self.searcher(request)
+        found = searcher.search(searcher.question)
+        return replace(found, query=replace(found.query, text=request.question))
+
+    def filtered(self, wanted: Filter) -> FilteredIndex:
+        """Return what a filter leaves now. Raises UnknownName for a field that the index lacks."""
+        generation = self.store.generation()
+        with self._lock:
+            if generation != self._generation:
+                self._generation, self._filtered = generation, {}
+            part = self._filtered.pop(wanted, None)
+            if part is None:
+                fields = require_fields(self.store)
+                part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
+            self._filtered[wanted] = part
+            for oldest in list(self._filtered)[:-MAX_FILTERED]:
+                del self._filtered[oldest]
+            return part
+
+    def get(self, name: str, part: FilteredIndex) -> tuple[Retriever, tuple[str, ...]]:
+        """Return the retriever of a name over a part of the index, with notes on what it lacks.
+
+        Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
+        another embedder.
+        """
+        stored, into, has_vectors, auto = self._state_of(part)
+        embedder = self.models.query_embedder if stored else None
+        failure = self.models.embedder_failure
+        notes: tuple[str, ...] = ()
+        if embedder is not None and into == embedder.name != stored:
+            embedder = None  # the vectors of the index cannot be compared with its own yet
+        if embedder is not None and embedder.name != stored:
+            check_embedder(self.store, embedder.name)
+        elif embedder is None and stored and not into and has_vectors:
+            notes = (NO_VECTORS_NOTE.format(stored=stored),)
+            if failure:
+                notes = (FAILED_EMBEDDER_NOTE.format(failure=failure.message),)
+        if into:
+            means = "its old vectors" if embedder is not None else "full text and the graph"
+            notes = (UNFINISHED_NOTE.format(into=into, means=means),)
+        kept = part.retrievers
+        registered = RETRIEVERS.revision + STEPS.revision
+        key = (name, auto, embedder.name if embedder else "", registered)
+        with self._lock:
+            if key not in kept:
+                if len(kept) >= MAX_RETRIEVERS:
+                    kept.clear()
+                if name == AUTO:
+                    kept[key] = open_auto(auto, part.store, embedder)
+                else:
+                    kept[key] = build_retriever(
+                        name,
+                        store=part.store,
+                        embedder=embedder,
+                        model=self._keyword_model() if may_ask_model(name) else None,
+                        reranker=self.models.reranker if may_rerank(name) else None,
+                        translator=self._translator,
+                    )
+            return kept[key], notes
+
+    def _state_of(self, part: FilteredIndex) -> IndexState:
+        """Return the state of the index, read once per generation."""
+        generation = self.store.generation()
+        known = part.states.get(generation)
+        if known is not None and not self.store.writing:
+            return known
+        with self.store.reading():
+            generation, meta = self.store.generation(), self.store.meta()
+            state = IndexState(
+                stored=meta.get(EMBEDDER_META, ""),
+                into=meta.get(INTO_META, ""),
+                holds_vectors=holds_vectors(self.store),
+                auto=resolve_auto(AUTO, part.store),
+            )
+        if not self.store.writing:
+            with self._lock:
+                part.states.clear()
+                part.states[generation] = state
+        return state
+
+    def clear(self) -> None:
+        """Drop all retrievers: the index has other vectors now."""
+        with self._lock:
+            self._whole.retrievers.clear()
+            self._filtered = {}
+
+    def close(self) -> None:
+        """Close the file of calls to the language model."""
+        with self._lock:
+            if self._search_models is not None:
+                self._search_models.close()
+
+    def _keyword_model(self) -> ChatModel | None:
+        from knotwork._inference.role_models import RoleModels
+
+        if self._search_models is None:
+            companions = companions_of(self.store)
+            self._search_models = RoleModels.of(self.settings, companions, model=self._chat_model)
+        return self._search_models.open("keyword")
+
+    def _find_part(self, request: AskRequest) -> ScopedSearcher:
+        """Return the searcher of the part of the index that a request or its question asks for.
+
+        What a question states, as "in 2023" does, restricts the search only if most documents have
+        the field that it compares, and some match.
+        """
+        question = request.question
+        wanted = None
+        if request.filters:
+            wanted = read_filter(request.filters)
+        if wanted is not None:
+            part = self.filtered(wanted)
+            notes = note_nothing_left(part.store, wanted)
+            return ScopedSearcher(self, request, part, question, wanted, notes)
+        whole = ScopedSearcher(self, request, self._whole, question)
+        fields = self.store.capabilities.fields
+        if not self.settings.retrieval.read_filters or fields is None:
+            return whole
+        stated = find_stated_filter(question, today=datetime.now().astimezone().date())
+        if stated is None:
+            return whole
+        counts = {item.name: item.documents for item in fields.fields()}
+        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
+        if counts.get(stated.field, 0) < least:
+            return whole
+        part = self.filtered(stated.filter)
+        if part.store.documents.document_count() == 0:
+            return whole
+        note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
+        return ScopedSearcher(self, request, part, stated.rest, stated.filter, (note,))
+
+
+@dataclass(slots=True)
+class ScopedSearcher:
+    """Searches one part of an index with the options of one request.
+
+    ``question`` is that of the request without the words that became the ``filter``, and ``notes``
+    say which these were. ``further`` is the number of hits to find beside those asked for.
+    """
+
+    retrievers: Retrievers
+    request: AskRequest
+    part: FilteredIndex
+    question: str
+    filter: Filter | None = None
+    notes: tuple[str, ...] = ()
+    hit_query: HitQuery | None = None
+    with_tables: bool = False
+    further: int = 0
+
+    @property
+    def store(self) -> Store:
+        """The index, or what the filter leaves of it."""
+        return self.part.store
+
+    @property
+    def models(self) -> LocalModels:
+        """The models of the index."""
+        return self.retrievers.models
 
     def fill_prompt(self, tokens: int) -> None:
-        """From now on also find further hits, to fill a prompt of ``tokens``."""
+        """From now on also find further hits, to fill a prompt of ``tokens``.
+
+        None are found where the request sets the number of hits, a retriever or a retrieval query.
+        """
+        request, usual = self.request, self.retrievers.settings.retrieval
+        is_usual = (request.retriever or usual.retriever) == AUTO and self.hit_query is None
+        if is_usual and request.k is None:
+            wanted = min(tokens // LEAST_PASSAGE_TOKENS, MOST_PROMPT_HITS)
+            self.further = max(wanted - usual.k, 0)
+
+    def search(self, text: str) -> Evidence:
+        """Return the passages that are relevant to a text, found by words and graph if the embedder
+        fails. Raises as `KnowledgeBase.search`.
+        """
+        request, retrievers, models = self.request, self.retrievers, self.models
+        usual = retrievers.settings.retrieval
+        k = usual.k if request.k is None else request.k
+        query = Query(text, k, self.filter, request.min_score)
+        wider = replace(query, k=k + self.further)
+        name = request.retriever or usual.retriever
+        try:
+            retriever, notes = retrievers.get(name, self.part)
+            found = retriever.retrieve(wider)
+        except RetrievalError as error:
+            raise models.embedder_failure or error from None
+        except ModelError as error:
+            if models.query_embedder is None or isinstance(error, BudgetExceeded):
+                raise
+            models.rest_embedder(error)
+            try:
+                retriever, notes = retrievers.get(name, self.part)
+                found = retriever.retrieve(wider)
+            except KnotworkError:
+                models.rest_embedder(None)  # it was not at fault, or is needed
+                raise error from None
+        # Leave out weak hits and those that only fill a prompt, and add rows.
+        hits = found.hits
+        if request.min_score is not None:
+            hits = tuple(hit for hit in hits if hit.score >= request.min_score)
+        notes = (*self.notes, *found.notes, *notes)
+        shown = max(query.k, len(hits) - self.further)
+        found = replace(found, query=query, hits=hits[:shown], further=hits[shown:], notes=notes)
+        if self.hit_query is not None:
+            embedder = self.models.query_embedder if found.embedder else None
+            found = self.hit_query.add_rows(found, store=self.store, embedder=embedder)
+        is_question = text == self.question
+        if not self.with_tables or (self.filter and not is_question):
+            return found
+        # Words that became a filter are missing in the text, but rows have to match them as well.
+        asked, failed = request.question if is_question else text, list[str]()
+        rows = PARTS.load("table_rows")(self.retrievers.store)
+        found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
+        return replace(found, notes=(*found.notes, *failed))
+
+
+def note_nothing_left(part: Store, wanted: Filter) -> tuple[str, ...]:
+    """Return a note if a filter leaves no document of an index; ``part`` is what it leaves."""
+    if part.documents.document_count():
+        return ()
+    return (NOTHING_LEFT_NOTE.format(filter=wanted),)

@@ -9,7 +9,7 @@ from knotwork._stores.base import Store
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.plain_text import strip_links
 from knotwork._text.statements import SelectedSentence
-from knotwork.records import Citation, Section, Span
+from knotwork.records import Citation, Span
 
 _MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
 _SPACES = re.compile(r"\s+")
@@ -50,13 +50,16 @@ def cite_sentences(
     citations = []
     for number, item in enumerate(sentences, start=1):
         document = documents[item.chunk.document_id]
+        start = item.span.start
+        around = [s for s in sections.get(document.id, ()) if s.span.start <= start < s.span.end]
+        levels = sorted((s for s in around if s.level > 0), key=lambda s: s.level)
         span, place = pieces[number - 1] if pieces else (item.span, item.span)
         citations.append(
             Citation(
                 number=number,
                 document=document.uri,
                 title=document.title,
-                section=_section_path(item, sections.get(document.id, [])),
+                section=" > ".join(s.title for s in levels if s.title),
                 page=document.page_at(place.start),
                 span=span,
                 quote=document.text[span.start : span.end],
@@ -67,10 +70,3 @@ def cite_sentences(
             )
         )
     return tuple(citations)
-
-
-def _section_path(item: SelectedSentence, sections: Sequence[Section]) -> str:
-    """Return the titles of the sections around the sentence, outermost first."""
-    start = item.span.start
-    around = [s for s in sections if s.span.start <= start < s.span.end and s.level > 0]
-    return " > ".join(s.title for s in sorted(around, key=lambda s: s.level) if s.title)

@@ -15,26 +15,24 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
-from itertools import combinations, zip_longest
+from itertools import combinations
 from typing import NamedTuple
 
 from knotwork._cancellation import checked
-from knotwork._questions.amounts import Operator, read_amounts, read_comparisons
-from knotwork._questions.languages import CHINESE, ENGLISH, Words, known_units, unit_at
+from knotwork._questions.languages import (
+    CHINESE,
+    ENGLISH,
+    Operator,
+    Words,
+    known_units,
+    read_amounts,
+    read_comparisons,
+    unit_at,
+)
 from knotwork._questions.reading import QuestionReading
 from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.messages import date_of_file, disagreement, undated, values_by_date
-from knotwork._synthesis.pieces import (
-    LONGEST_FURTHER,
-    MOST_PROPOSING,
-    DocumentBlocks,
-    Grain,
-    Piece,
-    name_cells,
-    overlap,
-)
 from knotwork._text.chinese import HAN_OR_KANA, simplify
 from knotwork._text.dates import (
     DAY,
@@ -47,6 +45,7 @@ from knotwork._text.dates import (
     resolve_relative,
 )
 from knotwork._text.numbers import Number, find_numbers
+from knotwork._text.plain_text import name_cells
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
@@ -233,7 +232,11 @@ class _Reader:
                 continue  # an amount such as 2000 euros
             is_start = self.has("since", before) or self.starts("from_then", behind)
             if is_once or (is_dated and not is_start):
-                value = f"{days.first}/{days.last}" if days else _day_of_year(bare)
+                value = f"{days.first}/{days.last}" if days else bare
+                if days is None:  # "31 March" is "-03-31"
+                    is_han = HAN_OR_KANA.search(bare) is not None
+                    in_a_year = read_day_range(f"2000年{bare}" if is_han else f"{bare} 2000")
+                    value = in_a_year.first[4:] if in_a_year else bare
                 self._add(ONCE if is_once else DATED, value, *found.span())
                 continue
             if days is None:
@@ -312,12 +315,6 @@ class _Reader:
             else:
                 joined.append(slot)
         self.slots = joined
-
-
-def _day_of_year(words: str) -> str:
-    """Return "31 March" as "-03-31"."""
-    days = read_day_range(f"2000年{words}" if HAN_OR_KANA.search(words) else f"{words} 2000")
-    return days.first[4:] if days else words
 
 
 def values_differ(one: Slot, other: Slot) -> bool | None:
@@ -575,7 +572,7 @@ def _in_two_folders(one: PlacedClaim, other: PlacedClaim) -> bool:
     return are_parallel and any(a - b and b - a for a, b in zip(mine, others, strict=True))
 
 
-def _is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
+def is_of_periods(one: PlacedClaim, other: PlacedClaim) -> bool:
     """Return True if two claims are about two periods, each in its own words."""
     a, b = one.claim, other.claim
     return a.is_period and b.is_period and a.since != b.since
@@ -600,137 +597,10 @@ def asked_day(question: QuestionReading, today: date) -> int:
     return days.start - 1 if is_before else days.end - 1
 
 
-_INLINE = (Grain.PARAGRAPH, Grain.ITEM)
-"""Pieces that begin behind their date, not below it."""
-_ALWAYS, _IF_ASKED = 1, 4
-"""Pieces in which a claim is looked for, by whether the question asks about times or changes."""
-_MOST_TOLD = 4
-"""Different values that an answer gives."""
-
-
-class Disagreement(NamedTuple):
-    """Claims about one thing that differ, those that hold at the asked time first.
-
-    ``pieces`` are those of the claims, then the others of the answer. ``is_said`` if a claim itself
-    says that its value replaces the other one, or each of which period it is.
-    """
-
-    claims: tuple[PlacedClaim, ...]
-    pieces: list[Piece]
-    has_winner: bool
-    is_said: bool
-
-    def dates(self, language: str) -> list[str]:
-        """Return what precedes each piece: the date of its claim, if it is of one."""
-        colon = "：" if language == "zh" else ":"
-        gaps = ("\n\n" if p.grain not in _INLINE else " " for p in self.pieces)
-        words = (f"{_date_words(each.shown(), language)}{colon}" for each in self.claims)
-        return [f"{w}{gap}" if w else "" for w, gap in zip_longest(words, gaps, fillvalue="")]
-
-    def note(self, language: str) -> str:
-        """Return the note on the values and their dates."""
-        shown = [claim.shown() for claim in self.claims]
-        values = (
-            f"{each.value or each.quote} ({_date_words(each, language)}, {each.title})"
-            for each in shown
-        )
-        message = values_by_date if self.is_said else disagreement
-        return message(language, values="; ".join(values))
-
-
-def find_disagreement(
-    question: QuestionReading,
-    pieces: Sequence[Piece],
-    candidates: Sequence[SelectedSentence],
-    store: Store,
-) -> Disagreement | None:
-    """Return what other documents of the evidence say otherwise than the first piece, if any."""
-    near = {(item.chunk.document_id, item.span): item for item in candidates[:MOST_PROPOSING]}
-    if len({key for key, _ in near}) == 1 and not any(map(_may_be_of_section, near.values())):
-        return None  # a document contradicts itself only in sections of two days
-    words, today = own_words(question.text), datetime.now().astimezone().date()
-    day = asked_day(question, today)
-    asks_more = day != today.toordinal() or any(
-        each[key].search(question.simple) for each in words for key in ("now", "changed")
-    )
-    leading = pieces[: _IF_ASKED if asks_more else _ALWAYS]
-    first = {(part.chunk.document_id, part.span) for piece in leading for part in piece.parts}
-    known = store.documents.documents({key for key, _ in near})
-    dates = date_documents(store, known.values())
-
-    def place(items: Mapping[_Key, SelectedSentence]) -> dict[_Key, PlacedClaim]:
-        return {
-            key: claim
-            for key, item in items.items()
-            for claim in read_claims([(item.chunk, item.span)], known, dates)
-        }
-
-    leads = place({key: near[key] for key in first & near.keys()})
-    asked = set(without_glue(question.text)) - {str(year) for year in range(1900, 2101)}
-    covers = {key: len(asked & lead.about) for key, lead in leads.items()}
-    most = max(covers.values(), default=0)
-    leads = {
-        key: leads[key]
-        for key in sorted(covers, key=lambda key: -near[key].worth)
-        if 0 < covers[key] == most and question.expected.allows(leads[key].claim.text)
-    }
-    terms = {term for lead in leads.values() for term in lead.claim.terms}
-    is_plain = not any(each.claim.slots or each.claim.is_retracted for each in leads.values())
-    alike = {
-        key: item
-        for key, item in near.items()
-        if not terms.isdisjoint(content_terms(text := simplify(item.text)))
-        # A statement without a value is only compared with one that takes it back.
-        and (not is_plain or key in leads or retracts(text))
-    }
-    placed = place(alike)
-    for key, lead in leads.items():
-        compared = {k: compare(lead, claim) for k, claim in placed.items()}
-        others = {k: placed[k] for k, found in compared.items() if found is not Comparison.NONE}
-        if others:
-            is_said = all(
-                compared[k] is Comparison.REPLACES or _is_of_periods(lead, claim)
-                for k, claim in others.items()
-            )
-            told: list[PlacedClaim] = []  # those whose values no claim before them has
-            for claim in sort_claims([lead, *others.values()], day):
-                known_values = (compare_claims(claim.claim, other.claim) for other in told)
-                if Comparison.NONE not in known_values:
-                    told.append(claim)
-            told = told[:_MOST_TOLD]
-            own = {claim: near[k] for k, claim in {key: lead, **others}.items()}
-            shown = [_piece_of(own[claim], pieces, known) for claim in told]
-            rest = [p for p in pieces if not any(overlap(p, other) for other in shown)]
-            has_winner = told[0].days != told[1].days
-            return Disagreement(tuple(told), [*shown, *rest], has_winner, is_said)
-    return None
-
-
-def _may_be_of_section(item: SelectedSentence) -> bool:
+def may_be_of_section(item: SelectedSentence) -> bool:
     """Return True if a heading around a sentence, or the sentence itself, begins with a date."""
     headings = [*item.chunk.headings, *_HEADING.findall(item.chunk.text)]
     return bool(first_time(headings) or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
-
-
-def _piece_of(
-    item: SelectedSentence, pieces: Sequence[Piece], known: Mapping[str, Document]
-) -> Piece:
-    """Return the piece that a sentence is in, or a new one around it."""
-    key = item.chunk.document_id, item.span
-    for piece in pieces:
-        if any((part.chunk.document_id, part.span) == key for part in piece.parts):
-            return piece
-    source = DocumentBlocks(known[item.chunk.document_id])
-    around = (b for b in source.index.around(item.span) if b.kind is BlockKind.ROW)
-    if block := next(around, None):
-        return Piece(Grain.ROW, block.span, source, block, parts=[item])
-    return Piece(Grain.PARAGRAPH, source.prose(item, LONGEST_FURTHER), source, parts=[item])
-
-
-def _date_words(claim: ConflictingClaim, language: str) -> str:
-    if not claim.date:
-        return undated(language)
-    return date_of_file(language, date=claim.date) if claim.is_of_file else claim.date
 
 
 def find_conflicts(store: Store) -> list[Conflict]:
@@ -739,7 +609,7 @@ def find_conflicts(store: Store) -> list[Conflict]:
     for claims in checked(_alike_claims(store)):
         for one, other in combinations(claims, 2):
             differs = one.uri != other.uri and compare(one, other) is Comparison.DIFFERS
-            if differs and not _is_of_periods(one, other):
+            if differs and not is_of_periods(one, other):
                 near[one].add(other)
                 near[other].add(one)
     today, found = datetime.now().astimezone().date().toordinal(), []

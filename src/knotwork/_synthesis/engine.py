@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,15 +24,17 @@ from knotwork._inference.model_registry import (
     chat_model_spec,
     price_table,
 )
-from knotwork._inference.own_prompts import prompts_of
-from knotwork._questions.reading import Extent, QuestionReading, ScopeKind, reading_of
-from knotwork._retrieval.optional_parts import FOR_THE_USER, attempt, note_failure
+from knotwork._questions.reading import QuestionReading, ScopeKind, reading_of
+from knotwork._retrieval.base import FOR_THE_USER, attempt, note_failure
 from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskMode,
     AskRequest,
-    Searcher,
+    CommunityReports,
+    Inquiry,
+    QuestionModels,
+    make_request,
 )
 from knotwork._synthesis.extractive_answers import (
     answer_divided,
@@ -41,7 +43,6 @@ from knotwork._synthesis.extractive_answers import (
     join_evidence,
     read_hits,
 )
-from knotwork._synthesis.inquiry import CommunityReports, Inquiry, QuestionModels
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
@@ -50,6 +51,7 @@ from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, Hit, MemoryCitat
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
+    from knotwork._synthesis.ask_request import ScopedSearcher
 
 
 EXPANDED_SHARE = 0.5
@@ -66,7 +68,7 @@ _MODE_NAME = re.compile(r"\b(global|local|basic)\b", re.IGNORECASE)
 
 def find_keywords(question: str, model: ChatModel) -> tuple[str, ...]:
     """Ask a model for words that answering passages may have. Raises ModelError."""
-    from knotwork._retrieval.steps.step_prompts import ask_words
+    from knotwork._retrieval.steps.query_transformation import ask_words
     from knotwork._synthesis.prompt_context import says_nothing
 
     return tuple(word for word in ask_words(question, model) if not says_nothing(word))
@@ -104,9 +106,7 @@ def add_found(evidence: Evidence, more: Evidence, *, keywords: Sequence[str]) ->
 
 def choose_mode_with_model(question: str, model: ChatModel) -> AskMode:
     """Ask a model for the mode: global, local or basic. Raises as `find_keywords`."""
-    from knotwork._synthesis.prompt_context import make_request
-
-    request = make_request("route", question, prompts_of(model), output_tokens=8)
+    request = make_request("route", question, model, output_tokens=8)
     return complete_checked(model, request, parse_mode)
 
 
@@ -122,7 +122,6 @@ def parse_mode(reply: ChatReply) -> AskMode:
 RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
 """Fewer than elsewhere: a person waits, and there is an answer without the model."""
 
-_FROM_REPORTS = frozenset({AskMode.GLOBAL, AskMode.MAP_REDUCE, AskMode.DRIFT})
 _COUNTED = frozenset({ScopeKind.WHOLE, ScopeKind.RANKING, ScopeKind.MENTIONS, ScopeKind.LISTING})
 _OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
 """Modes in which a question about the whole, a document or a topic is answered without a model."""
@@ -142,7 +141,7 @@ class AnswerEngine:
         self._lock = threading.Lock()
 
     def answer(
-        self, request: AskRequest, searcher: Searcher, reports: CommunityReports
+        self, request: AskRequest, searcher: ScopedSearcher, reports: CommunityReports
     ) -> Steps[Answer]:
         """Answer a request, and yield the steps to it, the last one with the answer.
 
@@ -175,7 +174,12 @@ class AnswerEngine:
         assert answer is not None, "the last step has the answer"
         told: Answer = answer
         if inquiry.memory:
-            adding = partial(_add_memory, answer, inquiry)
+            from knotwork._synthesis.memory_evidence import end_with_memory, lead_with_memory
+
+            # Before quoted sentences, and behind what a model wrote without them.
+            is_written = bool(answer.model) and answer.answered
+            add = end_with_memory if is_written else lead_with_memory
+            adding = partial(add, answer, inquiry.memory, question=inquiry.question)
             told = attempt("The memory", adding, answer, inquiry.notes)
             if told.model and (added := told.text[len(answer.text) :]):
                 yield Progress(Stage.TEXT, note=added)
@@ -195,7 +199,9 @@ class AnswerEngine:
             if self._models is not None:
                 self._models.close()
 
-    def _begin(self, request: AskRequest, searcher: Searcher, reports: CommunityReports) -> Inquiry:
+    def _begin(
+        self, request: AskRequest, searcher: ScopedSearcher, reports: CommunityReports
+    ) -> Inquiry:
         """Rewrite a follow-up so that it stands alone, choose the mode, and open the models."""
         settings = self._settings
         models = self._open(request) if request.use_llm else None
@@ -261,16 +267,16 @@ class AnswerEngine:
         )
 
     def _write(self, inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
-        """Yield the steps to an answer by a model."""
         from knotwork._synthesis.answer_writer import AnswerWriter
         from knotwork._synthesis.memory_evidence import choose_facts
+        from knotwork._synthesis.mode_answers import answer_in_mode
 
         assert inquiry.models is not None
         memory = inquiry.memory
         inquiry.concurrency = calls_at_once(self._settings.llm, "answer")
         inquiry.writer = AnswerWriter(
             inquiry.models.answer,
-            store=inquiry.searcher.store,
+            store=inquiry.store,
             settings=inquiry.settings,
             prices=price_table(self._settings.llm),
             notes=self._models.notes if self._models else (),
@@ -280,7 +286,7 @@ class AnswerEngine:
         if inquiry.mode is AskMode.BASIC:
             yield from inquiry.writer.write(evidence)
         else:
-            yield from _answer_in_mode(inquiry, evidence)
+            yield from answer_in_mode(inquiry, evidence)
 
     def _open(self, request: AskRequest) -> QuestionModels | None:
         """Return the models of a request, with a meter of their own; None without a chat model."""
@@ -319,60 +325,20 @@ def _read_rows(evidence: Evidence) -> tuple[QueryResult, ...]:
 def _quote(
     inquiry: Inquiry, evidence: Evidence, *, wants_overview: bool, is_general: bool
 ) -> Iterator[Progress]:
-    """Yield the steps to an answer without a model: an overview, or pieces of documents."""
     searcher, settings = inquiry.searcher, inquiry.settings
     evidence = read_hits(evidence, searcher.models.reader, most=settings.max_sentences)
-    if wants_overview and (yield from _summarize(inquiry, evidence, is_general=is_general)):
-        return
+    if wants_overview:
+        from knotwork._synthesis.overviews import summarize
+
+        if (yield from summarize(inquiry, evidence, is_general=is_general)):
+            return
     if inquiry.mode is not AskMode.BASIC:
-        yield from _answer_in_mode(inquiry, evidence)
+        from knotwork._synthesis.mode_answers import answer_in_mode
+
+        yield from answer_in_mode(inquiry, evidence)
         return
     quoted = compose_answer(evidence, store=searcher.store, settings=settings)
     yield Progress(Stage.FINISHED, value=quoted)
-
-
-def _summarize(
-    inquiry: Inquiry, evidence: Evidence, *, is_general: bool
-) -> Generator[Progress, None, bool]:
-    """Yield the steps to an overview, and return whether there is one."""
-    from knotwork._synthesis.overviews import answer_overview, plan_overview
-
-    searcher, notes = inquiry.searcher, inquiry.notes
-    if not is_general and reading_of(inquiry.question).scope is None:
-        return False
-    question = evidence.query.text
-    planning = partial(plan_overview, question, evidence, searcher=searcher, is_general=is_general)
-    overview = attempt("The overview", planning, None, notes)
-    if overview is None:
-        return False
-    inquiry.mode = AskMode.BASIC  # of the answer, if there is no overview
-    if overview.needs_communities:
-        yield from _update_reports(inquiry)
-    reports = inquiry.reports
-    answering = partial(answer_overview, overview, store=searcher.store, settings=inquiry.settings)
-    given = attempt("The overview", partial(answering, reports=reports), None, notes)
-    if given is None:
-        return False
-    answer, found = given
-    yield Progress(Stage.FOUND, value=found)
-    answer = replace(answer, notes=(*answer.notes, *reports.notes))
-    yield Progress(Stage.FINISHED, value=answer)
-    return True
-
-
-def _update_reports(inquiry: Inquiry) -> Iterator[Progress]:
-    yield Progress(Stage.STEP, note="reports", total=1)
-    model = inquiry.models.summarize if inquiry.models else None
-    updating = partial(inquiry.reports.updated, model)
-    inquiry.reports = attempt("The reports", updating, inquiry.reports, inquiry.notes)
-
-
-def _answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
-    from knotwork._synthesis.mode_answers import answer_in_mode
-
-    if inquiry.mode in _FROM_REPORTS:
-        yield from _update_reports(inquiry)
-    yield from answer_in_mode(inquiry, evidence)
 
 
 _LEAST_OVERVIEW = 0.35
@@ -390,21 +356,12 @@ def _wants_overview(request: AskRequest, question: QuestionReading, mode: AskMod
     return names_part or question.summarizing >= _LEAST_OVERVIEW
 
 
-def _add_memory(answer: Answer, inquiry: Inquiry) -> Answer:
-    """Put remembered facts before quoted sentences, and behind what a model wrote without them."""
-    from knotwork._synthesis.memory_evidence import end_with_memory, lead_with_memory
-
-    is_written = bool(answer.model) and answer.answered
-    add = end_with_memory if is_written else lead_with_memory
-    return add(answer, inquiry.memory, question=inquiry.question)
-
-
-_MODES = {Extent.ALL: AskMode.GLOBAL, Extent.THING: AskMode.LOCAL, Extent.PASSAGE: AskMode.BASIC}
+_MODES = {ScopeKind.WHOLE: AskMode.GLOBAL, ScopeKind.THING: AskMode.LOCAL}
 
 
 def choose_mode(question: str) -> AskMode:
     """Choose mode global, local or basic by the words of a question."""
-    return _MODES[reading_of(question).extent]
+    return _MODES.get(reading_of(question).extent, AskMode.BASIC)
 
 
 def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> str:
@@ -416,7 +373,7 @@ def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> st
         rewrite_follow_up,
     )
 
-    question, names = inquiry.question, index_names(inquiry.searcher.store)
+    question, names = inquiry.question, index_names(inquiry.store)
     if not is_follow_up(question, names):
         return question
     model = inquiry.models.keyword if inquiry.models else None
@@ -440,13 +397,12 @@ def _choose_mode(inquiry: Inquiry, *, by_model: bool) -> AskMode:
                 raise
             inquiry.notes.append(f"The mode was chosen by rules: {error}")
     mode = choose_mode(inquiry.question)
-    if mode is AskMode.LOCAL and (models is None or not was_read_by_model(inquiry.searcher.store)):
+    if mode is AskMode.LOCAL and (models is None or not was_read_by_model(inquiry.store)):
         return AskMode.BASIC
     return mode
 
 
 def _expand_evidence(inquiry: Inquiry, evidence: Evidence, model: CachedChatModel) -> Evidence:
-    """Add what a search by the model's keywords finds; a failure becomes a note."""
     try:
         keywords = find_keywords(inquiry.question, model)
     except (ModelError, StoreError) as error:
@@ -454,7 +410,7 @@ def _expand_evidence(inquiry: Inquiry, evidence: Evidence, model: CachedChatMode
             raise
         inquiry.notes.append(f"The search was not expanded: {error}")
         return evidence
-    forms = known_forms(keywords, inquiry.searcher.store)
+    forms = known_forms(keywords, inquiry.store)
     if not forms:
         return evidence
     return add_found(evidence, inquiry.searcher.search(" ".join(forms)), keywords=forms)

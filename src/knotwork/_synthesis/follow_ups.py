@@ -14,15 +14,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
-from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.grounding.places import denials_of
+from knotwork._synthesis.ask_request import make_request
+from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
-from knotwork._synthesis.prompt_context import make_request
 from knotwork._text.chinese import HAN_CHARACTER, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
@@ -393,7 +392,7 @@ def rewrite_with_model(question: str, turns: Sequence[ConversationTurn], model: 
     request = make_request(
         "understand",
         question,
-        prompts_of(model),
+        model,
         output_tokens=UNDERSTAND_OUTPUT_TOKENS,
         turns=escape_passage(before),
     )

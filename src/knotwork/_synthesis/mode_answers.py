@@ -21,8 +21,8 @@ from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatReply, complete_checked, usable_lines
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.community_search import find_communities, find_topic, holds_written_reports
-from knotwork._retrieval.local_context import GraphFact, read_local_context
-from knotwork._retrieval.steps.step_prompts import bare_lines, parse_ratings
+from knotwork._retrieval.entity_lookup import GraphFact, read_local_context
+from knotwork._retrieval.steps.query_transformation import bare_lines, parse_ratings
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import CommunityStore
@@ -39,9 +39,9 @@ from knotwork._synthesis.ask_request import (
     GLOBAL_TOKENS,
     LOCAL_TOKENS,
     AskMode,
+    Inquiry,
 )
 from knotwork._synthesis.extractive_answers import FOUND_CONFIDENCE, compose_answer
-from knotwork._synthesis.inquiry import Inquiry
 from knotwork._synthesis.overviews import (
     SummaryText,
     Theme,
@@ -87,13 +87,13 @@ def find_themes(
     """
     ranked = find_communities(
         inquiry.question,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         evidence=evidence,
         embedder=inquiry.searcher.models.query_embedder,
         most=most,
     )
     return read_themes(
-        inquiry.searcher.store,
+        inquiry.store,
         inquiry.reports,
         [item.id for item in ranked],
         spend_tokens=spend_tokens,
@@ -118,7 +118,7 @@ def covered_share(question: str, reports: Sequence[CommunityReport]) -> float:
 
 
 def answer_from_themes(
-    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme], *, retriever: str
+    inquiry: Inquiry, found: Evidence, themes: Sequence[Theme]
 ) -> tuple[Answer, Evidence]:
     """Answer with the themes of reports, each finding cited, or say that there is no answer.
 
@@ -127,13 +127,14 @@ def answer_from_themes(
     are from passages about something else. An answer about the whole corpus has none: it states
     what the reports say. The evidence are the passages that the reports cite, by the rank of these.
     """
-    question, store = inquiry.question, inquiry.searcher.store
+    question, store = inquiry.question, inquiry.store
     language = reading_of(question).language
     hits = _cited_hits(themes, store)
     covered = covered_share(question, [theme.report for theme in themes])
     confidence: float | None = max(covered, found.confidence) if hits else 0.0
     query = Query(question, found.query.k)
-    evidence = Evidence(query, retriever, hits, confidence or 0.0, found.notes)
+    retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
+    evidence = Evidence(query, retriever.value, hits, confidence or 0.0, found.notes)
     count = _STATEMENTS * (2 if len(themes) <= _FEW_THEMES else 1)
     lines = theme_lines(question, themes[:MOST_THEMES], store=store, language=language, count=count)
     has_focus = bool(find_topic(question))
@@ -156,7 +157,6 @@ def answer_from_themes(
 
 
 def _cited_hits(themes: Sequence[Theme], store: Store) -> tuple[Hit, ...]:
-    """Return the passages that reports cite, by the rank of their reports."""
     chunks = cited_chunks([theme.report for theme in themes], store)
     hits: dict[str, Hit] = {}
     for rank, theme in enumerate(themes):
@@ -226,7 +226,7 @@ class PointCollector:
         self._inquiry = inquiry
         self._label = label
         self._noun = noun
-        self._numbering = PassageNumbering(inquiry.searcher.store)
+        self._numbering = PassageNumbering(inquiry.store)
         self._errors: list[KnotworkError] = []
         self._parts = 0
         self._dropped = 0
@@ -395,15 +395,16 @@ class _Material(NamedTuple):
 class ModePolicy:
     """How a mode answers: by ``write``, and if this is one call, from which context.
 
-    ``reports`` is how many of the reports nearest to the question are read. ``leads_with_themes``:
-    without a model, themes of reports answer rather than sentences of passages. ``writes_reports``:
-    the model may write missing reports for a part of the tokens. ``share`` are the tokens of the
-    context, as a multiple of ``answer.context_tokens``: passages still get about as many as in mode
-    basic.
+    It ``updates_reports`` first if it needs them. ``reports`` is how many of the reports nearest to
+    the question are read. ``leads_with_themes``: without a model, themes of reports answer rather
+    than sentences of passages. ``writes_reports``: the model may write missing reports for a part
+    of the tokens. ``share`` are the tokens of the context, as a multiple of
+    ``answer.context_tokens``: passages still get about as many as in mode basic.
     """
 
     write: Callable[[Inquiry, _Material], Iterator[Progress]]
     reports: int = 0
+    updates_reports: bool = False
     leads_with_themes: bool = False
     writes_reports: bool = False
     task: str = "local"
@@ -420,9 +421,11 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
     is composed of sentences of the passages, or of themes of the nearest reports.
     """
     policy = POLICIES[inquiry.mode]
+    if policy.updates_reports:
+        yield from inquiry.update_reports()
     spent = inquiry.spent_tokens()
     may_write = policy.writes_reports and inquiry.model is not None
-    is_first = may_write and not holds_written_reports(inquiry.searcher.store)
+    is_first = may_write and not holds_written_reports(inquiry.store)
     allowed = FIRST_REPORTS_TOKENS if is_first else FURTHER_REPORTS_TOKENS if may_write else 0
     themes = find_themes(inquiry, evidence, most=policy.reports, spend_tokens=allowed)
     if not is_first:  # the first question also pays for the reports that it has written
@@ -439,19 +442,15 @@ def answer_in_mode(inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
 def _quote(
     inquiry: Inquiry, evidence: Evidence, themes: Sequence[Theme], policy: ModePolicy
 ) -> tuple[Answer, Evidence]:
-    """Return an answer composed without a model, and its evidence."""
-    retriever = AskMode.HYBRID if inquiry.mode is AskMode.HYBRID else AskMode.GLOBAL
-    if policy.leads_with_themes and themes:
-        return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    quoted = compose_answer(evidence, store=inquiry.searcher.store, settings=inquiry.settings)
-    if themes and not quoted.answered:
-        return answer_from_themes(inquiry, evidence, themes, retriever=retriever.value)
-    notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
-    return inquiry.label(quoted, notes), evidence
+    if not (policy.leads_with_themes and themes):
+        quoted = compose_answer(evidence, store=inquiry.store, settings=inquiry.settings)
+        if quoted.answered or not themes:
+            notes = (NO_REPORTS_NOTE,) if policy.leads_with_themes else ()
+            return inquiry.label(quoted, notes), evidence
+    return answer_from_themes(inquiry, evidence, themes)
 
 
 def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progress]:
-    """Yield the steps to an answer from one context."""
     policy, writer, quoted = POLICIES[inquiry.mode], inquiry.writer, material.quoted
     assert writer is not None
     if policy.leads_with_themes and not material.themes:
@@ -464,9 +463,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
     reports = [theme.report for theme in material.themes]
     facts: Sequence[GraphFact] = ()
     if policy.shares.facts:
-        around = read_local_context(
-            inquiry.question, material.evidence, store=inquiry.searcher.store
-        )
+        around = read_local_context(inquiry.question, material.evidence, store=inquiry.store)
         facts = around.facts
         reports = reports if policy.reports else _reports_around(inquiry, around.entities)
     empty = inquiry.make_request(task, output_tokens=output_tokens, material="")
@@ -477,7 +474,7 @@ def _write_from_context(inquiry: Inquiry, material: _Material) -> Iterator[Progr
         material.evidence,
         facts=facts,
         reports=reports,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         budget_tokens=max(min(int(policy.share * wanted), room), _LEAST_MATERIAL_TOKENS),
         shares=policy.shares,
     )
@@ -499,7 +496,7 @@ _LEADING_ENTITIES = 4
 
 def _reports_around(inquiry: Inquiry, entities: Sequence[Entity]) -> list[CommunityReport]:
     """Return the reports of the lowest communities that hold most of the leading entities."""
-    held, leading = inquiry.searcher.store.capabilities.communities, entities[:_LEADING_ENTITIES]
+    held, leading = inquiry.store.capabilities.communities, entities[:_LEADING_ENTITIES]
     if held is None or not leading:
         return []
     worths: defaultdict[str, float] = defaultdict(float)
@@ -543,7 +540,7 @@ def _write_from_parts(inquiry: Inquiry, material: _Material) -> Iterator[Progres
         notes.append(f"The {read} best rated of {len(reports)} relevant reports were read.")
     parts = []
     for start in range(0, min(len(reports), read), _REPORTS_IN_PART):
-        own = PassageNumbering(inquiry.searcher.store)
+        own = PassageNumbering(inquiry.store)
         lines = pack_reports(
             reports[start : start + _REPORTS_IN_PART],
             own,
@@ -562,7 +559,7 @@ def _select_reports(
     inquiry: Inquiry,
 ) -> Generator[Progress, None, tuple[list[CommunityReport], list[str]]]:
     """Rate reports level by level; return those to read, best rated first, and notes."""
-    held = inquiry.searcher.store.capabilities.communities
+    held = inquiry.store.capabilities.communities
     assert held is not None, "there are reports"
     levels = held.levels()
     notes: list[str] = []
@@ -641,7 +638,7 @@ def _write_from_questions(inquiry: Inquiry, material: _Material) -> Iterator[Pro
     """
     lines = pack_reports(
         [theme.report for theme in material.themes],
-        PassageNumbering(inquiry.searcher.store),
+        PassageNumbering(inquiry.store),
         inquiry.question,
         budget_tokens=_PRIMER_TOKENS,
     )
@@ -703,11 +700,11 @@ def _search_locally(
 ) -> MaterialPart:
     """Return what is found for a question; ``evidence`` is used instead of a search."""
     found = evidence or inquiry.searcher.search(question)
-    around = read_local_context(question, found, store=inquiry.searcher.store)
+    around = read_local_context(question, found, store=inquiry.store)
     context = pack_context(
         found,
         facts=around.facts,
-        store=inquiry.searcher.store,
+        store=inquiry.store,
         budget_tokens=_QUESTION_PART_TOKENS,
         shares=LOCAL_SHARES,
     )
@@ -727,6 +724,7 @@ POLICIES = {
     AskMode.GLOBAL: ModePolicy(
         _write_from_context,
         reports=_GLOBAL_REPORTS,
+        updates_reports=True,
         leads_with_themes=True,
         writes_reports=True,
         task="global",
@@ -735,6 +733,8 @@ POLICIES = {
         ceiling=GLOBAL_TOKENS,
         output_tokens=700,
     ),
-    AskMode.MAP_REDUCE: ModePolicy(_write_from_parts, reports=MOST_THEMES, leads_with_themes=True),
-    AskMode.DRIFT: ModePolicy(_write_from_questions, reports=_PRIMER_REPORTS),
+    AskMode.MAP_REDUCE: ModePolicy(
+        _write_from_parts, reports=MOST_THEMES, updates_reports=True, leads_with_themes=True
+    ),
+    AskMode.DRIFT: ModePolicy(_write_from_questions, reports=_PRIMER_REPORTS, updates_reports=True),
 }

@@ -10,24 +10,26 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
 from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
+from knotwork._retrieval.base import attempt
 from knotwork._retrieval.community_search import find_communities, find_topic
 from knotwork._retrieval.question import can_embed
+from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode, Searcher
+from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry
 from knotwork._synthesis.citations import (
     cite_sentences,
     gap_before_mark,
@@ -39,15 +41,13 @@ from knotwork._synthesis.extractive_answers import (
     NO_EVIDENCE,
     compose_answer,
     estimate_confidence,
+    rank_candidates,
+    rank_pieces,
 )
-from knotwork._synthesis.inquiry import CommunityReports
-from knotwork._synthesis.messages import count_more, count_units, no_match, not_clear
-from knotwork._synthesis.pieces import rank_candidates, rank_pieces
 from knotwork._text.chinese import HAN
 from knotwork._text.languages import detect_language
 from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import split_number
-from knotwork._text.prose import weigh_prose
 from knotwork._text.statements import (
     SelectedSentence,
     choose_lead,
@@ -57,6 +57,7 @@ from knotwork._text.statements import (
     read_statements,
     repeats,
     weigh_alone,
+    weigh_prose,
 )
 from knotwork._text.terms import content_terms
 from knotwork.records import (
@@ -73,6 +74,9 @@ from knotwork.records import (
     Query,
     Span,
 )
+
+if TYPE_CHECKING:
+    pass
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""
@@ -328,7 +332,11 @@ def _find_inside(
         return _find_by_terms(
             sections, (name["name"] or name["before"]) if name else bare, least=0.0
         )
-    numbered = [(part, _read_number(part)) for part in sections]
+    numbered = []
+    for part in sections:  # the number before a title, as "3" of "第三章 …", "3. …" or "3 …"
+        first = _BARE_NUMBER.match(part.title)
+        own = first[1] if first else split_number(part.title)[0].casefold()
+        numbered.append((part, _read_digits(own)))
     same = [part for part, number in numbered if number == place.number]
     exact = [part for part in same if place.unit in part.title.casefold()[: len(bare)]]
     if same:
@@ -339,12 +347,6 @@ def _find_inside(
     return next(iter(children[int(place.number) - 1 : int(place.number)]), None)
 
 
-def _read_number(part: OutlinePart) -> str:
-    """Return the number before a title, as "3" of "第三章 …", "3. …" or "3 …"; "" for none."""
-    bare = _BARE_NUMBER.match(part.title)
-    return _read_digits(bare[1] if bare else split_number(part.title)[0].casefold())
-
-
 def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
     wanted = {_title_key(phrase), _title_key(_TEXT_NOUN.sub("", phrase))} - {""}
     ranked = (part for place in (0, 1) for part in parts if wanted & _name_keys(part)[place])
@@ -352,7 +354,6 @@ def _find_named(parts: Sequence[OutlinePart], phrase: str) -> OutlinePart | None
 
 
 def _find_document(documents: Sequence[OutlinePart], phrase: str) -> OutlinePart | None:
-    """Return the document that a phrase names, by its place or most of the words of its title."""
     place = _read_place(phrase)
     if place is not None and _DOCUMENT_UNIT.match(place.unit) and place.number.isdecimal():
         number = int(place.number)
@@ -437,7 +438,6 @@ def read_chunks(store: Store, part: OutlinePart, *, most: int | None = None) -> 
 
 @lru_cache(maxsize=MOST_NODES)
 def _name_terms(part: OutlinePart) -> tuple[frozenset[str], ...]:
-    """Return the terms of the title of a part, and those of its file name."""
     names = (part.title, PurePosixPath(part.uri).stem)
     return tuple(frozenset(content_terms(_NOT_WORD.sub(" ", name))) for name in names)
 
@@ -731,7 +731,7 @@ def answer_with(
     """Return an answer with the lines of an overview, or that they are no answer."""
     language = reading_of(evidence.query.text).language
     is_found = bool(written.sources)
-    refusal = not_clear(language) if is_found else no_match(language)
+    refusal = messages.not_clear(language) if is_found else messages.no_match(language)
     return Answer(
         question=evidence.query.text,
         text=written.text if answered else refusal,
@@ -798,7 +798,7 @@ def theme_lines(
         if chosen:
             line = SummaryLine.of(show_sentence(theme.report.title), chosen, "theme")
             if theme.passages:
-                extent = count_units(theme.passages, "passage", language)
+                extent = messages.count_units(theme.passages, "passage", language)
                 note = messages.with_extent(language, title="", extent=extent)
                 line = replace(line, note=note)
             lines.append(line)
@@ -919,8 +919,8 @@ def rank_entities(
             text = messages.ranked(
                 language,
                 name=item.name,
-                passages=count_units(len(item.chunk_ids), "passage", language),
-                documents=count_units(documents, "document", language),
+                passages=messages.count_units(len(item.chunk_ids), "passage", language),
+                documents=messages.count_units(documents, "document", language),
             )
             lines.append(SummaryLine("", (SummaryPiece(text, source),)))
     return SummaryText(intro, lines)
@@ -950,16 +950,16 @@ def count_mentions(store: Store, subject: str, language: str) -> SummaryText:
     intro = messages.mentioned(
         language,
         subject=subject,
-        times=count_units(sum(times.values()), "time", language),
-        passages=count_units(sum(map(len, held.values())), "passage", language),
-        documents=count_units(len(held), "document", language),
+        times=messages.count_units(sum(times.values()), "time", language),
+        passages=messages.count_units(sum(map(len, held.values())), "passage", language),
+        documents=messages.count_units(len(held), "document", language),
         total=f"{total:,}",
     )
     lines = []
     for key in sorted(held, key=lambda key: (-times[key], key))[:_MOST_DOCUMENTS]:
         chunk, matches = max(held[key], key=lambda row: (len(row[1]), -row[0].ordinal))
         source = _sentence_at(chunk, [chunk.span.start + m.start() for m in matches])
-        extent = count_units(times[key], "time", language)
+        extent = messages.count_units(times[key], "time", language)
         label = messages.with_extent(language, title=chunk.document_title, extent=extent)
         lines.append(SummaryLine("", (SummaryPiece(label, source),)))
     return SummaryText(intro, lines)
@@ -981,7 +981,6 @@ def _entities_of(store: Store, noun: str) -> list[Node]:
 
 
 def _importances(store: Store) -> dict[str, float]:
-    """Return the importance of entities in the topmost communities, weighted by community size."""
     held = store.capabilities.communities
     levels = held.levels() if held else []
     found: dict[str, float] = defaultdict(float)
@@ -1102,7 +1101,7 @@ def summarize_whole(
     documents = outline.documents
     if len(documents) == 1:
         return summarize_part(store, outline, documents[0], language)
-    count = count_units(len(documents), "document", language)
+    count = messages.count_units(len(documents), "document", language)
     are_few = len(documents) <= FEW_DOCUMENTS
     fronts = [part for part in documents if _FRONT.search(f"{part.uri} {part.title}")][:1]
     parts, unit = _chapters(documents) or documents, "document"
@@ -1259,8 +1258,8 @@ def _count_sections(sections: int, documents: int, language: str) -> str:
         return ""
     return messages.from_sections(
         language,
-        sections=count_units(sections, "section", language),
-        documents=count_units(documents, "document", language),
+        sections=messages.count_units(sections, "section", language),
+        documents=messages.count_units(documents, "document", language),
     )
 
 
@@ -1268,7 +1267,7 @@ def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
     """List and count documents or sections by their titles, each cited."""
     unit, groups = listing
     count = sum(len(parts) for _, parts in groups)
-    extent = count_units(count, unit, language)
+    extent = messages.count_units(count, unit, language)
     head = groups[0][0] if len(groups) == 1 else None
     intro = (
         _introduce(head, count, language)
@@ -1287,7 +1286,9 @@ def list_parts(store: Store, listing: Listing, language: str) -> SummaryText:
             lines += [SummaryLine("", (piece,), unit) for piece in pieces]
     left = count - sum(len(line.pieces) for line in lines)
     if left:
-        lines.append(SummaryLine("", (SummaryPiece(count_more(left, unit, language), None),)))
+        lines.append(
+            SummaryLine("", (SummaryPiece(messages.count_more(left, unit, language), None),))
+        )
     return SummaryText(intro, lines)
 
 
@@ -1345,7 +1346,7 @@ def _introduce(part: OutlinePart, sections: int, language: str) -> str:
     title = show_sentence(part.title).rstrip(f"{_LINK_TO_ITSELF}:：")
     if sections < 2:
         return f"**{title}**{'：' if language == 'zh' else ':'}"
-    extent = count_units(sections, "section", language)
+    extent = messages.count_units(sections, "section", language)
     return messages.part_head(language, title=title, extent=extent)
 
 
@@ -1373,7 +1374,9 @@ def _list_titles(
         for part, heading in zip(parts[:MOST_TITLES], headings, strict=False)
     ]
     if len(parts) > MOST_TITLES:
-        pieces.append(SummaryPiece(count_more(len(parts) - MOST_TITLES, unit, language), None))
+        pieces.append(
+            SummaryPiece(messages.count_more(len(parts) - MOST_TITLES, unit, language), None)
+        )
     label = messages.also_sections(language) if summary.lines else ""
     line = SummaryLine(label, tuple(pieces), unit, is_list=True)
     return SummaryText(summary.intro, [*summary.lines, line], list(filter(None, headings)))
@@ -1412,14 +1415,32 @@ class OverviewPlan:
     def language(self) -> str:
         return reading_of(self.question).language
 
-    @property
-    def needs_communities(self) -> bool:
-        """Whether the answer is composed from communities."""
-        return not self.parts and self.scope.needs_communities
+
+def summarize(
+    inquiry: Inquiry, evidence: Evidence, *, is_general: bool
+) -> Generator[Progress, None, bool]:
+    """Yield the steps to an overview, and return whether there is one."""
+    planning = partial(plan_overview, evidence.query.text, evidence, inquiry, is_general=is_general)
+    overview = attempt("The overview", planning, None, inquiry.notes)
+    if overview is None:
+        return False
+    inquiry.mode = AskMode.BASIC  # of the answer, if there is no overview
+    if not overview.parts and overview.scope.needs_communities:
+        yield from inquiry.update_reports()
+    given = attempt(
+        "The overview", partial(answer_overview, overview, inquiry), None, inquiry.notes
+    )
+    if given is None:
+        return False
+    answer, found = given
+    yield Progress(Stage.FOUND, value=found)
+    answer = replace(answer, notes=(*answer.notes, *inquiry.reports.notes))
+    yield Progress(Stage.FINISHED, value=answer)
+    return True
 
 
 def plan_overview(
-    question: str, found: Evidence, *, searcher: Searcher, is_general: bool = False
+    question: str, found: Evidence, inquiry: Inquiry, *, is_general: bool = False
 ) -> OverviewPlan | None:
     """Return how to answer a question by an overview; None for any other question.
 
@@ -1438,7 +1459,7 @@ def plan_overview(
     if scope is None:
         return None
     is_read = scope.named or scope.kind in {*_OF_A_SECTION, ScopeKind.LISTING}
-    outline = read_outline(searcher.store) if is_read else None
+    outline = read_outline(inquiry.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
     parts = parts or find_numbered(found, scope.named)
     if outline is not None and scope.kind is ScopeKind.LISTING:
@@ -1452,24 +1473,24 @@ def plan_overview(
     if outline is None or scope.kind not in _OF_A_SECTION:
         return OverviewPlan(question, scope, found, parts)
     query = scope.subject if scope.named in scope.subject else f"{scope.subject} {scope.named}"
-    overview = OverviewPlan(question, scope, searcher.search(query), parts)
-    return _read_section(overview, searcher, outline) if is_stated else overview
+    overview = OverviewPlan(question, scope, inquiry.searcher.search(query), parts)
+    return _read_section(overview, inquiry, outline) if is_stated else overview
 
 
 def _read_section(
-    overview: OverviewPlan, searcher: Searcher, outline: DocumentOutline
+    overview: OverviewPlan, inquiry: Inquiry, outline: DocumentOutline
 ) -> OverviewPlan:
     """Return an overview with the summary of the section about its subject.
 
     It gets none if sections of other documents are about the subject nearly as well.
     """
-    scope, store = overview.scope, searcher.store
+    scope, store = overview.scope, inquiry.store
     located = locate_sections(
         scope.subject,
         overview.found,
         store=store,
         outline=outline,
-        embedder=searcher.models.query_embedder,
+        embedder=inquiry.searcher.models.query_embedder,
         within=overview.parts[0] if overview.parts else None,
         named=frozenset(content_terms(reading_of(scope.named).strip_text_nouns())),
     )
@@ -1488,14 +1509,13 @@ def _read_section(
     return overview
 
 
-def answer_overview(
-    overview: OverviewPlan, *, store: Store, reports: CommunityReports, settings: AnswerSettings
-) -> tuple[Answer, Evidence]:
+def answer_overview(overview: OverviewPlan, inquiry: Inquiry) -> tuple[Answer, Evidence]:
     """Return the answer of an overview, and the passages that it cites."""
+    store = inquiry.store
     if overview.scope.kind in _OF_A_SECTION:
-        return _answer_topic(overview, store, settings)
+        return _answer_topic(overview, store, inquiry.settings)
     language = overview.language
-    summary = _summarize(overview, store, reports)
+    summary = _summarize(overview, store, inquiry.reports)
     written = write_lines(summary, language)
     answered = bool(written.sources) or overview.scope.kind in _SURE
     hits: dict[str, Hit] = {}  # in the order of their first citation
@@ -1539,7 +1559,6 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
 def _answer_topic(
     overview: OverviewPlan, store: Store, settings: AnswerSettings
 ) -> tuple[Answer, Evidence]:
-    """Summarise one or several sections on a topic; fall back to an ordinary answer."""
     query = Query(overview.question, overview.found.query.k)
     found, language = replace(overview.found, query=query), overview.language
     candidates = _keep_named(overview, rank_candidates(overview.found))

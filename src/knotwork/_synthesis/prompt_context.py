@@ -12,24 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
-from knotwork._inference import prompt_files
-from knotwork._inference.chat import ChatRequest
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.local_context import GraphFact
+from knotwork._retrieval.entity_lookup import GraphFact
 from knotwork._retrieval.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
 from knotwork._synthesis.citations import show_sentence
-from knotwork._synthesis.extractive_answers import find_leading_result
-from knotwork._synthesis.messages import no_answer
-from knotwork._synthesis.pieces import is_title
+from knotwork._synthesis.extractive_answers import find_leading_result, is_title
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.prose import weigh_prose
+from knotwork._text.statements import weigh_prose
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.records import (
@@ -217,7 +211,6 @@ class ChunkParts:
 
 
 def _runs(places: Sequence[int]) -> list[list[int]]:
-    """Return runs of consecutive positions."""
     by_gap = groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0])
     return [[place for _, place in run] for _, run in by_gap]
 
@@ -337,7 +330,6 @@ class _Packing:
             yield rank, PromptPassage(number, chunk.chunk, spans, text, best)
 
     def _add(self, candidate: _Candidate, places: set[int]) -> bool:
-        """Add sentences of a part if they fit, and return True if so."""
         rank = candidate.rank
         if count_tokens(self._said(rank, places)) > self.left:
             return False
@@ -373,7 +365,6 @@ def holds_rows(evidence: Evidence) -> bool:
 
 
 def _row_line(result: QueryResult | None, budget_tokens: int) -> str:
-    """Return as many rows of a query as fit, on one line; "" without rows."""
     if result is None:
         return ""
     head = f"Rows of a query on {result.place}:" if result.place else "Rows of a query:"
@@ -631,30 +622,3 @@ _NOTHING = re.compile(r"\W*(?:none|nothing|no points?|无|没有|沒有)\W*", re
 def says_nothing(line: str) -> bool:
     """Return True for a text by which a model says that it has nothing to name."""
     return _NOTHING.fullmatch(line) is not None
-
-
-fill_prompt = partial(prompt_files.fill_prompt, "knotwork._synthesis")
-"""Return the messages of a prompt of answers, given its task, a language and its blanks."""
-
-
-def make_request(
-    task: str,
-    question: str,
-    prompts: OwnPrompts = BUILT_IN,
-    *,
-    output_tokens: int,
-    stage: str = "",
-    **blanks: str,
-) -> ChatRequest:
-    """Return the request of a task about a question, in its language.
-
-    The stage is the task, unless another one is given.
-    """
-    language = reading_of(question).language
-    values = {
-        "question": escape_passage(question.strip()),
-        "unknown": no_answer(language),
-        **blanks,
-    }
-    messages = fill_prompt(task, language, values, prompts)
-    return ChatRequest(messages, max_output_tokens=output_tokens, stage=stage or task)

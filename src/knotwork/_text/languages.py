@@ -49,7 +49,17 @@ def detect_language(text: str) -> str:
         return "ja" if 5 * kana > han else "zh"
     if 2 * len(latin) <= words:
         return ""
-    return _latin_language(latin)
+    counts = Counter(latin)
+    shares = {
+        language: sum(counts[word] for word in common) / len(latin)
+        for language, common in _COMMON_WORDS.items()
+    }
+    # Ties go to English, which comes first.
+    best = max(shares, key=lambda language: shares[language])
+    if shares[best] >= 0.05:
+        return best
+    is_plain = len(latin) < _FEWEST_WORDS and all(word.isascii() for word in latin)
+    return "en" if is_plain and best == "en" else ""
 
 
 def is_read(text: str, languages: Collection[str]) -> bool:
@@ -61,18 +71,3 @@ def is_read(text: str, languages: Collection[str]) -> bool:
         return True
     language = detect_language(text)
     return not language or language in languages
-
-
-def _latin_language(words: list[str]) -> str:
-    counts = Counter(words)
-    shares = {
-        language: sum(counts[word] for word in common) / len(words)
-        for language, common in _COMMON_WORDS.items()
-    }
-    # Ties go to English, which comes first.
-    best = max(shares, key=lambda language: shares[language])
-    if shares[best] >= 0.05:
-        return best
-    if len(words) < _FEWEST_WORDS and all(word.isascii() for word in words):
-        return "en" if best == "en" else ""
-    return ""

@@ -55,3 +55,17 @@ _BAR = re.compile(r"(?<!\\)\|")
 def split_row(row: str) -> tuple[str, ...]:
     """Return the cells of a row of a Markdown table; an escaped bar is part of its cell."""
     return tuple(cell.strip() for cell in _BAR.split(row.strip().strip("|")))
+
+
+def name_cells(row: str, columns: str) -> str:
+    """Return a table row, with bars between its cells, as "Column: cell; Column: cell".
+
+    ``columns`` are the column names, separated by " | ". Text that is not a row of at most as many
+    cells is returned unchanged.
+    """
+    cells = split_row(row)
+    names = columns.split(" | ")
+    if not 1 < len(cells) <= len(names):
+        return row
+    pairs = ((name.strip(" :："), cell) for name, cell in zip(names, cells, strict=False) if cell)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs)

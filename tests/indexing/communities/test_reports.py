@@ -22,8 +22,7 @@ from knotwork._indexing.communities.extractive_reports import (
     key_phrases,
 )
 from knotwork._indexing.communities.index_reports import refresh_reports
-from knotwork._text.prose import flat_text, is_prose
-from knotwork._text.statements import choose_sentences
+from knotwork._text.statements import choose_sentences, flat_text, is_prose
 from knotwork.records import Document, Entity, Span, Support
 
 OPTIONS = CommunityOptions(max_size=4)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knotwork._indexing.communities.extractive_reports import MemberMentions, key_phrases
 from knotwork._indexing.entity_descriptions import merge_descriptions
-from knotwork._text.prose import flat_text, is_prose
+from knotwork._text.statements import flat_text, is_prose
 from knotwork._text.terms import STOP_WORDS, content_terms
 from knotwork.records import Mention, Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knotwork._extensions.patterns.ontology import default_ontology, derive_ontology, parse_ontology
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.errors import ConfigError
 from knotwork.records import Edge, EdgeType, Entity, Query, entity_id
 

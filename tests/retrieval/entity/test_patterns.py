@@ -11,7 +11,7 @@ from knotwork._extensions.patterns.walk_retrievers import (
     NO_VECTORS_NOTE,
     EntityVectorRetriever,
 )
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork.errors import ConfigError
 from knotwork.records import Query
 

@@ -4,8 +4,8 @@ import pytest
 from tests.retrieval.small_index import build_index
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._retrieval.basic_retrievers import NO_QUESTIONS_NOTE
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.base import NO_QUESTIONS_NOTE
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._text.token_counts import count_tokens

@@ -6,7 +6,7 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._extensions.paths.path_retriever import PathsRetriever
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.urls import open_store
 from knotwork.errors import ConfigError
 from knotwork.records import CO_OCCURRENCE_RELATION, Query

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._retrieval.steps.decompose import MOST_HOPS, split_question
-from knotwork._retrieval.steps.step_prompts import BLANK
+from knotwork._retrieval.steps.query_transformation import BLANK
 from knotwork.records import Span
 
 

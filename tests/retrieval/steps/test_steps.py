@@ -6,8 +6,7 @@ from tests.retrieval.small_index import build_index
 
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import STEPS
+from knotwork._retrieval.retriever_registry import STEPS, build_retriever
 from knotwork._retrieval.steps.postprocessing import Rerank, similarities
 from knotwork._retrieval.steps.query_transformation import without_politeness
 from knotwork._stores.urls import open_store

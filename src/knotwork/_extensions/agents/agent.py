@@ -25,17 +25,15 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._inference.role_models import RoleModels, open_budget
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._knowledge_base.searcher import note_nothing_left
 from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
+from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.filters import FilterSpec, read_filter
 from knotwork._retrieval.fusion import raise_scores
-from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.question_prompts import request_about
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import RETRIEVERS, may_rerank
+from knotwork._retrieval.question import Question, rarity, read_question, request_about
+from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, may_rerank
 from knotwork._run import Progress, Stage, Steps, Verb
 from knotwork._stores.base import Store, companions_of
+from knotwork._synthesis.ask_request import note_nothing_left
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._text.terms import content_terms, terms
 from knotwork._text.token_counts import count_tokens

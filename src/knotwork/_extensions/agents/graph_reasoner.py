@@ -25,10 +25,9 @@ from knotwork._extensions.queries.target_schema import (
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._retrieval.base import Retriever
-from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.passage_reader import raise_hits
-from knotwork._retrieval.question_prompts import request_about
+from knotwork._retrieval.base import HybridRetriever, Retriever
+from knotwork._retrieval.fusion import raise_hits
+from knotwork._retrieval.question import request_about
 from knotwork._stores.base import Store
 from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.names import normal_form

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired, recall
 from knotwork._extensions.evaluation.questions import EvaluationCase
-from knotwork._retrieval.specification_grammar import (
+from knotwork._retrieval.retriever_registry import (
     RetrieverSum,
     parse_specification,
     show_specification,

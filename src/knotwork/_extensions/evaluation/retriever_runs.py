@@ -26,9 +26,13 @@ from knotwork._inference.call_costs import PriceTable, UsageMeter
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.role_models import RoleModels
-from knotwork._retrieval.retriever_builder import build_retriever
-from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
-from knotwork._retrieval.specification_grammar import is_expression
+from knotwork._retrieval.retriever_registry import (
+    AUTO,
+    RETRIEVERS,
+    build_retriever,
+    is_expression,
+    retriever_names,
+)
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor

@@ -38,7 +38,7 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.titles_and_captions import readable_name
-from knotwork._text.spreadsheet_cells import is_neutralized_export, restore_cell
+from knotwork._text.visible import is_neutralized_export, restore_cell
 from knotwork.records import Cell, Column, Span, Table
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from knotwork._cli.session import (
 from knotwork._cli.terminal import Terminal, count_of, join_lines
 from knotwork._extensions.graphs.explore_commands import print_rows, shortest_paths
 from knotwork._shapes.base import fields_of
-from knotwork._text.printable import escape_unsafe_xml
+from knotwork._text.visible import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:

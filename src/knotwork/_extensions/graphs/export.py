@@ -25,8 +25,7 @@ from knotwork._durable_files import replace_file
 from knotwork._stores.base import Store
 from knotwork._stores.graph_view import chunk_node, document_node, entity_node, section_node
 from knotwork._stores.resolutions import read_groups
-from knotwork._text.printable import escape_unsafe
-from knotwork._text.spreadsheet_cells import neutralize_cell
+from knotwork._text.visible import escape_unsafe, neutralize_cell
 from knotwork.errors import StoreBusy, UnknownName, required
 from knotwork.records import EdgeType, Label, Node, id_to_int, int_to_id
 

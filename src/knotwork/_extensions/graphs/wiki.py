@@ -31,8 +31,8 @@ from knotwork._synthesis.overviews import (
     summarize_part,
 )
 from knotwork._text.languages import detect_language
-from knotwork._text.printable import make_printable
 from knotwork._text.statements import SelectedSentence, choose_lead, is_statement, read_statements
+from knotwork._text.visible import make_printable
 from knotwork.errors import StoreError
 from knotwork.records import Chunk, EdgeType, Entity, Span
 

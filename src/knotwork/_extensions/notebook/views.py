@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from knotwork._indexing.report import IndexReport
 from knotwork._retrieval.query_rows import show_parameters, show_value
 from knotwork._text.markdown_parts import to_html
-from knotwork._text.printable import make_printable
+from knotwork._text.visible import make_printable
 from knotwork.records import (
     RETRIEVAL_QUERY,
     Answer,

@@ -12,10 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
-from knotwork._retrieval.base import Bounds, ConfiguredRetriever, bounded
-from knotwork._retrieval.basic_retrievers import HybridRetriever
+from knotwork._retrieval.base import Bounds, ConfiguredRetriever, HybridRetriever, bounded
 from knotwork._retrieval.chunk_entities import chunks_about
-from knotwork._retrieval.chunk_features import ChunkFeatures
 from knotwork._retrieval.community_search import (
     REPORT_INDEX,
     CommunityTree,
@@ -24,7 +22,7 @@ from knotwork._retrieval.community_search import (
     has_report_vectors,
     ranked_scores,
 )
-from knotwork._retrieval.evidence_builder import make_evidence, rank
+from knotwork._retrieval.evidence_builder import ChunkFeatures, make_evidence, rank
 from knotwork._retrieval.question import Question, read_question
 from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import CommunityStore

@@ -21,10 +21,9 @@ import numpy as np
 
 from knotwork._inference.embedder import to_similarity
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.base import Bounds, Positive, Whole, bounded
-from knotwork._retrieval.basic_retrievers import WrappingRetriever
+from knotwork._retrieval.base import Bounds, Positive, Whole, WrappingRetriever, bounded
 from knotwork._retrieval.community_search import find_communities
-from knotwork._retrieval.passage_reader import (
+from knotwork._retrieval.fusion import (
     PassageReader,
     drop_overlaps,
     lift_hit,

@@ -26,12 +26,13 @@ from knotwork._retrieval.chunk_entities import (
     entities_in_order,
     read_merged_entities_of,
 )
-from knotwork._retrieval.chunk_features import (
+from knotwork._retrieval.evidence_builder import (
     ChunkFeatures,
     first_stage,
+    make_evidence,
+    rank,
     sentence_coverage,
 )
-from knotwork._retrieval.evidence_builder import make_evidence, rank
 from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
@@ -715,7 +716,7 @@ class GraphVectorRetriever(WalkRetriever):
         scores = {i: features[i].base + named.get(i, 0.0) for i in dict.fromkeys([*pool, *pages])}
         sources = self._store.documents.chunks(best_of(scores, _SOURCES))
         covered = sentence_coverage(question, sources)
-        activations, entities = find_activations(scores, sources, features)
+        activations, entities, _ = find_activations(scores, sources, features)
         values = {i: found[0].value for i, found in activations.items()}
         seeds = {i: values[i] for i in best_of(values, _ACTIVATED)}
         origins = {}

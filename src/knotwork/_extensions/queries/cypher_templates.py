@@ -45,7 +45,7 @@ from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._retrieval.base import bounded
-from knotwork._retrieval.question_prompts import request_about
+from knotwork._retrieval.question import request_about
 from knotwork._text.dates import read_date
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, Unparsable

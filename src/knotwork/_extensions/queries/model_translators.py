@@ -45,9 +45,9 @@ from knotwork._inference.chat import (
 )
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._questions.amounts import Operator
+from knotwork._questions.languages import Operator
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.question_prompts import request_about
+from knotwork._retrieval.question import request_about
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError, QueryRefused, Unparsable

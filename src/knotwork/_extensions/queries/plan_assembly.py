@@ -42,7 +42,7 @@ from knotwork._extensions.queries.target_schema import (
     is_day_first,
     split_name,
 )
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.evidence_builder import is_in_han
 from knotwork._text.dates import read_date

@@ -24,7 +24,7 @@ from knotwork._extensions.queries.target_schema import (
     TargetSchema,
     ValueMention,
 )
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
 from knotwork.errors import QueryRefused
 from knotwork.records import PropertyValue, QueryResult, Span

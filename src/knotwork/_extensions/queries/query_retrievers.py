@@ -32,9 +32,8 @@ from knotwork._extensions.queries.target_schema import SchemaLinker, TargetSchem
 from knotwork._extensions.queries.translator_registry import make_translator
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import ConfiguredRetriever, bounded
-from knotwork._retrieval.basic_retrievers import HybridRetriever
-from knotwork._retrieval.passage_reader import raise_hits
+from knotwork._retrieval.base import ConfiguredRetriever, HybridRetriever, bounded
+from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.query_rows import ROWS_SCORE, cite_rows
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.index_tables import tables_of

@@ -33,7 +33,7 @@ from knotwork._extensions.queries.target_schema import (
     is_day_first,
     shape_property,
 )
-from knotwork._questions.amounts import Operator
+from knotwork._questions.languages import Operator
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.table_file import TableFile, TableShape

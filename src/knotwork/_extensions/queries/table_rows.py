@@ -28,9 +28,9 @@ from knotwork._extensions.queries.target_schema import (
     TargetSchema,
     split_name,
 )
-from knotwork._questions.amounts import AmountComparison, Operator
+from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.linked_chunks import Place, find_chunks_at
+from knotwork._retrieval.chunk_entities import Place, find_chunks_at
 from knotwork._retrieval.query_rows import ROWS_SCORE
 from knotwork._stores.base import Store
 from knotwork._stores.index_tables import tables_of

@@ -17,10 +17,10 @@ from typing import Annotated, NamedTuple
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.base import Bounds, RulesOrModel, bounded
 from knotwork._retrieval.chunk_entities import mentions_by_sentence
-from knotwork._retrieval.chunk_features import SHOWN_SENTENCES
+from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.fusion import SEARCH_DEPTH, cut_evidence, search_deep
 from knotwork._retrieval.question import Question, rarity, read_question
-from knotwork._retrieval.steps.step_prompts import BLANK, ModelStep, ask_parts
+from knotwork._retrieval.steps.query_transformation import BLANK, ModelStep, ask_parts
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork.records import Evidence, Hit, Query, Span
 

@@ -17,14 +17,20 @@ from scipy.sparse import csr_matrix
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder, to_similarity
-from knotwork._retrieval.base import Bounds, OneOf, Positive, Retriever, Share, bounded
-from knotwork._retrieval.basic_retrievers import WrappingRetriever
-from knotwork._retrieval.chunk_features import sentence_coverage
-from knotwork._retrieval.fusion import keep_within
-from knotwork._retrieval.optional_parts import attempt
-from knotwork._retrieval.passage_reader import lift_hit
+from knotwork._retrieval.base import (
+    Bounds,
+    OneOf,
+    Positive,
+    Retriever,
+    Share,
+    WrappingRetriever,
+    attempt,
+    bounded,
+)
+from knotwork._retrieval.evidence_builder import sentence_coverage
+from knotwork._retrieval.fusion import keep_within, lift_hit
 from knotwork._retrieval.question import Question, read_question
-from knotwork._retrieval.steps.step_prompts import ModelStep, ask_ratings
+from knotwork._retrieval.steps.query_transformation import ModelStep, ask_ratings
 from knotwork._stores.base import Store
 from knotwork._text.terms import content_terms
 from knotwork.errors import RetrievalError

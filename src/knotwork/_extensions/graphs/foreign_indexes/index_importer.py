@@ -59,7 +59,7 @@ from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors
 from knotwork._text.languages import detect_language
-from knotwork._text.prose import flat_text, is_prose
+from knotwork._text.statements import flat_text, is_prose
 from knotwork._text.terms import content_terms
 from knotwork.errors import IndexingError, UnknownName
 from knotwork.records import (

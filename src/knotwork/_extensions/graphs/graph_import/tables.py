@@ -33,7 +33,7 @@ from knotwork._extensions.graphs.graph_import.formats import (
 )
 from knotwork._indexing.loaders.decoding import decode
 from knotwork._indexing.loaders.loader import Source
-from knotwork._text.spreadsheet_cells import is_neutralized_export, restore_cell
+from knotwork._text.visible import is_neutralized_export, restore_cell
 from knotwork.errors import IndexingError, LoadError
 from knotwork.records import PropertyValue
 

@@ -29,7 +29,7 @@ from knotwork._extensions.server.uploads import QuestionsRoute, ReceivedFile
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.call_budget import parse_ceiling
-from knotwork._retrieval.retriever_builder import build_retriever
+from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._shapes.base import Json, Shape, typed
 from knotwork.errors import (
     Conflict,
