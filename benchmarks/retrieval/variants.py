@@ -196,7 +196,7 @@ class _LinkedGraphRetriever(GraphRetriever):
     facts: Facts
     variant: Variant
 
-    def _named(self, question: Question) -> dict[str]:
+    def _named(self, question: Question) -> dict[str, object]:
         return super()._named(link_facts(question, self.facts, self.variant, self._store))
 
     def _named_candidates(self, question: Question) -> list[str]:
