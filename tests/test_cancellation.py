@@ -109,7 +109,7 @@ def test_waits_end_with_the_cancellation(cancellation):
     release.set()
 
 
-def test_what_runs_apart_or_in_a_pool_returns_and_raises_as_usual(cancellation):
+def test_abandonable_and_pooled_calls_return_and_raise_as_usual(cancellation):
     with ThreadPoolExecutor(1) as pool:
         assert wait_for(pool.submit(in_context(current_cancellation))) is cancellation
         assert wait_for(pool.submit(current_cancellation)) is not cancellation

@@ -150,7 +150,7 @@ def test_a_conversation_sends_no_live_token(asked):
     assert not [found for text in prompts(model, before) for found in live(text)]
 
 
-def test_what_a_model_copies_from_a_document_has_its_characters(asked):
+def test_text_copied_by_a_model_gets_the_characters_of_the_document(asked):
     opened, _ = asked
     questions = opened.store.capabilities.questions
     documents = opened.store.documents

@@ -107,7 +107,7 @@ def test_the_second_run_calls_no_embedder(path, docs):
     assert idle.calls == 0
 
 
-def test_events_tell_every_step(kb, docs):
+def test_events_report_every_step(kb, docs):
     events = list(kb.index.run([docs]))
     kinds = [event.stage for event in events]
     assert kinds[0] == "discovered"
@@ -271,7 +271,7 @@ def test_delete_takes_paths(kb, docs, monkeypatch):
     assert kb.delete(docs / "*.txt") == ("docs/日本.txt",)
 
 
-def test_what_delete_leaves_equals_a_fresh_build_and_needs_no_model(path, docs):
+def test_an_index_after_deleting_equals_a_fresh_build_without_a_model(path, docs):
     with knotwork.open(path, embedder=HashingEmbedder(32)) as kb:
         kb.index(docs)
     idle = HashingEmbedder(32)
@@ -315,7 +315,7 @@ def test_another_embedder_is_refused_for_search_and_for_indexing(path, docs):
             kb.index(docs)
 
 
-def test_without_embedder_an_index_with_vectors_is_searched_by_text_and_says_so(path, docs):
+def test_without_embedder_an_index_with_vectors_is_searched_by_text_with_a_note(path, docs):
     with knotwork.open(path, embedder=HashingEmbedder(32)) as kb:
         kb.index(docs)
     with knotwork.open(path, embedding_model="none", read_only=True) as kb:
@@ -467,7 +467,7 @@ def test_an_index_in_memory_keeps_its_calls_there(docs, tmp_path, monkeypatch):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_the_steps_of_an_answer_are_told_as_they_come(kb, docs, path):
+def test_the_steps_of_an_answer_are_shown_as_they_come(kb, docs, path):
     kb.index(docs)
     kinds = [event.stage for event in kb.ask.run("Who approves travel abroad?")]
     assert kinds == ["found", "finished"]
@@ -494,7 +494,7 @@ def test_a_failing_model_is_noted_or_raised(path, docs):
             kb.ask("Who approves travel abroad?", budget="a lot")
 
 
-def test_triples_recorded_elsewhere_come_in_by_a_setting(tmp_path):
+def test_triples_recorded_elsewhere_are_imported_by_a_setting(tmp_path):
     recording = tmp_path / "triples.jsonl"
     line = {"uri": "a.txt", "entities": ["Ada"], "triples": [["Ada", "founded", "Acme Works"]]}
     recording.write_text(json.dumps(line), encoding="utf-8")

@@ -211,7 +211,7 @@ class NoRetrieve:
         ),
     ],
 )
-def test_what_cannot_be_registered_is_refused_at_once(group, name, part, kind, words):
+def test_invalid_parts_are_refused_at_registration(group, name, part, kind, words):
     with pytest.raises(kind, match=words):
         register(group, name, part)
     if kind is ConfigError and name == "x":
@@ -227,7 +227,7 @@ def test_a_loader_with_the_suffix_of_another_is_refused():
     assert "register it again" in caught.value.fix or "suffix" in caught.value.fix
 
 
-def test_a_retriever_that_needs_a_missing_model_says_so(kb):
+def test_a_retriever_that_needs_a_missing_model_is_reported(kb):
     class Asking(Newest):
         def __init__(self, *, store, model):
             super().__init__(store=store)

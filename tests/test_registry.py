@@ -216,7 +216,7 @@ def test_a_plugin_that_is_no_part_names_itself_its_distribution_and_the_cause(
     assert "faulty" not in registry.names()
 
 
-def test_what_a_target_makes_is_checked(site, greeters):
+def test_a_part_made_by_a_target_is_checked(site, greeters):
     install_polite(site, {"empty": "courtesy:make", "demanding": "courtesy:Demanding"})
     registry = greeters()
     with pytest.raises(ConfigError, match="lacks `greet`, `is_polite`, `language`, `name` of"):

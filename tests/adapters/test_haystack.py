@@ -56,7 +56,7 @@ def test_it_opens_again_after_it_was_closed(component):
     assert component.run(QUESTION) == before
 
 
-def test_an_index_that_is_not_there_is_told(tmp_path):
+def test_an_index_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(StoreNotFound):
         KnotworkRetriever(str(tmp_path / "none.knot")).run(QUESTION)
 

@@ -31,7 +31,7 @@ def test_it_is_a_runnable_like_any_other(kb):
     assert chain.batch([QUESTION] * 3) == [alone] * 3
 
 
-def test_errors_are_those_of_the_knowledge_base(kb):
+def test_errors_match_the_knowledge_base(kb):
     with pytest.raises(UnknownName, match="bm25"):
         KnotworkRetriever(knowledge_base=kb, retriever="bm26").invoke(QUESTION)
     with pytest.raises(ValueError, match="greater than or equal to 1"):
@@ -63,7 +63,7 @@ def test_an_agent_asks_and_keeps_the_citations(kb):
     assert asyncio.run(tool.ainvoke(call)).content == message.content
 
 
-def test_no_answer_is_told_as_such(kb):
+def test_no_answer_is_reported_as_such(kb):
     question = "What is the price of tea in Lima?"
     answer = kb.ask(question)
     assert not answer.answered

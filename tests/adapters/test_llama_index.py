@@ -87,14 +87,14 @@ def test_an_answer_keeps_its_citations(kb, check_place):
     assert str(asyncio.run(engine.aquery(QueryBundle(QUESTION)))) == answer.text
 
 
-def test_no_answer_is_told_as_such(kb):
+def test_no_answer_is_reported_as_such(kb):
     response = KnotworkQueryEngine(knowledge_base=kb).query("What is the price of tea in Lima?")
     assert response.metadata["answered"] is False
     assert response.metadata["strength"] == "none"
     assert response.metadata["reason"]
 
 
-def test_errors_are_those_of_the_knowledge_base(kb):
+def test_errors_match_the_knowledge_base(kb):
     with pytest.raises(UnknownName, match="bm25"):
         KnotworkRetriever(kb, retriever="bm26").retrieve(QUESTION)
     with pytest.raises(UnknownName, match="local"):

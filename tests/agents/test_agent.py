@@ -63,7 +63,7 @@ def test_a_bridge_is_followed_by_words_alone(index):
     assert any("Marta Ilves" in line for line in evidence.trace)
 
 
-def test_what_follows_asks_the_rest_about_a_thing_found(index, embedder):
+def test_the_rest_of_a_question_is_asked_about_each_entity_found(index, embedder):
     graph = make_tools(["graph"], store=index, embedder=embedder)["graph"]
     evidence = graph.retrieve(Query(QUESTION, 5))
     follows = follow_up(evidence, index, most=4)
@@ -132,7 +132,7 @@ def test_reasoning_shows_a_path_that_the_graph_has(index, embedder):
             )
 
 
-def test_what_the_graph_does_not_have_brings_no_path(index, embedder):
+def test_relations_missing_in_the_graph_give_no_path(index, embedder):
     agent = build_agent("reasoning", store=index, embedder=embedder)
     evidence = agent.retrieve(Query("Who directed Silver Birch?"))
     assert evidence.paths == ()
@@ -205,7 +205,7 @@ def test_merging_keeps_the_best_score_and_says_which_step_raised_it(index, embed
         assert hit.score >= own
 
 
-def test_wrong_names_are_told(index):
+def test_wrong_names_are_reported(index):
     with pytest.raises(UnknownName, match="`corrective`"):
         build_agent("clever", store=index)
     with pytest.raises(RetrievalError):

@@ -49,7 +49,7 @@ def test_a_question_leans_on_the_answer_before_it(chat):
     assert chat.say("Where did she grow up?").evidence.query.text == "Where did she grow up?"
 
 
-def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
+def test_stated_facts_appear_beside_answers_and_outlast_the_chat(path, chat):
     told = chat.say("Remember: Marta Ilves lived in Narva. Marta Ilves knows Olev Raud.").told
     assert [fact.text for fact in told.learned] == [f"Marta Ilves knows Olev Raud (since {DAY})"]
     reply = chat.say("Who was Marta Ilves?")
@@ -62,7 +62,7 @@ def test_what_is_told_stands_beside_answers_and_outlasts_the_chat(path, chat):
     assert chat.facts() == []
 
 
-def test_what_is_told_is_spoken_of(chat):
+def test_pronouns_refer_to_facts_just_stated(chat):
     chat.say("Ann Lee leads the team.")
     chat.accept()
     assert chat.say("Where does she live?").evidence.query.text == "Where does Ann Lee live?"
@@ -88,7 +88,7 @@ def test_without_a_place_to_write_facts_last_as_long_as_the_chat(path):
         assert len(chat.facts()) == 1
 
 
-def test_what_a_model_took_to_read_what_was_told_is_known(path):
+def test_the_cost_of_reading_a_statement_is_recorded(path):
     with ModelTestServer() as server:
         settings = {"llm_model": "openai:knotwork-test", "llm_base_url": server.url}
         with (
@@ -153,7 +153,7 @@ def test_on_a_read_only_disk_a_chat_says_that_facts_are_not_saved(path, read_onl
             memory.learn(RememberedFact("Ben Cole", "leads", "the team", DAY))
 
 
-def test_a_failed_write_remembers_nothing_and_says_so(path, chat):
+def test_a_failed_write_remembers_nothing_and_is_reported(path, chat):
     chat.say("Remember that Ann Lee lives in Oslo.")
     with closing(opened(companion_path(str(path), MEMORY_SUFFIX))) as other:
         other.execute(

@@ -118,7 +118,7 @@ def test_many_may_be_known_at_once():
     assert len(memory.about(["Ann"], at="2021-01-01")) == 2
 
 
-def test_what_holds_is_learned_once_and_can_end():
+def test_a_fact_is_remembered_once_and_can_end():
     memory = FactMemory()
     memory.learn(lives("Oslo", "2020-01-01"))
     assert memory.learn(lives("oslo", "2021-01-01")) == ()
@@ -149,7 +149,7 @@ def test_facts_outlast_the_process(tmp_path):
         ("请记住：我住在上海。", (SPEAKER, "住在", "上海")),
     ],
 )
-def test_facts_are_read_from_what_is_told(text, expected):
+def test_facts_are_read_from_messages(text, expected):
     (fact,) = read_facts(text)
     assert (fact.subject, fact.relation, fact.object) == expected
 
@@ -169,7 +169,7 @@ def test_facts_are_read_from_what_is_told(text, expected):
         "",
     ],
 )
-def test_what_asks_or_names_nothing_tells_no_fact(text):
+def test_questions_and_messages_without_names_state_no_fact(text):
     assert read_facts(text) == []
 
 
@@ -189,7 +189,7 @@ def test_a_time_is_read_and_an_end_too():
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["Oslo", "Turku"]), DAYS), max_size=5), DAYS)
-def test_what_is_taken_back_was_never_told(told, day):
+def test_withdrawn_facts_are_gone(told, day):
     memory = FactMemory()
     for place, since in told:
         memory.learn(lives(place, since))
@@ -309,7 +309,7 @@ def converse(moments=("2024-01-01",), **options):
     )
 
 
-def test_a_conversation_tells_and_recalls_at_a_time():
+def test_a_conversation_remembers_and_recalls_at_a_time():
     conversation = converse(["2024-01-01", "2024-03-01", "2024-04-01"])
     assert conversation.tell("Ann Lee lives in Oslo.").learned
     told = conversation.tell("Ann Lee moved to Turku.")
@@ -335,7 +335,7 @@ def test_a_statement_is_about_what_was_spoken_of():
     assert fact.text == "Ann Lee lives in Oslo (since 2024-01-01)"
 
 
-def test_what_was_told_last_is_taken_back_first():
+def test_the_last_fact_is_undone_first():
     conversation = converse()
     conversation.tell("Ann lives in Oslo. Ben lives in Riga.")
     assert conversation.undo().subject == "Ben"

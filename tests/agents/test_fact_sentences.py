@@ -56,7 +56,7 @@ def test_a_fact_reads_as_a_sentence(fact, sentence):
         ("我的同事伊娜在卑尔根工作。", ["伊娜工作于卑尔根", "伊娜是你的同事"]),
     ],
 )
-def test_what_was_said_is_found_again_in_the_sentence(statement, sentences):
+def test_spoken_words_are_found_in_their_sentence(statement, sentences):
     facts = [RememberedFact(f.subject, f.relation, f.object, "") for f in read_facts(statement)]
     assert [fact.sentence for fact in facts] == sentences
 

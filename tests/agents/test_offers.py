@@ -121,7 +121,7 @@ def test_a_refused_offer_is_gone():
     assert memory.facts() == []
 
 
-def test_what_is_known_is_not_offered_again():
+def test_known_facts_are_not_offered_again():
     conversation, _ = converse()
     conversation.tell("Ina works in Bergen.")
     assert conversation.offer("Ina works in Bergen.") is None

@@ -81,7 +81,7 @@ def test_shortest_paths_are_all_there_are(made, source, target):
     assert shortest_paths(adjacency, source, target, limit=NODES, most=2) == found[:2]
 
 
-def test_a_path_beyond_the_limit_is_none():
+def test_a_path_beyond_the_limit_is_not_found():
     adjacency = undirected_adjacency([0, 1, 2], [1, 2, 3], [1.0] * 3, nodes=4)
     assert shortest_paths(adjacency, 0, 3, limit=2) == []
     assert shortest_paths(adjacency, 0, 3, limit=3) == [(0, 1, 2, 3)]

@@ -97,7 +97,7 @@ def test_a_question_is_answered_step_by_step(visit):
     visit.check_access()
 
 
-def test_why_and_the_earlier_questions_are_told(visit):
+def test_why_and_the_earlier_questions_are_reported(visit):
     page = visit.open(PAGE)
     ask(page, QUESTION)
     page.get_by_role("button", name="Why this answer?").click()
@@ -108,7 +108,7 @@ def test_why_and_the_earlier_questions_are_told(visit):
     page.get_by_role("region", name="Answer").wait_for()
 
 
-def test_what_the_documents_do_not_say_is_said_with_the_nearest(visit):
+def test_unanswerable_questions_get_the_nearest_passages(visit):
     page = visit.open(PAGE)
     ask(page, UNKNOWN)
     page.get_by_role("heading", name="No answer found in the documents").wait_for()

@@ -121,7 +121,7 @@ def test_a_document_lists_and_draws_its_links(visit):
     visit.check_width()
 
 
-def test_a_document_that_is_not_there_is_said_with_a_way_back(visit):
+def test_a_document_that_is_not_there_is_reported_with_a_way_back(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui{DOCUMENTS}?doc=0000000000000000")
     page.get_by_role("alert").wait_for()

@@ -29,7 +29,7 @@ def test_it_opens_on_communities_and_the_table_holds_the_same(visit):
     assert overview["total"] >= page.get_by_role("table").first.get_by_role("row").count() - 1 > 0
 
 
-def test_a_thing_is_found_with_its_sources_marked_and_stands_in_the_address(visit):
+def test_an_entity_is_found_with_marked_sources_and_appears_in_the_address(visit):
     page = visit.open(PAGE)
     page.keyboard.press("/")
     find(page, "Oriane Keld")

@@ -55,7 +55,7 @@ def test_files_dropped_on_the_page_are_taken(visit, empty_workspace):
     page.get_by_role("link", name="1 document", exact=True).wait_for()
 
 
-def test_what_cannot_be_read_says_why_and_is_tried_again(visit, empty_workspace):
+def test_unreadable_files_are_explained_and_tried_again(visit, empty_workspace):
     page = visit.open(f"/{empty_workspace}/library")
     files = {
         "good.md": PLAIN.format("Kestrel").encode(),

@@ -53,7 +53,7 @@ def visit(chromium, address_with_model):
     visitor.leave()
 
 
-def test_the_stages_are_told_and_then_the_answer(visit, held_answer):
+def test_the_stages_are_reported_and_then_the_answer(visit, held_answer):
     page = visit.open("/demo/ask")
     page.get_by_role("textbox", name="Your question").fill("Who approves trips abroad?")
     page.keyboard.press("Control+Enter")
@@ -73,7 +73,7 @@ def test_an_answer_is_stopped(visit, held_answer):
     page.get_by_role("button", name="Ask again").first.wait_for()
 
 
-def test_what_it_costs_is_estimated_before_it_reads(visit):
+def test_the_cost_is_estimated_before_reading(visit):
     visit.visitor.call("POST", "/workspaces", {"name": "dear"})
     page = visit.open("/dear/library")
     line = "Oriane Keld built the Heron {} buoy at Lake Ashmere in {} for Ilse Tarrant.\n\n"

@@ -106,7 +106,7 @@ def test_the_first_page_loads_few_scripts(visit):
     assert sum(sizes.values()) < 150_000, sizes
 
 
-def test_a_workspace_that_is_not_there_is_said_with_a_way_out(visit):
+def test_a_workspace_that_is_not_there_is_reported_with_a_way_out(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui/gone/graph")
     page.get_by_role("heading", name="Workspace “gone” not found").wait_for()
@@ -116,7 +116,7 @@ def test_a_workspace_that_is_not_there_is_said_with_a_way_out(visit):
     visit.visitor.account.faults.clear()  # the browser logs the 404
 
 
-def test_a_server_that_is_away_is_said_and_tried_again(visit):
+def test_a_server_that_is_away_is_reported_and_tried_again(visit):
     page = visit.open(LIBRARY)
     page.context.set_offline(offline=True)
     page.get_by_role("navigation").get_by_role("link", name="Communities").click()

@@ -39,7 +39,7 @@ def test_an_agent_answers_and_shows_its_steps(index, kind):
     assert "1. " in shown.out
 
 
-def test_wrong_names_are_told(index):
+def test_wrong_names_are_reported(index):
     assert "`corrective`" in knotwork("agent", "Who?", "--kind", "clever").err
     assert "retriever" in knotwork("agent", "Who?", "--tools", "nothing").err
     assert knotwork("agent", "  ").code == 2
@@ -84,7 +84,7 @@ def test_rows_are_the_answer_with_the_query_and_its_table(index):
     assert told["results"][0]["language"] == "sql"
 
 
-def test_a_file_without_a_table_is_told(index):
+def test_a_file_without_a_table_is_reported(index):
     empty = index / "empty.csv"
     empty.write_text("a,b\n", "utf-8")
     assert "no row" in knotwork("tables", "add", empty).err

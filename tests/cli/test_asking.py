@@ -84,7 +84,7 @@ def test_the_object_of_an_answer_has_the_promised_keys(sample_store):
         assert f"[{number}]" in payload["answer"]
 
 
-def test_every_quote_stands_where_its_span_says(sample_store):
+def test_every_quote_is_at_its_span(sample_store):
     store = open_store(str(sample_store), read_only=True)
     texts = {
         document.uri: document.text
@@ -109,7 +109,7 @@ def test_an_answer_is_followed_by_its_sources():
     assert "model tokens" not in outcome.out
 
 
-def test_no_answer_is_told_as_such_and_is_no_failure():
+def test_no_answer_is_reported_as_such_and_is_no_failure():
     outcome = knotwork("ask", DESIGNER, *NEVER)
     assert outcome.code == 0
     assert "Sources\n" not in outcome.out
@@ -120,7 +120,7 @@ def test_no_answer_is_told_as_such_and_is_no_failure():
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
-def test_an_empty_index_is_told_beside_the_result(command, tmp_path):
+def test_an_empty_index_is_reported_beside_the_result(command, tmp_path):
     (tmp_path / "empty").mkdir()
     options = ("--store", tmp_path / "empty.knot", "--set", "embedding.model=none")
     assert knotwork("index", tmp_path / "empty", *options).code == 0
@@ -200,7 +200,7 @@ def test_retrievers_that_need_no_embedder_find_the_passage(name):
     assert any("Oriane Keld" in hit["text"] for hit in payload["hits"])
 
 
-def test_a_retriever_that_needs_an_embedder_says_so():
+def test_a_retriever_that_needs_an_embedder_is_reported():
     outcome = knotwork("search", DESIGNER, "--retriever", "dense", "--json")
     assert outcome.code != 0
     assert outcome.json["error"]["code"] == "retrieval_error"
@@ -291,7 +291,7 @@ def test_other_formats_are_written(tmp_path, name):
     assert outcome.json["nodes"] > 0
 
 
-def test_doubt_is_told_in_the_language_of_the_question(sample_store):
+def test_doubt_is_reported_in_the_language_of_the_question(sample_store):
     chinese = knotwork("ask", "海外出差由谁审批？", "--store", sample_store, *NEVER)
     assert "需要达到 1.00（answer.abstain_below）" in chinese.out
     english = knotwork("ask", "Who approves travel?", "--store", sample_store, *NEVER)
@@ -314,7 +314,7 @@ def test_filters_are_kept_to_and_joined():
     ][:10]
 
 
-def test_fields_are_listed_and_an_unknown_one_is_told():
+def test_fields_are_listed_and_an_unknown_one_is_reported():
     names = [field["name"] for field in knotwork("documents", "--fields", "--json").json["fields"]]
     assert {"path", "format", "title", "language", "file_date"} <= set(names)
     assert "sample/en/" in knotwork("documents", "--fields").out
@@ -326,6 +326,6 @@ def test_fields_are_listed_and_an_unknown_one_is_told():
     assert "expected a value" in broken.err
 
 
-def test_a_filter_that_matches_nothing_is_told():
+def test_a_filter_that_matches_nothing_is_reported():
     found = knotwork("search", "travel", "--where", "path = nowhere")
     assert "No document matches the filter: path = 'nowhere'" in found.out + found.err

@@ -80,7 +80,7 @@ def _ids(opened):
     return opened.documents.document_ids()
 
 
-def test_the_file_of_calls_is_none_of_the_documents(store):
+def test_the_call_cache_is_not_a_document(store):
     knotwork("ask", QUESTION)
     options = ("--store", store, "--set", "embedding.model=none", "--set", "llm.model=none")
     report = knotwork("index", store.parent, "--json", *options).json
@@ -126,7 +126,7 @@ def test_not_knowing_shows_the_nearest_passages(store, server):
     assert (payload["answered"], payload["reason"]) == (False, "sources_silent")
 
 
-def test_what_is_wrong_with_an_answer_is_told(store, server):
+def test_faults_of_an_answer_are_reported(store, server):
     server.brain = lambda _: (
         "Trips abroad are approved by the Travel Office. [1] Ask the Travel Office [77]. "
         "The Travel Office was founded in 1702. [1]"
@@ -260,7 +260,7 @@ def test_a_streamed_text_is_wrapped_as_one_that_is_there_at_once(size, width, mo
     assert screen.getvalue() == "\n".join(wrap_text(TEXT, width)) + "\n"
 
 
-def test_what_is_withdrawn_or_broken_off_ends_its_line(monkeypatch):
+def test_withdrawn_and_interrupted_lines_end(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stdout", screen)
     with AnswerView(Terminal(color="never"), hidden=True) as view:

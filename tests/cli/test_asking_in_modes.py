@@ -98,5 +98,5 @@ def test_modes_are_completed(store):
         (Progress(Stage.STEP, note="reduce", total=1), "Reduce"),
     ],
 )
-def test_a_step_is_told_with_how_far_it_is(event, text):
+def test_a_step_is_shown_with_its_progress(event, text):
     assert describe_step(event) == text

@@ -109,7 +109,7 @@ def test_commands_show_take_back_and_forget(say):
     assert "/forget NAME" in outcome.out
 
 
-def test_mistakes_are_told(say, tmp_path, monkeypatch):
+def test_mistakes_are_reported(say, tmp_path, monkeypatch):
     unknown = say("/fact")
     assert unknown.code == 2
     assert "`/facts`" in unknown.err
@@ -122,7 +122,7 @@ def test_an_end_of_input_is_the_end(say):
     assert say().code == 0
 
 
-def test_what_is_remembered_is_listed_at_a_moment_and_deleted(index):
+def test_remembered_facts_are_listed_at_a_time_and_deleted(index):
     told = knotwork("memory", "tell", "Ann Lee lives in Oslo since 2020.", "--json").json
     assert told["learned"][0]["since"] == "2020"
     moved = knotwork("memory", "tell", "Ann Lee moved to Turku since 2023.")
@@ -173,7 +173,7 @@ def read_until(terminal, *expected):
     return shown
 
 
-def test_what_cannot_be_saved_is_not_said_to_be_remembered(index, say):
+def test_facts_that_cannot_be_saved_are_not_reported_as_remembered(index, say):
     index.with_name(f"{index.name}.memory").mkdir()
     outcome = say("Remember that Ann Lee lives in Oslo.")
     assert "Remembered until this conversation ends: Ann Lee lives in Oslo" in outcome.out

@@ -24,7 +24,7 @@ def store(sample_store, tmp_path, monkeypatch):
     return copied
 
 
-def test_the_topmost_communities_are_told_with_their_sentences(store):
+def test_the_topmost_communities_are_reported_with_their_sentences(store):
     outcome = knotwork("communities", "-n", "3")
     assert outcome.code == 0
     assert "level 0, " in outcome.out
@@ -52,7 +52,7 @@ def test_the_object_leads_back_to_the_documents(store):
                 assert finding["text"] in MARKDOWN_LINK.sub(r"\1", source)
 
 
-def test_what_is_deleted_is_in_no_report(store):
+def test_deleted_documents_appear_in_no_report(store):
     before = knotwork("communities", "出差", "--json").json["communities"]
     assert any(
         "差旅管理办法.md" in s["document"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.running import knotwork
 
 
-def test_every_origin_is_told(monkeypatch):
+def test_every_origin_is_reported(monkeypatch):
     Path("knotwork.toml").write_text("[index]\nchunk_tokens = 150\n", encoding="utf-8")
     monkeypatch.setenv("KNOTWORK_RETRIEVAL_K", "7")
     outcome = knotwork(
@@ -25,7 +25,7 @@ def test_every_origin_is_told(monkeypatch):
     assert isinstance(settings["answer.abstain_below"]["value"], float)
 
 
-def test_one_word_tells_what_an_option_set():
+def test_one_word_names_the_option_that_set_a_value():
     wrong = knotwork("config", "show", "--set", "answer.max_sentences=0")
     assert "(argument)" in wrong.err
     assert "--set" not in wrong.err

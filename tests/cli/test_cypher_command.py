@@ -54,7 +54,7 @@ def test_elements_are_printed_shortly(index):
     assert "KNOWS" in outcome.out
 
 
-def test_no_row_is_said(index):
+def test_a_missing_row_is_reported(index):
     outcome = knotwork("cypher", "MATCH (n:Absent) RETURN n")
     assert (outcome.code, outcome.out) == (0, "")
     assert "No row" in outcome.err
@@ -84,7 +84,7 @@ def test_a_knowledge_base_takes_parameters_by_name():
         assert result.rows == ((3,),)
 
 
-def test_a_store_without_cypher_says_so():
+def test_a_store_without_cypher_is_reported():
     refused = pytest.raises(MissingCapability, match="`memory:` does not support Cypher")
     with KnowledgeBase(MinimalStore()) as base, refused:
         base.graph.cypher("RETURN 1")

@@ -55,7 +55,7 @@ def test_every_question_is_answered_as_by_ask(run, sample_store):
         assert result["documents"] == [cited["document"] for cited in asked["citations"]]
 
 
-def test_figures_are_those_of_the_cases(run):
+def test_figures_match_the_cases(run):
     payload = run("--json").json
     results = [case["results"]["as set"] for case in payload["cases"]]
     answerable = [r for r, c in zip(results, payload["cases"], strict=True) if c["expected"]]

@@ -47,7 +47,7 @@ def test_paths_and_rows_are_printed_and_steps_when_asked():
     assert "Looked for Ada" in printed(EVIDENCE, explain=True)
 
 
-def test_what_is_cut_off_or_empty_is_said():
+def test_cut_off_and_empty_replies_are_reported():
     few = QueryResult("sql", "SELECT 1", ("1",), ((1,),), truncated=True)
     none = QueryResult("sql", "SELECT 2", ("2",), ())
     text = printed(Evidence(Query("?"), "x", results=(few, none)), explain=False)

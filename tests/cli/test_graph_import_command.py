@@ -34,7 +34,7 @@ def films(tmp_path):
     return path
 
 
-def test_what_came_in_and_what_did_not_is_told(store, films):
+def test_imported_and_skipped_parts_are_reported(store, films):
     outcome = knotwork("graph", "import", films)
     assert outcome.code == 0, outcome.err
     assert "Imported the graph films" in outcome.out
@@ -77,7 +77,7 @@ def test_columns_and_delimiters_may_be_named(store, tmp_path):
     assert "Dieterle directed Kismet." in knotwork("search", "Kismet").out
 
 
-def test_wrong_use_is_told_and_makes_no_index(store, films, tmp_path):
+def test_wrong_use_is_reported_and_makes_no_index(store, films, tmp_path):
     outcome = knotwork("graph", "import", tmp_path / "none.tsv")
     assert outcome.code != 0
     assert "does not exist" in outcome.err

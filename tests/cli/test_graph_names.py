@@ -53,7 +53,7 @@ def test_without_a_comparison_it_says_how_to_get_one(folder):
     }
 
 
-def test_names_found_by_rules_are_told_with_reasons(folder):
+def test_names_found_by_rules_are_reported_with_reasons(folder):
     outcome = knotwork("graph", "names", "--find")
     assert outcome.code == 0
     assert "by rules" in outcome.err
@@ -110,7 +110,7 @@ def test_an_undo_outlasts_the_next_runs(folder):
     assert names_of_things("WHO") == {frozenset({"WHO", FULL})}
 
 
-def test_what_a_person_joins_stays_joined(folder):
+def test_merges_by_a_person_are_kept(folder):
     payload = knotwork("graph", "merge", "Kenya", "Geneva", "--json").json
     assert payload["by"] == "person"
     assert [set(thing["names"]) for thing in payload["things"]] == [{"Kenya", "Geneva"}]
@@ -120,7 +120,7 @@ def test_what_a_person_joins_stays_joined(folder):
     assert frozenset({"Kenya", "Geneva"}) in names_of_things()
 
 
-def test_of_two_joins_that_contradict_one_counts_and_what_bars_the_other_is_told(folder):
+def test_one_of_two_contradicting_merges_counts_and_the_obstacle_is_reported(folder):
     pairs = {}
     for end in ("Geneva", "Kenya"):
         payload = knotwork("graph", "merge", "John Smith", end, "--json").json
@@ -155,7 +155,7 @@ def test_one_entity_cannot_be_joined_with_itself(folder):
     assert knotwork("graph", "split", "Kenya", "Kenya", "--json").json["error"]["code"]
 
 
-def test_homonyms_are_told_with_the_documents_of_each_meaning(folder):
+def test_homonyms_are_reported_with_the_documents_of_each_meaning(folder):
     for number, (first, job) in enumerate((("Tom", "sailor"), ("Anna", "doctor"))):
         (folder / f"wilson{number}.txt").write_text(
             f"{first} Wilson was a {job}. In the evening Wilson went home as any {job} does.",
@@ -176,7 +176,7 @@ def test_homonyms_are_told_with_the_documents_of_each_meaning(folder):
     assert knotwork("graph", "names", "--homonyms", "--apart").code != 0
 
 
-def test_what_is_asked_for_wrongly_makes_no_index(tmp_path, monkeypatch):
+def test_an_invalid_request_creates_no_index(tmp_path, monkeypatch):
     missing = tmp_path / "missing.knot"
     monkeypatch.setenv("KNOTWORK_STORE_PATH", str(missing))
     for words in (("names", "--find"), ("merge", "a", "b"), ("split", "a", "b")):

@@ -39,7 +39,7 @@ def test_nothing_raw_is_written_with_debug(monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--json", "--debug"])
-def test_arguments_come_back_harmless(option):
+def test_arguments_are_returned_harmless(option):
     outcome = knotwork("search", "x", "--store", f"/nowhere/{HOSTILE}", option)
     assert outcome.code != 0
     check(outcome.err)

@@ -25,7 +25,7 @@ def store(tmp_path, monkeypatch):
     return tmp_path / "index.knot"
 
 
-def test_what_came_in_and_what_did_not_is_told(store, folder):
+def test_imported_and_skipped_parts_are_reported(store, folder):
     outcome = knotwork("import", folder)
     assert outcome.code == 0, outcome.err
     assert "Imported graphrag index ragtest" in outcome.out
@@ -72,7 +72,7 @@ def test_lightrag_is_recognised(store, tmp_path):
     assert payload["notes"] == ["The index has no communities; they are detected on first use."]
 
 
-def test_tables_go_out_and_come_in_again(store, folder, tmp_path, monkeypatch):
+def test_tables_round_trip(store, folder, tmp_path, monkeypatch):
     before = knotwork("import", folder, "--json").json
     payload = knotwork("graph", "export", "--format", "graphrag", "-o", "out", "--json").json
     assert payload["rows"]["entities"] == before["brought"]["entities"]

@@ -50,7 +50,7 @@ def test_the_object_counts_what_was_done(folder):
     assert report["interrupted"] is False
 
 
-def test_the_summary_tells_counts_and_reasons(folder):
+def test_the_summary_reports_counts_and_reasons(folder):
     outcome = index(folder)
     assert outcome.out.splitlines()[0] == "Documents  2 added, 2 skipped"
     assert "papers/broken.pdf" in outcome.out
@@ -170,7 +170,7 @@ def test_ctrl_c_keeps_what_was_done_and_says_how_to_go_on(tmp_path, as_json):
     assert resumed["index"]["documents"] == 12
 
 
-def test_chunks_that_the_model_does_not_read_are_told_once(folder, monkeypatch):
+def test_chunks_that_the_model_does_not_read_are_reported_once(folder, monkeypatch):
     monkeypatch.setattr(embedder, "open_hashing", lambda model, settings: LatinEmbedder(int(model)))
     line = ("index", folder, "--store", "x.knot", "--set", "embedding.model=hashing:32")
     outcome = knotwork(*line)
@@ -203,7 +203,7 @@ def test_an_empty_index_of_before_is_kept(tmp_path):
     assert Path("x.knot").is_file()
 
 
-def test_what_is_gone_from_the_disk_can_be_deleted_as_is_told(folder):
+def test_documents_of_missing_files_can_be_deleted_as_suggested(folder):
     assert knotwork("index", folder / "a.md", "--store", "x.knot", *NO_MODEL).code == 0
     (folder / "a.md").unlink()
     gone = knotwork("index", "papers/a.md", "--store", "x.knot", *NO_MODEL)

@@ -77,7 +77,7 @@ def test_a_file_added_to_a_full_index_is_read_too_unless_told_otherwise(server, 
     assert server.traffic.totals.calls == calls
 
 
-def test_the_object_tells_tokens_by_stage_and_money_as_text(server):
+def test_the_object_reports_tokens_by_stage_and_money_as_text(server):
     told = knotwork("index", "docs", "--tier", "full", "--json").json["model"]
     assert sum(told["readings"].values()) == len(TEXTS)
     assert told["usage"]["extract"]["calls"] >= len(TEXTS)
@@ -116,7 +116,7 @@ def test_pictures_that_the_tier_leaves_undescribed_are_noted(server):
     assert note not in knotwork(*options, "--tier", "full", "--estimate").err
 
 
-def test_an_estimate_without_a_server_fails_at_once_and_says_so(server):
+def test_an_estimate_without_a_server_fails_at_once(server):
     server.close()
     outcome = knotwork("index", "docs", "--tier", "full", "--estimate")
     assert outcome.code == 3
@@ -156,7 +156,7 @@ def test_doctor_lists_what_could_not_be_used_and_retry_brings_it_in(server):
     assert "3 ok" in knotwork("doctor").out
 
 
-def test_what_is_deleted_is_forgotten_by_the_file_of_calls(server, folder):
+def test_deleted_documents_leave_the_call_cache(server, folder):
     knotwork("index", "docs", "--tier", "full")
     calls = server.traffic.totals.calls
     assert knotwork("delete", "docs/boats.txt").code == 0

@@ -65,7 +65,7 @@ def test_nothing_to_do_shows_the_help():
     assert knotwork().out == knotwork("--help").out
 
 
-def test_the_version_is_that_of_the_package():
+def test_the_version_matches_the_package():
     import knotwork as package
 
     assert knotwork("--version").out == f"knotwork {package.__version__}\n"
@@ -126,7 +126,7 @@ def test_an_object_about_an_export_needs_a_file_for_the_graph():
     assert error["message"] == "An export with --json requires --output."
 
 
-def test_an_unknown_section_is_told_with_its_file():
+def test_an_unknown_section_is_reported_with_its_file():
     Path("knotwork.toml").write_text("[stroe]\n", encoding="utf-8")
     outcome = knotwork("config", "show")
     assert "Unknown section `stroe` in knotwork.toml. Valid: " in outcome.err
@@ -150,7 +150,7 @@ def test_debug_shows_the_traceback():
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_output_that_cannot_be_written_is_told_in_one_line(options, unbuffered, monkeypatch):
+def test_output_that_cannot_be_written_is_reported_in_one_line(options, unbuffered, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     full = Path("/dev/full")
     if not full.exists():
@@ -166,7 +166,7 @@ def test_output_that_cannot_be_written_is_told_in_one_line(options, unbuffered, 
     assert second.startswith("fix: Free some space")
 
 
-def test_a_fault_of_ours_is_told_as_one(monkeypatch):
+def test_an_internal_error_is_reported_as_one(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("by zero")
 
@@ -221,7 +221,7 @@ def imported_by(*arguments: object) -> set[str]:
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["ask", "--help"], ["config", "show"]], ids=" ".join
 )
-def test_what_needs_no_index_imports_nothing_heavy(arguments):
+def test_commands_without_an_index_import_nothing_heavy(arguments):
     modules = {name.partition(".")[0] for name in imported_by(*arguments)}
     assert "knotwork" in modules
     assert modules & HEAVY == set()
@@ -243,7 +243,7 @@ def test_one_command_does_not_import_the_others():
     ],
     ids=" ".join,
 )
-def test_what_needs_no_embedder_imports_none(arguments, sample_store):
+def test_work_without_an_embedder_imports_none(arguments, sample_store):
     modules = {name.partition(".")[0] for name in imported_by(*arguments, "--store", sample_store)}
     assert "knotwork" in modules
     assert modules & {"torch", "transformers", "sentence_transformers", "scipy", "docx"} == set()

@@ -31,7 +31,7 @@ def test_each_model_is_listed_once_with_its_roles_and_what_its_server_offers(ser
     assert "offers" in shown.err
 
 
-def test_a_server_that_does_not_answer_is_told(monkeypatch):
+def test_a_server_that_does_not_answer_is_reported(monkeypatch):
     monkeypatch.setenv("KNOTWORK_LLM_BASE_URL", "http://127.0.0.1:9/v1")
     outcome = knotwork("models", "list", "--json")
     assert outcome.code == 0
@@ -59,7 +59,7 @@ def test_a_model_that_follows_the_prompts_is_usable_in_both_languages():
     assert "Answer: 2 of 2 replies usable" in shown
 
 
-def test_a_useless_model_is_told_what_is_wrong_with_its_replies(server):
+def test_a_useless_model_learns_what_is_wrong_with_its_replies(server):
     server.brain = lambda _: "As an AI, I love harbours! The pilot is ordered 9 weeks ahead. [1]"
     outcome = knotwork("models", "measure")
     assert outcome.code == 1

@@ -47,7 +47,7 @@ def test_an_index_is_built_searched_and_checked_on_a_server(url: str, tmp_path: 
         (("restore", "copy", "URL"), "pg_restore"),
     ],
 )
-def test_what_needs_a_file_says_what_to_do(
+def test_requests_that_need_a_file_say_what_to_do(
     arguments: tuple[str, ...], advice: str, url: str
 ) -> None:
     said = run(*(url if word == "URL" else word for word in arguments), code=2)

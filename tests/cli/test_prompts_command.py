@@ -54,7 +54,7 @@ def test_a_prompt_is_shown_as_it_is_in_force(folder):
         (("copy", "knotwork.toml"), ("not a folder",)),
     ],
 )
-def test_what_does_not_exist_is_named(folder, arguments, words):
+def test_missing_things_are_named(folder, arguments, words):
     outcome = knotwork("prompts", *arguments)
     assert outcome.code != 0
     for word in words:

@@ -97,7 +97,7 @@ def test_without_a_model_the_index_is_counted(server, folder):
     assert server.traffic.totals.calls == calls
 
 
-def test_a_ceiling_and_replies_of_no_use_are_told(server, folder):
+def test_a_ceiling_and_replies_of_no_use_are_reported(server, folder):
     outcome = knotwork("schema", "propose", "--budget", "100 tokens", "-o", "schema.toml")
     assert outcome.code == 4
     assert "The budget of 100 tokens" in outcome.err

@@ -72,7 +72,7 @@ def test_a_server_that_nobody_could_use_safely_does_not_start(tmp_path, argument
     assert (outcome.code, told in outcome.err) == (2, True), outcome.err
 
 
-def test_what_is_no_index_is_not_served(tmp_path):
+def test_files_that_are_not_indexes_are_not_served(tmp_path):
     outcome = knotwork("serve", tmp_path / "missing")
     assert (outcome.code, "neither a folder" in outcome.err) == (2, True)
 

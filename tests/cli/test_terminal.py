@@ -29,7 +29,7 @@ def test_a_joined_text_is_one_line(text):
     assert len(join_lines(text).splitlines()) <= 1
 
 
-def test_what_people_write_is_left_alone():
+def test_ordinary_writing_is_left_alone():
     text = "Zoë “quotes” 温青岚 שלום\n\tand a tab"
     assert make_printable(text) == text
 

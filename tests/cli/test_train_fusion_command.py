@@ -47,7 +47,7 @@ def test_weights_are_learned_and_can_be_used(asked):
     assert f"Learned: {told['retriever']}" in shown.out
 
 
-def test_what_cannot_be_learned_from_is_told(asked, tmp_path):
+def test_unusable_training_data_is_reported(asked, tmp_path):
     alone = knotwork("train", "fusion", "bm25", "--questions", asked)
     assert alone.code != 0
     assert "is not a sum of retrievers" in alone.err

@@ -70,7 +70,7 @@ def test_a_repair_that_loses_something_says_what(index: Path, tmp_path: Path) ->
     assert "Lost: the document docs/" in outcome.out
 
 
-def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
+def test_missing_things_are_named(tmp_path: Path) -> None:
     for line in (
         ("backup", tmp_path / "absent.knot", tmp_path / "backup"),
         ("repair", tmp_path / "absent.knot"),

@@ -59,7 +59,7 @@ def test_changes_and_problems_are_lines_and_the_end_is_a_summary(folder, steps):
     assert re.fullmatch(r"Watched for .* s: 2 added, 1 removed, 1 skipped\.", lines[-1])
 
 
-def test_a_problem_that_was_solved_is_shown_when_it_comes_back(folder, steps):
+def test_a_solved_problem_is_shown_when_it_returns(folder, steps):
     empty = folder / "empty.txt"
     for _ in range(2):
         steps += [lambda: empty.write_bytes(b""), lambda: None, empty.unlink]

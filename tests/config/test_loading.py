@@ -102,7 +102,7 @@ def test_a_list_is_split_at_commas_or_written_as_in_the_file(text, globs):
     assert loaded.settings.index.exclude == globs
 
 
-def test_the_nearest_name_does_not_depend_on_case_and_none_is_said_plainly():
+def test_the_nearest_name_ignores_case_and_none_is_reported():
     near = UnknownName("entity", "Nump", nearest=["dumps", "NumPy"])
     assert near.fix == "Did you mean `NumPy`?"
     assert UnknownName("entity", "x").message == "Unknown entity `x`. No similar name found."

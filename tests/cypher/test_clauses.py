@@ -121,7 +121,7 @@ def test_rows(statement: str, expected: list[Value]) -> None:
         "MATCH (a)-[r*1..2]->(b) RETURN r.w",
     ],
 )
-def test_what_is_wrong_is_said(statement: str) -> None:
+def test_errors_are_explained(statement: str) -> None:
     with pytest.raises(QuerySyntaxError):
         check_statement(PEOPLE, statement)
 
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said(statement: str) -> None:
         ("LET x = 1 RETURN x", "LET"),
     ],
 )
-def test_what_is_refused_is_named(statement: str, words: str) -> None:
+def test_refused_values_are_named(statement: str, words: str) -> None:
     with pytest.raises(QueryRefused, match=words):
         check_statement(PEOPLE, statement)
 

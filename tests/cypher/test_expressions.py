@@ -98,7 +98,7 @@ def test_values(expression: str, expected: Value) -> None:
     assert type(found) is type(expected)
 
 
-def test_numbers_that_are_none() -> None:
+def test_texts_that_are_not_numbers() -> None:
     assert math.isnan(value("0.0 / 0.0"))
     assert value("1 / 0.0") == math.inf
     assert value("0.0 / 0.0 = 0.0 / 0.0") is False
@@ -132,7 +132,7 @@ def test_numbers_that_are_none() -> None:
         "date('2020-13-01')",
     ],
 )
-def test_what_has_no_value_is_said_to_have_none(expression: str) -> None:
+def test_missing_values_are_shown_as_missing(expression: str) -> None:
     with pytest.raises(QuerySyntaxError):
         value(expression)
 
@@ -141,7 +141,7 @@ def test_what_has_no_value_is_said_to_have_none(expression: str) -> None:
     "expression",
     ["apoc.text.join(['a'], ',')", "nowhere(1)", "1 IS :: INTEGER", "'a' =~ '(a{101}){100}'"],
 )
-def test_what_is_not_supported_is_refused(expression: str) -> None:
+def test_unsupported_requests_are_refused(expression: str) -> None:
     with pytest.raises(QueryRefused):
         value(expression)
 

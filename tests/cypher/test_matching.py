@@ -92,7 +92,7 @@ def test_walks_equal_those_found_by_hand(
 
 @given(_edges)
 @settings(max_examples=60)
-def test_shortest_paths_equal_those_of_networkx(edges: list[tuple[str, int, int]]) -> None:
+def test_shortest_paths_match_networkx(edges: list[tuple[str, int, int]]) -> None:
     graph, network = _graph(edges), _network(edges)
     for directed, arrow in ((True, "-[*]->"), (False, "-[*]-")):
         known = network if directed else network.to_undirected()

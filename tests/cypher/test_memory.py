@@ -72,7 +72,7 @@ def test_whatever_keeps_values_is_counted(statement: str) -> None:
         "RETURN all(x IN range(1, 10000) WHERE size(range(1, 100)) = 100)",
     ],
 )
-def test_what_is_not_kept_does_not_add_up(statement: str) -> None:
+def test_discarded_entries_do_not_add_up(statement: str) -> None:
     run_statement(PEOPLE, statement, limits=Limits(memory_bytes=2_500_000, timeout_s=60))
     assert POOL.reserved == 0
 

@@ -69,7 +69,7 @@ def test_a_pattern_matches_the_whole_text(text: str, pattern: str, *, matches: b
         ("a" * 1_001, "1,001 characters"),
     ],
 )
-def test_what_is_not_supported_is_named(pattern: str, named: str) -> None:
+def test_unsupported_parts_are_named(pattern: str, named: str) -> None:
     with pytest.raises(QueryRefused) as refused:
         value("'a' =~ $pattern", pattern=pattern)
     assert named in str(refused.value)

@@ -82,7 +82,7 @@ def test_values(expression: str, expected: object) -> None:
         "duration({days: 1}) * (1.0 / 0.0)",
     ],
 )
-def test_what_is_no_time_is_said_to_be_none(expression: str) -> None:
+def test_invalid_times_are_reported(expression: str) -> None:
     with pytest.raises(QuerySyntaxError):
         value(expression)
 
@@ -101,7 +101,7 @@ def test_now_is_one_moment_in_a_statement() -> None:
 
 
 @given(st.dates())
-def test_the_calendar_equals_that_of_python(day: date) -> None:
+def test_the_calendar_matches_python(day: date) -> None:
     days = (day - _EPOCH).days
     assert calendar_date(days) == (day.year, day.month, day.day)
     assert days_since_epoch(*calendar_date(days)) == days

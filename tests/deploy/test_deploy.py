@@ -106,7 +106,7 @@ class TestImage:
         assert len(stages) == 3
         assert all(PINNED.fullmatch(stage.base) for stage in stages)
 
-    def test_what_is_copied_exists_and_is_not_ignored(self, stages: Any, steps: ModuleType) -> None:
+    def test_copied_files_exist_and_are_not_ignored(self, stages: Any, steps: ModuleType) -> None:
         ignored = steps.GitIgnoreSpec.from_lines(steps.IGNORED.read_text().splitlines())
         names = {stage.name for stage in stages}
         for stage in stages:
@@ -146,7 +146,7 @@ class TestImage:
         assert str(PORT) in [s.text for s in image.steps if s.instruction == "EXPOSE"]
         compile(image.health[-1], "health check", "exec")
 
-    def test_its_environment_is_that_of_settings(self, stages: Any) -> None:
+    def test_its_environment_matches_settings(self, stages: Any) -> None:
         *_, image = stages
         settings = load_settings(environ=image.env).settings
         assert settings.service.host == "0.0.0.0"
@@ -253,7 +253,7 @@ class TestKubernetes:
         assert load_settings(environ=plain).settings.service.keys == "/etc/knotwork/keys.json"
 
     @pytest.mark.parametrize("name", ["Deployment knotwork", "StatefulSet knotwork-database"])
-    def test_what_is_referred_to_exists(self, name: str) -> None:
+    def test_references_exist(self, name: str) -> None:
         known = objects()
         ((pod, item),) = container(name)
         for entry in item["env"]:

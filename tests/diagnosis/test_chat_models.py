@@ -56,7 +56,7 @@ def test_no_model_is_no_fault():
     assert check.detail.startswith("none")
 
 
-def test_a_model_that_answers_is_told_with_its_price_in_tokens():
+def test_an_answering_model_is_shown_with_its_price_in_tokens():
     with serve(say("yes")) as server:
         (check,) = check_chat_models(settings_for(server.url))
     assert check.ok
@@ -66,7 +66,7 @@ def test_a_model_that_answers_is_told_with_its_price_in_tokens():
     assert server.requests[0]["max_tokens"] <= 16
 
 
-def test_each_model_is_asked_once_and_its_roles_are_told():
+def test_each_model_is_asked_once_and_its_roles_are_reported():
     with serve(say("yes")) as server:
         checks = list(
             check_chat_models(settings_for(server.url, judge="openai:large", extract="none"))
@@ -86,7 +86,7 @@ def test_each_model_is_asked_once_and_its_roles_are_told():
         (refuse("no such model", 404), "404: no such model", "llm.base_url"),
     ],
 )
-def test_a_server_that_fails_is_told_after_one_call(answer, detail, fix):
+def test_a_server_that_fails_is_reported_after_one_call(answer, detail, fix):
     with serve(answer) as server:
         (check,) = check_chat_models(settings_for(server.url))
     assert not check.ok
@@ -95,7 +95,7 @@ def test_a_server_that_fails_is_told_after_one_call(answer, detail, fix):
     assert len(server.requests) == 1
 
 
-def test_a_model_that_the_server_lacks_is_told_with_those_it_has():
+def test_a_model_that_the_server_lacks_is_reported_with_those_it_has():
     with serve_models(["embedder", "smaller", "small-2"]) as url:
         (check,) = check_chat_models(settings_for(url))
     assert not check.ok
@@ -115,7 +115,7 @@ def test_a_model_that_the_server_lacks_is_told_with_those_it_has():
         ({"api_key": SecretRef("KNOTWORK_TEST_UNSET")}, "`KNOTWORK_TEST_UNSET`"),
     ],
 )
-def test_wrong_settings_are_told(options, detail, monkeypatch):
+def test_wrong_settings_are_reported(options, detail, monkeypatch):
     monkeypatch.delenv("KNOTWORK_TEST_UNSET", raising=False)
     (check,) = check_chat_models(settings_for("http://127.0.0.1:9/v1", **options))
     assert not check.ok

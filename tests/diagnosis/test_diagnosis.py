@@ -96,7 +96,7 @@ def test_no_index_is_no_fault_and_makes_none(tmp_path):
     assert not path.exists()
 
 
-def test_a_file_that_is_no_index_is_told(tmp_path):
+def test_a_file_that_is_no_index_is_reported(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("Dear diary, this is long enough to be read as a page. " * 100)
     (check,) = check_index(StoreSettings(path=str(path))).checks
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_index_is_told(tmp_path):
     assert "not an index" in check.detail
 
 
-def test_the_index_tells_its_embedder_and_dimension(index_path):
+def test_the_index_reports_its_embedder_and_dimension(index_path):
     found = check_index(StoreSettings(path=str(index_path)))
     assert [check.ok for check in found.checks] == [True, True, True]
     assert (found.embedder, found.dimension) == ("hashing:16", 16)
@@ -123,7 +123,7 @@ def test_the_index_tells_its_embedder_and_dimension(index_path):
         ("UPDATE vector_index SET items = 1", "1 chunks with a vector, not 2"),
     ],
 )
-def test_parts_that_disagree_are_told(index_path, statement, fault):
+def test_parts_that_disagree_are_reported(index_path, statement, fault):
     change(index_path, statement)
     *_, integrity = check_index(StoreSettings(path=str(index_path))).checks
     assert not integrity.ok
@@ -131,7 +131,7 @@ def test_parts_that_disagree_are_told(index_path, statement, fault):
     assert integrity.fix
 
 
-def test_a_file_with_overwritten_pages_is_told(index_path):
+def test_a_file_with_overwritten_pages_is_reported(index_path):
     data = bytearray(index_path.read_bytes())
     third = len(data) // 3  # one page alone may be that of an empty table
     data[third : 2 * third] = b"\xff" * third
@@ -158,7 +158,7 @@ def test_the_embedder_must_work_and_fit_the_index(settings, index, ok, part):
     assert part in check.detail
 
 
-def test_wrong_names_and_files_are_told(tmp_path):
+def test_wrong_names_and_files_are_reported(tmp_path):
     assert check_components(load_settings(environ={}).settings).ok
     for name, value in [
         ("index.splitter", "strcture"),
@@ -188,7 +188,7 @@ def test_secrets_are_looked_for_and_never_shown(monkeypatch):
     assert "llm.api_key" in of_model.detail
 
 
-def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):
+def test_a_full_or_closed_disk_is_reported(tmp_path, monkeypatch):
     settings = StoreSettings(path=str(tmp_path / "new" / "a.knot"))
     assert check_disk(settings).ok
     monkeypatch.setattr("os.access", lambda *args: False)
@@ -198,7 +198,7 @@ def test_a_full_or_closed_disk_is_told(tmp_path, monkeypatch):
     assert "Free some space" in check_disk(settings).fix
 
 
-def test_missing_libraries_and_old_pythons_are_told(monkeypatch):
+def test_missing_libraries_and_old_pythons_are_reported(monkeypatch):
     assert check_libraries().ok
     monkeypatch.setattr(
         "knotwork._extensions.diagnosis.installation.requires",
@@ -286,7 +286,7 @@ def mixed_path(tmp_path):
     return path
 
 
-def test_chunks_that_the_embedder_does_not_read_are_told_and_no_fault(mixed_path):
+def test_chunks_beyond_the_embedder_are_reported_without_a_fault(mixed_path):
     found = check_index(StoreSettings(path=str(mixed_path)))
     checks = {check.name: check for check in found.checks}
     assert all(check.ok for check in checks.values())
@@ -303,7 +303,7 @@ def test_a_vector_that_the_embedder_would_have_made_is_missed(mixed_path):
     assert "2 chunks with a vector, not 1" in checks["Integrity"].detail
 
 
-def test_documents_indexed_without_the_embedder_are_told_and_no_fault(tmp_path):
+def test_documents_indexed_without_the_embedder_are_reported_without_a_fault(tmp_path):
     path = tmp_path / "mixed.knot"
     documents = [Document(f"{n}.txt", f"The heron eats fish number {n}.", title=n) for n in "abc"]
     with knotwork.open(path, embedding_model="none") as kb:
@@ -326,7 +326,7 @@ def test_an_index_without_any_vector_fits_every_embedder(tmp_path):
     assert check_embedder(HASHING, index=found).ok
 
 
-def test_what_is_decided_about_names_is_told_and_what_waits(tmp_path):
+def test_decided_and_pending_names_are_listed(tmp_path):
     store = tmp_path / "names.knot"
     text = "The World Health Organization (WHO) sent help. Later the WHO thanked Kenya."
     with knotwork.open(store, embedding_model="none") as base:
@@ -359,7 +359,7 @@ def test_text_recognition_is_tried_and_its_failure_named(monkeypatch):
     assert "knotwork[ocr]" in check.fix
 
 
-def test_a_speech_model_that_is_none_is_named(tmp_path):
+def test_an_invalid_speech_model_is_named(tmp_path):
     assert check_speech_recognition(IndexSettings()).ok
     check = check_speech_recognition(IndexSettings(audio_model=str(tmp_path)))
     assert not check.ok

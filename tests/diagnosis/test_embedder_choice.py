@@ -131,7 +131,7 @@ def test_the_fix_names_a_setting_that_fits_the_index(stored, fix):
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_the_platforms_with_a_wheel_are_those_of_the_extra(platform, monkeypatch):
+def test_the_platforms_with_a_wheel_match_the_extra(platform, monkeypatch):
     place_on(monkeypatch, platform)
     environment = default_environment() | {
         "sys_platform": platform[0],

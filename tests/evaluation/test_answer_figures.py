@@ -111,7 +111,7 @@ def test_no_answers_have_no_figures():
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
-def test_the_area_and_the_calibration_error_are_those_of_their_definitions(pairs):
+def test_the_area_and_the_calibration_error_match_their_definitions(pairs):
     answers = [judged(HIGH, c, answered=True, right=right) for c, right in pairs]
     measured = measure_answers(answers)
     good, bad = ([c for c, right in pairs if right is wanted] for wanted in (True, False))

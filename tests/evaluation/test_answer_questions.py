@@ -100,7 +100,7 @@ def test_a_table_has_columns_in_any_order(read):
         ("q", '{"question": " Who? ", "answers": ["Ada"]}'),
     ],
 )
-def test_what_programs_write_is_read(read, name, text):
+def test_output_of_programs_is_read(read, name, text):
     (question,) = read(text, name)
     assert (question.text, question.answers) == ("Who?", (("Ada",),))
 

@@ -37,7 +37,7 @@ def kb():
         yield knowledge_base
 
 
-def test_answers_are_those_of_ask(kb):
+def test_answers_match_ask(kb):
     questions = [LEADER, MANAGER, BOILING]
     answers = evaluate_answers(kb, questions)
     assert [item.question for item in answers] == questions
@@ -54,7 +54,7 @@ def test_answers_are_those_of_ask(kb):
     assert not boiling.answered
 
 
-def test_options_are_those_of_ask(kb):
+def test_options_match_ask(kb):
     (item,) = evaluate_answers(kb, [LEADER], mode="global")
     assert item.answer.mode == "global"
 
@@ -74,7 +74,7 @@ def test_a_model_that_writes_the_answer_is_paid_for():
         assert quoted.tokens == 0
 
 
-def test_a_budget_is_for_all_questions_and_no_quote_stands_in_for_the_model():
+def test_a_budget_covers_all_questions_and_quotes_do_not_replace_the_model():
     model = ScriptedChatModel("Ada Lovelace does [1].")
     questions = [
         AnswerQuestion(f"Who leads the Travel Office in 19{n}?", (("Ada",),), id=str(n))

@@ -62,7 +62,7 @@ def test_a_name_becomes_an_answer_to_a_question_of_the_same_type():
     ("alternatives", "passage"),
     [(("yes",), "Yes, it does."), (("Ada",), "Bob wrote it."), (("no", "none"), "No.")],
 )
-def test_what_cannot_be_changed_is_left(alternatives, passage):
+def test_unchangeable_parts_are_left_alone(alternatives, passage):
     assert change_fact(question(*alternatives), [passage]) is None
 
 

@@ -39,7 +39,7 @@ def test_weight_goes_to_those_who_know():
     assert weights[1] < weights[2] / 2
 
 
-def test_the_slope_is_that_of_the_loss():
+def test_the_slope_matches_the_loss():
     examples = list(make_examples(7, seed=3))
     place = np.array([2.0, 0.5, 1.0])
     measured = approx_fprime(place, lambda w: _loss(w, examples)[0], 1e-6)
@@ -64,7 +64,7 @@ def test_the_report_is_of_questions_that_were_not_learned_from():
     assert lost.over_best.p_value > 0.05, "nothing can be learned from chance"
 
 
-def test_too_few_questions_are_told():
+def test_too_few_questions_are_reported():
     with pytest.raises(RetrievalError, match="3 of 5 questions"):
         train_fusion(["graph", "bm25", "dense"], [*make_examples(3), None, None])
 
@@ -84,7 +84,7 @@ def test_sums_are_read_and_written():
     assert write_specification({"graph": 0.999, "dense": 0.001}) == "graph"
 
 
-def test_what_is_learned_is_what_the_fusion_does():
+def test_trained_weights_match_the_fusion():
     texts = {
         "bridge.md": "The old bridge of Tartu was opened by Mayor Anna Kask in 1842.",
         "mayor.md": "Anna Kask was born in Narva. She opened many bridges and schools.",

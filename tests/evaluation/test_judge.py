@@ -75,7 +75,7 @@ def test_every_metric_has_the_value_of_its_definition():
     assert values[ANSWER_CORRECTNESS] == pytest.approx(1 / (1 + 0.5 * (2 + 1)))
 
 
-def test_the_mean_precision_is_that_of_the_useful_ranks():
+def test_the_mean_precision_matches_the_useful_ranks():
     assert average_precision([True, False, True]) == pytest.approx((1 + 2 / 3) / 2)
     assert average_precision([False, False]) == 0.0
     assert average_precision([True, True, False]) == 1.0
@@ -219,7 +219,7 @@ ATTACK = (
 )
 
 
-def test_what_is_judged_cannot_leave_its_place_in_the_prompt():
+def test_a_judged_text_cannot_escape_its_place_in_the_prompt():
     attacked = replace(
         CASE,
         question=f"Who? {ATTACK}",
@@ -345,7 +345,7 @@ def test_a_budget_stops_the_judge_and_the_next_run_continues():
     cache.close()
 
 
-def test_agreement_with_labels_is_that_of_the_labelled_cases():
+def test_agreement_with_labels_matches_the_labelled_cases():
     # The judge calls every second answer faithful; two labels of the four differ from it.
     right, wrong = "Wen Qinglan wrote it.", "Ada wrote it."
     cases = [replace(CASE, id=f"u{n}", text=right if n % 2 else wrong) for n in range(10)]

@@ -72,7 +72,7 @@ def test_a_refusal_prints_nothing_that_counts():
     assert found.found
 
 
-def test_passages_that_hold_the_answer_are_told_from_others():
+def test_passages_with_the_answer_are_distinguished_from_others():
     wrong = answer("Locks are fine. [1]", citations=1)
     assert judge_answer(QUESTION, wrong, ["nothing here", "one second"]).found
     assert not judge_answer(QUESTION, wrong, ["nothing here"]).found
@@ -110,7 +110,7 @@ def test_quoted_sentences_end_with_their_marks():
     assert printed_sentences(answer(text, citations=4)) == expected
 
 
-def test_what_a_model_wrote_is_split_into_its_sentences():
+def test_a_text_by_a_model_is_split_into_sentences():
     written = answer("It is 1s [1]. Do not\nchange it. [2]", model="openai:x")
     assert printed_sentences(written) == ["It is 1s.", "Do not\nchange it."]
 
@@ -127,6 +127,6 @@ def test_a_short_answer_is_judged_by_itself(short, right):
     assert judge_answer(question, answer).short_right is right
 
 
-def test_no_short_answer_is_right_where_there_is_none():
+def test_no_short_answer_is_right_if_none_exists():
     answer = Answer("What price?", "It is 3 EUR.", answered=True, short="3 EUR")
     assert judge_answer(AnswerQuestion("What price?", ()), answer).short_right is False

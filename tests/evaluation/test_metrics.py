@@ -85,7 +85,7 @@ def test_the_interval_of_a_mean_holds_it_and_narrows_with_more_values(values):
     assert more.high - more.low < found.high - found.low
 
 
-def test_the_interval_of_a_share_is_that_of_scipy():
+def test_the_interval_of_a_share_matches_scipy():
     for found_in, number in ((0, 5), (3, 10), (10, 10), (90, 400)):
         found = estimate_mean([1.0] * found_in + [0.0] * (number - found_in))
         expected = stats.binomtest(found_in, number).proportion_ci(method="wilson")

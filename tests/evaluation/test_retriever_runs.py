@@ -64,7 +64,7 @@ def test_every_retriever_is_measured_on_every_question(folder):
     json.dumps(report)
 
 
-def test_what_cannot_run_is_left_out_with_its_reason_or_ends_the_run(folder):
+def test_cases_that_cannot_run_are_skipped_with_a_reason_or_end_the_run(folder):
     dataset = load_dataset(folder)
     store = open_store("memory:", create=True)
     index(dataset, store, None)

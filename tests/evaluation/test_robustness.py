@@ -64,7 +64,7 @@ def echo(_question, passages):
     return Answer("", " ".join(p.text for p in passages), answered=bool(passages))
 
 
-def test_gold_passages_are_those_of_the_documents_and_noise_has_no_answer(kb):
+def test_gold_passages_match_the_documents_and_noise_has_no_answer(kb):
     (found,) = find_passages(kb, [UNKNOWN, BOTH])
     assert {p.text for p in found.gold} == {TEXTS["team.md"], TEXTS["help.md"]}
     assert found.noise

@@ -28,9 +28,7 @@ PAGE = (
         ("a.html", PAGE, "How much is the rent?", "95 euros", "90 euros"),
     ],
 )
-def test_the_value_of_the_time_that_is_asked_for_comes_first(
-    tmp_path, name, text, question, first, second
-):
+def test_the_value_at_the_requested_time_comes_first(tmp_path, name, text, question, first, second):
     (answer,) = ask(tmp_path, {name: text}, question)
     assert first in answer
     assert answer.find(first) < answer.find(second)
@@ -43,7 +41,7 @@ def test_days_of_a_diary_stay_apart(tmp_path):
     assert "rice" not in answer
 
 
-def test_passwords_of_two_documents_are_told_by_their_dates(tmp_path):
+def test_passwords_of_two_documents_are_distinguished_by_their_dates(tmp_path):
     files = {
         "2024-01-01 net.txt": "The wifi password is alpha.\n",
         "2025-01-01 net.txt": "The wifi password is bravo.\n",

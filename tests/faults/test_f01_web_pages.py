@@ -139,7 +139,7 @@ def test_a_link_up_or_to_a_section_moves_nothing():
     assert page(body) == "## One\n\nSee [^2].\n\nText.\n\n## Two\n\nMore [^1] text."
 
 
-def test_asides_of_the_text_are_kept_and_those_of_the_site_are_not():
+def test_asides_of_the_text_are_kept_and_asides_of_the_site_dropped():
     body = "<p>A.</p><aside>The lock closes at 9 pm.</aside><aside>Related</aside>"
     links = '<aside><p>Read more.</p><a href="/a">All the other pages</a></aside>'
     assert page(body + links) == "A.\n\nThe lock closes at 9 pm."
@@ -176,7 +176,7 @@ def test_an_item_is_cited_with_the_number_that_the_page_shows(tmp_path):
         assert "6. The tenant keeps no dogs." in kb.search("dogs of the tenant").hits[0].chunk.text
 
 
-def test_what_is_struck_out_or_hidden_is_left_out():
+def test_struck_out_and_hidden_text_is_left_out():
     body = """<p>The fee is <del>900</del> <ins>750</ins> <s>or 800</s> crowns<span
     style="text-decoration: line-through">, not 700</span><span style="visibility: hidden"> a</span>
     <span hidden>b</span><!-- c --><template>d</template><i aria-hidden="true">home</i>.</p>

@@ -96,7 +96,7 @@ def test_questions_find_the_file_by_its_name(tmp_path):
     assert all(number in answer for number, answer in zip(numbers, answers, strict=True))
 
 
-def test_numbers_in_names_tell_files_apart(tmp_path):
+def test_numbers_in_names_distinguish_files(tmp_path):
     files = {
         "Flat 12/keys.md": "Door code: 7741\n",
         "Flat 14/keys.md": "Door code: 2093\n",

@@ -223,7 +223,7 @@ def test_a_column_has_one_way_to_write_values(text, expected):
     assert [row[1] for row in rows_of(text)] == expected
 
 
-def test_what_was_not_read_is_said():
+def test_unread_parts_are_reported():
     def change(book, sheet):
         sheet["C2"] = "=B2*2"
         book.create_sheet("Old").sheet_state = "hidden"
@@ -232,7 +232,7 @@ def test_what_was_not_read_is_said():
     assert document.metadata["unread"] == "1 uncalculated formula, 1 hidden sheet"
 
 
-def test_what_was_not_read_of_an_attached_workbook_is_said():
+def test_unread_parts_of_an_attached_workbook_are_reported():
     def change(book, _):
         book.create_sheet("Old").sheet_state = "hidden"
 

@@ -155,7 +155,7 @@ def test_rows_are_those_that_match(bases, file, question, named, others):
         ("设备.csv", "设备的平均重量是多少？"),
     ],
 )
-def test_what_a_table_lacks_is_refused(bases, file, question):
+def test_columns_that_a_table_lacks_are_refused(bases, file, question):
     answer = bases[file].ask(question)
     assert not answer.answered
     assert not answer.results

@@ -61,7 +61,7 @@ def test_totals_stay_in_the_text():
     assert "North total" in read("sales.csv", SALES).text
 
 
-def test_sums_are_those_of_the_file(tmp_path):
+def test_sums_match_the_file(tmp_path):
     answers = ask(
         tmp_path,
         {"sales.csv": SALES},

@@ -79,7 +79,7 @@ def test_a_short_answer_is_the_one_asked_for(ask, question, short):
         ("托运20公斤的行李要付多少钱？", "免费托运"),
     ],
 )
-def test_what_a_few_words_cannot_say_is_quoted(ask, question, stated):
+def test_answers_too_long_for_a_few_words_are_quoted(ask, question, stated):
     answer = ask(question)
     assert answer.answered
     assert answer.short == ""

@@ -91,7 +91,7 @@ WRAPPERS = (
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_what_is_in_a_control_is_read_at_every_place(wrapper):
+def test_content_controls_are_read_everywhere(wrapper):
     head = row(("Station", "Depth"))
     assert text(f"<w:tbl>{head}{wrapper.format(row(('Vik', '4.1')))}</w:tbl>").endswith(
         "| Vik | 4.1 |"

@@ -81,7 +81,7 @@ def test_hangul_and_letters_without_a_composed_form(tmp_path):
         assert "M\u0302argit Q\u0303osta" in names_and_relations(kb)[0]
 
 
-def test_offsets_of_given_documents_are_those_of_the_stored_text(tmp_path):
+def test_offsets_of_given_documents_match_the_stored_text(tmp_path):
     text = "Mu\u0308l\u00adler\n\nThe gate is open. Ka\u0308the has the key."
     start = text.index("The")
     document = Document(

@@ -106,7 +106,7 @@ def test_headings_are_numbered_by_their_styles():
     ]
 
 
-def test_a_list_may_be_that_of_a_style():
+def test_a_list_may_come_from_a_style():
     styles = (
         '<w:style w:type="numbering" w:styleId="Outline"><w:name w:val="Outline"/><w:pPr><w:numPr>'
         '<w:numId w:val="1"/></w:numPr></w:pPr></w:style>'

@@ -69,7 +69,7 @@ def test_marks_of_several_passages(mark):
         "a < b and <b>bold</b> (unclosed",
     ],
 )
-def test_what_is_no_mark_stays(text):
+def test_characters_that_are_not_citation_marks_stay(text):
     reader = ReplyReader(BY_NUMBER)
     reader.feed(text)
     reader.finish()
@@ -116,7 +116,7 @@ def test_politeness_at_the_beginning_is_no_statement(opening):
     "said", ["Hope House is led by Bo Berg.", "Let me know when 40 boats arrive at the shed.",
              "If you need a boat, the shed has some.", "Sure, the shed closes at six."],
 )  # fmt: skip
-def test_what_only_begins_as_politeness_is_checked(said):
+def test_replies_that_only_begin_politely_are_checked(said):
     found = parse(f"The Travel Office approves trips abroad [1]. {said}")
     assert found.supported_share < 1.0 or any("no source" in note for note in found.notes)
 

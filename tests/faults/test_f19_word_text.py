@@ -34,7 +34,7 @@ def test_hidden_and_struck_text_is_left_out(look):
     assert "900" not in text(hidden, styles=HIDDEN_STYLES)
 
 
-def test_what_a_style_hides_may_be_shown():
+def test_text_hidden_by_a_style_may_be_shown():
     shown = run("shown", '<w:vanish w:val="0"/>')
     body = f'<w:p><w:pPr><w:pStyle w:val="Instruction"/></w:pPr>{run("not ")}{shown}</w:p>'
     assert text(body, styles=HIDDEN_STYLES) == "shown"
@@ -182,7 +182,7 @@ def test_contents_are_left_out_wherever_they_are():
     assert text(body) == "# Rent\n\nIt is 3."
 
 
-def test_the_fee_is_that_of_the_page(tmp_path):
+def test_the_fee_comes_from_the_page(tmp_path):
     fee = f"<w:p>{run('The winter fee for a berth is 30')}{run('1', RAISED)}{run(' crowns.')}</w:p>"
     [answer] = ask(tmp_path, {"fee.docx": word(fee)}, "What is the winter fee for a berth?")
     assert "30 crowns" in answer

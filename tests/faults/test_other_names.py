@@ -38,7 +38,7 @@ def kb(tmp_path_factory):
         "How wide is the lighthouse?",
     ],
 )
-def test_what_is_said_of_another_is_no_answer(kb, question):
+def test_statements_about_another_subject_are_not_answers(kb, question):
     answer = kb.ask(question)
     assert not answer.answered
     assert not answer.short
@@ -58,7 +58,7 @@ def test_what_is_said_of_another_is_no_answer(kb, question):
         ("How tall is the lighthouse?", "31 metres"),
     ],
 )
-def test_what_is_said_of_the_one_asked_for_is_the_answer(kb, question, said):
+def test_the_statement_about_the_right_subject_is_the_answer(kb, question, said):
     answer = kb.ask(question)
     assert answer.answered
     assert said in (answer.short or answer.text)

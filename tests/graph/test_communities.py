@@ -44,7 +44,7 @@ def test_planted_communities_are_found(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", BY_MODULARITY)
-def test_modularity_is_near_that_of_networkx(algorithm):
+def test_modularity_is_close_to_networkx(algorithm):
     for graph in (nx.karate_club_graph(), nx.les_miserables_graph()):
         plain = nx.convert_node_labels_to_integers(graph)
         adjacency = adjacency_of(plain)

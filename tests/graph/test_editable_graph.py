@@ -68,7 +68,7 @@ def test_any_changes_give_the_graph_of_networkx(steps):
 
 
 @given(TRIPLES, NAMES, st.sampled_from(["both", "in", "out"]))
-def test_neighbours_are_those_of_networkx(triples, name, direction):
+def test_neighbours_match_networkx(triples, name, direction):
     graph = Graph([*triples, (name, "r", name)])
     reference = graph.to_networkx()
     expected = {
@@ -81,7 +81,7 @@ def test_neighbours_are_those_of_networkx(triples, name, direction):
 
 
 @given(TRIPLES, NAMES, st.integers(0, 4))
-def test_the_graph_around_an_entity_is_that_of_networkx(triples, name, depth):
+def test_the_graph_around_an_entity_matches_networkx(triples, name, depth):
     graph = Graph([*triples, (name, "r", name)])
     undirected = graph.to_networkx().to_undirected()
     found = graph.explore(name, depth=depth)
@@ -104,7 +104,7 @@ def test_the_graph_around_an_entity_is_that_of_networkx(triples, name, depth):
     st.integers(1, 4),
     st.integers(0, 12),
 )
-def test_a_walk_is_that_of_a_store(edges, names, direction, depth, fan, limit):
+def test_a_walk_equals_one_over_a_store(edges, names, direction, depth, fan, limit):
     store = open_store("memory:")
     add_edges(store, *edges)
     everything = [entity_id(name) for name in "abcdef"]
@@ -116,13 +116,13 @@ def test_a_walk_is_that_of_a_store(edges, names, direction, depth, fan, limit):
 
 
 @given(TRIPLES)
-def test_a_subgraph_comes_back_as_it_was(triples):
+def test_a_subgraph_round_trips(triples):
     subgraph = Graph(triples).to_subgraph()
     assert Graph.from_subgraph(subgraph).to_subgraph() == subgraph
 
 
 @given(TRIPLES)
-def test_a_networkx_graph_comes_back_as_it_was(triples):
+def test_a_networkx_graph_round_trips(triples):
     graph = Graph(triples)
     for node in graph.entities:
         graph.update_entity(node, type="T", description="D", properties={"key": [1, "x"]})
@@ -181,7 +181,7 @@ def test_a_relation_has_what_it_was_given_and_changes_in_that_alone():
     assert graph.add_relation("Ada", "co-occurs with", "Notes").type == EdgeType.CO_OCCURS
 
 
-def test_entities_of_one_name_are_told_apart_by_their_type():
+def test_entities_of_one_name_are_distinguished_by_their_type():
     graph = Graph()
     planet, element = (graph.add_entity("Mercury", type_) for type_ in ("PLANET", "ELEMENT"))
     sun = graph.add_entity("Sun")

@@ -131,7 +131,7 @@ def test_a_new_community_appears_and_the_others_stay():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 500), st.integers(1, 25), st.booleans())
-def test_what_is_kept_is_nearly_as_good_as_a_search_from_scratch(seed, removed, is_very_large):
+def test_kept_communities_are_nearly_as_good_as_new_ones(seed, removed, is_very_large):
     with pytest.MonkeyPatch.context() as patch:
         if is_very_large:  # then Leiden starts from scratch, in less memory
             patch.setattr(hierarchy, "_MOST_CONTINUED", 0)

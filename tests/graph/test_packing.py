@@ -40,7 +40,7 @@ def test_little_room_is_left():
     assert 200 / packing.radius**2 > 0.75  # a hexagonal lattice without a rim has 0.907
 
 
-def test_what_is_linked_lies_side_by_side():
+def test_linked_entities_lie_side_by_side():
     rng = np.random.default_rng(3)
     groups = rng.permutation(np.repeat(np.arange(6), 10))
     weights = (groups[:, None] == groups[None]) * 1.0

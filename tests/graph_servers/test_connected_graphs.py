@@ -207,7 +207,7 @@ def test_the_plan_of_the_server_is_judged_too(bolt, statement):
 
 
 @pytest.mark.parametrize("statement", _WRITING)
-def test_what_a_statement_writes_all_the_same_is_rolled_back(bolt, statement):
+def test_writes_of_a_statement_are_rolled_back(bolt, statement):
     before = _content(bolt)
     with pytest.raises(GraphServerError, match="rolled back"):
         bolt.read([BoltStatement(statement, {})], row_limit=9, timeout_s=5)

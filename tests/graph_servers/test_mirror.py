@@ -91,7 +91,7 @@ def bolt(database: str) -> Iterator[Bolt]:
     connection.close()
 
 
-def test_the_content_is_that_of_cypher(sample):
+def test_the_content_equals_that_read_by_cypher(sample):
     with knotwork.open(sample, embedding_model="none") as kb:
         graph = project_store(kb.store)
         content = MirrorContent(kb.store)

@@ -96,7 +96,7 @@ def test_an_update_is_refused(update, place):
         f"SELECT * {{}} #{'x' * MOST_CHARACTERS}",
     ],
 )
-def test_what_is_more_than_a_query_is_refused(query, monkeypatch):
+def test_statements_beyond_a_query_are_refused(query, monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a check must not connect")
 

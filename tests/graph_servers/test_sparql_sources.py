@@ -129,7 +129,7 @@ def test_hostile_queries_change_nothing(kb):
     assert kb.graph.query("facts", _ALL).rows == before
 
 
-def test_what_the_server_cannot_run_is_explained(kb):
+def test_statements_the_server_cannot_run_are_explained(kb):
     with pytest.raises(QuerySyntaxError, match="cannot run the query"):
         kb.graph.query("facts", "SELECT * { ?s ?p ")
     with pytest.raises(QueryRefused, match="asked in SPARQL"):

@@ -37,7 +37,7 @@ def no_collection():
 
 @pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize(("name", "file"), KEPT, ids=[f"{n}-{f.name}" for n, f in KEPT])
-def test_what_once_fell_holds(name, file):
+def test_former_failures_stay_fixed(name, file):
     target = TARGETS[name]
     started_s = time.process_time()
     check(target, file.read_bytes())

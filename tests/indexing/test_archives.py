@@ -378,7 +378,7 @@ def test_a_huge_header_is_refused(docs):
     assert refused(docs, "a.tar", info.tobuf() + bytes(1_000)).reason == "broken"
 
 
-def test_what_was_kept_is_deleted(docs, kb, monkeypatch, tmp_path):
+def test_kept_copies_are_deleted(docs, kb, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     put(docs, "a.tar.gz", make_tar({"in.zip": make_zip(TEXTS)}, "w:gz"))
     assert kb.index(docs).added == 2

@@ -80,7 +80,7 @@ def test_a_file_of_which_parts_are_kept_is_not_counted_for_earlier_ones(tmp_path
     assert counts("book.pdf") == [1]
 
 
-def test_what_was_begun_and_not_ended_counts(tmp_path):
+def test_unfinished_attempts_count(tmp_path):
     path = tmp_path / "i.knot"
     for times in range(3):
         attempts = reopened(path)

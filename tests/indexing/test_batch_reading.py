@@ -224,7 +224,7 @@ def test_a_document_that_was_deleted_meanwhile_gets_no_reply(tmp_path, folder, m
             assert connection.execute(awaited).fetchone() == (0,)
 
 
-def test_a_model_without_batches_says_so(tmp_path, folder):
+def test_a_model_without_batches_is_reported(tmp_path, folder):
     with (
         knotwork.open(
             tmp_path / "k.knot", embedding_model="none", chat_model=ScriptedChatModel(["x"])

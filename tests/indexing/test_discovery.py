@@ -33,7 +33,7 @@ def test_uris_begin_with_the_folder_and_are_sorted(docs):
     assert uris([docs / "sub" / ".."]) == expected
 
 
-def test_sources_say_what_tells_a_change(docs):
+def test_sources_say_how_changes_are_detected(docs):
     source = next(discover([docs / "a.txt"]))
     status = (docs / "a.txt").stat()
     assert (source.uri, source.size) == ("a.txt", status.st_size)
@@ -120,7 +120,7 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path, name):
         uris([tmp_path / name])
 
 
-def test_what_cannot_be_opened_is_offered_for_the_report(docs, monkeypatch):
+def test_files_that_cannot_be_opened_are_listed_for_the_report(docs, monkeypatch):
     listing = os.scandir
 
     def scandir(path):

@@ -48,7 +48,7 @@ def slides(*pictures):
 
 
 @needs_extra
-def test_the_text_of_a_picture_stands_where_the_picture_stands():
+def test_the_text_of_a_picture_is_in_the_place_of_the_picture():
     document = load("a.docx", word_file(make_diagram(DRAWN)))
     before, valve, after = (
         document.text.index(part)

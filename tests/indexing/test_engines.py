@@ -186,7 +186,7 @@ def test_few_documents_are_spread_over_the_cluster():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_sent_is_prepared_here():
+def test_documents_that_cannot_be_sent_are_prepared_in_process():
     cluster = FakeCluster()
     document = Document("a.txt", "Ada meets Bo.")
     unsendable = SourceFile("a.txt", partial(read_with_lock, Lock(), document), size=13)
@@ -206,7 +206,7 @@ def test_an_actor_has_a_gpu_or_a_few_processors_of_a_node():
     assert plan_actors(nodes[1:], uses_gpu=True) == [*[Place("b", 3)] * 2, Place("c", 1)]
 
 
-def test_what_is_stored_of_documents_can_be_sent_to_another_writer():
+def test_stored_documents_can_be_sent_to_another_writer():
     prepared = [prepare(source, RECIPE) for source in sources(5)]
     embedding = Embedding(HashingEmbedder(16))
     keyed = [replace(p, keys=tuple(map(embedding.chunk_key, p.leaves))) for p in prepared]

@@ -46,7 +46,7 @@ def stages_of(model, *, since=0):
     return [request.stage for request in model.requests[since:]]
 
 
-def test_the_full_tier_writes_reports_and_tells_what_each_stage_cost(opened):
+def test_the_full_tier_writes_reports_and_the_cost_of_each_stage(opened):
     model = brained()
     kb = opened(model, llm_tier="full")
     report = kb.index_documents(documents_of(TEXTS))
@@ -89,7 +89,7 @@ def test_definitions_of_the_documents_are_merged_by_no_model(opened, tmp_path):
     assert kb.store.readings.summaries(described) == {}
 
 
-def test_what_a_model_read_is_known(opened):
+def test_chunks_read_by_a_model_are_known(opened):
     kb = opened(brained(), llm_tier="full")
     kb.index_documents(documents_of({"a.txt": story(1)}))
     assert was_read_by_model(kb.store)
@@ -148,7 +148,7 @@ def test_a_budget_that_ends_among_reports_leaves_them_to_the_next_run(opened):
     }
 
 
-def test_ctrl_c_among_reports_keeps_the_documents_and_says_so(opened):
+def test_ctrl_c_among_reports_keeps_the_documents_with_a_note(opened):
     def stop(request, reply):
         if request.stage == "report":
             raise KeyboardInterrupt
@@ -181,7 +181,7 @@ def test_events_name_the_steps_before_the_last_one(opened, tmp_path):
 
 
 @pytest.mark.parametrize("budget", ["5k", "1k"])
-def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path, budget):
+def test_progress_is_reported_before_the_error_that_ends_a_run(opened, tmp_path, budget):
     folder = tmp_path / "docs"
     folder.mkdir()
     for name, text in TEXTS.items():
@@ -195,7 +195,7 @@ def test_what_was_done_is_told_before_the_error_that_ends_a_run(opened, tmp_path
     assert events[-1].value.total_documents == kb.stats().documents
 
 
-def test_what_comes_back_as_it_was_comes_back_into_the_communities(opened):
+def test_restored_documents_return_to_their_communities(opened):
     """The documents are then those of which the communities were found, but these lost a part."""
     kb = opened(brained(), llm_tier="full")
     kb.index_documents(documents_of(TEXTS))

@@ -184,7 +184,7 @@ def test_nothing_is_asked_where_little_is_new(store):
     assert len(model.requests) == 2
 
 
-def test_what_no_document_says_any_more_is_in_no_text(store):
+def test_deleted_statements_appear_in_no_text(store):
     fill(store, town=FACTS)
     refresh_descriptions(store, writer=writer())
     gone = next(fact for fact in FACTS if fact in summary_of(store, "town").text)
@@ -243,7 +243,7 @@ def test_merged_descriptions_stand_in_for_garbage(store, garbage):
     assert refresh_descriptions(store, writer=writer(retry=True)).summarised == 1
 
 
-def test_what_a_reply_lacks_is_asked_for_once_more_alone(store):
+def test_items_missing_in_a_reply_are_requested_once_more_alone(store):
     fill(store, town=FACTS, village=FACTS[::-1])
 
     def half(request):
@@ -260,7 +260,7 @@ def test_what_a_reply_lacks_is_asked_for_once_more_alone(store):
 @pytest.mark.parametrize(
     "error", [BudgetExceeded("Enough."), ModelError("The key is refused.", status=401)]
 )
-def test_what_is_finished_is_kept(store, error):
+def test_finished_work_is_kept(store, error):
     fill(store, town=FACTS, village=FACTS[::-1])
     model = ScriptedChatModel(brain, errors={2: error})
     with pytest.raises(type(error)):
@@ -371,7 +371,7 @@ def test_one_entry_needs_no_number():
     assert dict(read(f"{FACTS[0]}\n{FACTS[1]}", ENTRIES[:1]).found) == {0: f"{FACTS[0]} {FACTS[1]}"}
 
 
-def test_what_is_cut_off_or_too_long_is_not_used():
+def test_cut_off_and_overlong_replies_are_not_used():
     reading = read("\n".join(REPLY)[:-5], finish_reason="length")
     assert list(reading.found) == [0]
     assert [c.reason for c in reading.complaints] == ["it was cut off"]
@@ -381,7 +381,7 @@ def test_what_is_cut_off_or_too_long_is_not_used():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_what_models_add_to_summaries_costs_nothing(seed):
+def test_summaries_with_facts_of_models_cost_nothing(seed):
     chance = random.Random(seed)
     harmless = [f for f in HARMLESS if not f("1 | x").startswith("12. ")]
     reading = read("\n".join(chance.choice(harmless)(line) for line in REPLY))
@@ -404,7 +404,7 @@ def test_a_long_line_of_a_summary_is_read_in_no_time():
         assert read(f"1{text}\n{REPLY[1]}").found[1] == CHINESE[0]
 
 
-def test_a_name_of_several_things_is_told_under_numbers_and_no_model_writes_it(store):
+def test_an_ambiguous_name_is_described_under_numbers_without_a_model(store):
     fill(store, 8, town=FACTS[:8])
     chunks = chunks_of(store)
     store.graph.upsert(mentions=[sample_mention(chunk, "town") for chunk in chunks])

@@ -208,7 +208,7 @@ def test_each_limit_has_a_reason_and_advice(pool):
     assert after.result(timeout=60) == (7, "shared")
 
 
-def test_what_a_process_keeps_does_not_count_towards_the_memory_of_a_file():
+def test_memory_kept_by_a_process_is_not_charged_to_a_file():
     limits = ReadingLimits(memory_mb=600, seconds=10)
     pool = workers.WorkerPool(dict, "shared", workers=1, limits=limits)
     submit = partial(pool.submit, uri="a.wav", size=1_000)

@@ -220,7 +220,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_blocks_of_a_document_are_those_of_every_other_format(name):
+def test_the_blocks_of_a_document_match_every_other_format(name):
     tree = tree_of(load(name, FORMATS[name]()))
     tree = tree.removesuffix("\n    paragraph 'Is what it is called.'")
     assert tree == (below("Report") if name == "a.eml" else TREE)

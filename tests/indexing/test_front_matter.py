@@ -76,7 +76,7 @@ def words(text):
         "+++\ntitle: of the other kind\n---\n",
     ],
 )
-def test_what_cannot_be_read_stays_in_the_text(front):
+def test_unreadable_expressions_stay_in_the_text(front):
     document = load(front + BODY)
     assert words(document.text) == words(front + BODY)
     assert document.metadata == {}

@@ -90,7 +90,7 @@ def test_rows_of_totals_are_no_data():
     assert table.rows == (("North", 120), ("South", 80))
 
 
-def test_columns_of_one_name_are_told_apart():
+def test_columns_of_one_name_are_distinguished():
     (table,) = tables_of("t.csv", "Name,Amount,Amount\nAda,1,2\nBob,3,4\n")
     assert [column.label for column in table.columns] == ["Name", "Amount", "Amount"]
     assert table.rows[1] == ("Bob", 3, 4)

@@ -328,11 +328,11 @@ def test_pdf_without_text_is_a_scan(pages, held):
         (3_000_000_000, "3 GB"),
     ],
 )
-def test_a_size_is_told_in_the_unit_that_suits_it(size_bytes, shown):
+def test_a_size_is_shown_in_a_fitting_unit(size_bytes, shown):
     assert format_size(size_bytes) == shown
 
 
-def test_a_file_above_the_limit_and_the_limit_are_told_apart():
+def test_a_file_above_the_limit_and_the_limit_are_distinguished():
     with pytest.raises(LoadError) as caught:
         load_document(b"text " * 1_001, uri="a.txt", max_file_mb=0.005)
     assert "is 5.005 kB large; the limit is 5 kB." in caught.value.message
@@ -526,7 +526,7 @@ def test_a_title_is_one_clean_line(name, data):
     assert load(name, data).title == "Old bridge"
 
 
-def test_content_tells_the_format_whatever_the_name():
+def test_content_decides_the_format_whatever_the_name():
     files = one_of_each()
     for name in ("a.pdf", "a.docx", "a.pptx", "a.xlsx", "a.epub"):
         right = load(name, files[name])

@@ -24,7 +24,7 @@ def test_unicode_encodings(text, encoding):
 
 
 @pytest.mark.parametrize("order", ["le", "be"])
-def test_utf_16_without_a_mark_is_told_by_its_zeros(order):
+def test_utf_16_without_a_mark_is_recognised_by_its_zeros(order):
     text = "An ordinary line of English, with a few 中文字 in it."
     assert decode(text.encode(f"utf-16-{order}")) == text
 

@@ -189,9 +189,7 @@ def test_garbage_alone_is_quarantined_whole_and_mended_whole(opened, faultless):
 
 
 @pytest.mark.parametrize("said", ["", '{"entities": [{"name": "Nobody"}]}', "{"])
-def test_replies_that_say_nothing_are_quarantined_never_taken_for_nothing_found(
-    opened, faultless, said
-):
+def test_empty_replies_are_quarantined_and_never_count_as_no_findings(opened, faultless, said):
     brain = RuleBrain()
     with ModelTestServer(lambda messages: said) as server:
         kb = opened(client(server))
@@ -228,7 +226,7 @@ def test_a_server_that_hangs_costs_its_timeout_and_no_chunk(opened, faultless):
     assert snapshot(kb.store) == faultless
 
 
-def test_truncated_replies_keep_what_was_said_and_tell_that_more_was(opened):
+def test_truncated_replies_are_kept_and_marked_as_truncated(opened):
     with ModelTestServer(faults=FaultPlan(rates={Fault.TRUNCATED: 1.0})) as server:
         kb = opened(client(server))
         report = kb.index_documents(DOCUMENTS)

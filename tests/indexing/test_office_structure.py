@@ -405,7 +405,7 @@ def test_tables_code_and_notes_of_slides():
 
 
 @pytest.mark.parametrize(("slides", "kept"), [(3, True), (4, False)])
-def test_what_stands_on_most_slides_is_left_out(slides, kept):
+def test_text_repeated_on_most_slides_is_left_out(slides, kept):
     def build(add):
         for number in range(slides):
             slide = add(CONTENT, "Title", [(0, f"Unlike {'abcd'[number]}.")])

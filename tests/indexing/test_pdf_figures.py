@@ -39,7 +39,7 @@ def order(document, *parts):
     return all(one < other for one, other in pairwise(places))
 
 
-def test_a_picture_stands_before_the_paragraph_below_it_and_has_boxes():
+def test_a_picture_precedes_the_paragraph_below_it_and_has_boxes():
     document = load("a.pdf", with_pictures(make_pdf([[*ABOVE, *BELOW]]), (0, drawing(), PLACE)))
     assert order(document, "two pumps", "opens at 7.5 bar.", "Figure 1:", "42 metres")
     ((_, label, figure),) = blocks(document, BlockKind.FIGURE)

@@ -280,7 +280,7 @@ NO_TABLES = {
 
 
 @pytest.mark.parametrize("name", NO_TABLES)
-def test_what_is_no_table_stays_text(name):
+def test_text_that_is_not_a_table_stays_text(name):
     document = load_pdf(NO_TABLES[name])
     assert rows_of(document) == []
     assert " | " not in document.text
@@ -374,7 +374,7 @@ WORDS = st.text("abcdefghij", min_size=2, max_size=9)
     ),
     st.sampled_from([12, 14, 20]),
 )
-def test_every_cell_stands_in_its_row(rows, pitch):
+def test_every_cell_is_in_its_row(rows, pitch):
     columns = (72, 180, 270, 380)
     printed_rows = [tuple(map(str, row)) for row in rows]
     header = ("Name", "Count", "Kind", "Size")

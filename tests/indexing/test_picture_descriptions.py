@@ -75,7 +75,7 @@ def described(server):
     return sum("task: describe-picture" in text for text in calls)
 
 
-def test_a_description_stands_behind_its_picture_and_says_whose_it_is(tmp_path, folder, server):
+def test_a_description_follows_its_picture_and_names_its_author(tmp_path, folder, server):
     with open_base(tmp_path, server) as base:
         report = base.index(folder)
         assert report.failures == ()
@@ -88,7 +88,7 @@ def test_a_description_stands_behind_its_picture_and_says_whose_it_is(tmp_path, 
         assert answer.citations
 
 
-def test_what_is_described_is_paid_for_once(tmp_path, folder, server):
+def test_a_description_is_paid_for_once(tmp_path, folder, server):
     with open_base(tmp_path, server) as base:
         base.index(folder)
         again = base.index(folder)
@@ -380,7 +380,7 @@ def test_batches_are_of_texts_with_their_descriptions(tmp_path, folder, server):
         assert described(server) == 1
 
 
-def test_what_cannot_be_sent_to_workers_is_described_too(tmp_path, folder, server):
+def test_pictures_of_unsendable_files_are_described_too(tmp_path, folder, server):
     class LocalExtractor(RuleExtractor):
         """An extractor of a function, which pickle cannot find."""
 

@@ -133,7 +133,7 @@ def test_equal_chunks_of_one_run_are_embedded_once(store, embedder):
     assert store.vectors("chunk").count() == store.vectors("sentence").count() == 4
 
 
-def test_what_is_gone_is_removed_only_where_the_run_covers_it(store, embedder):
+def test_missing_files_are_removed_only_within_the_indexed_paths(store, embedder):
     texts = corpus(4)
     index(store, texts, embedder=embedder)
     rest = {uri: text for uri, text in texts.items() if uri != "d02.txt"}
@@ -212,7 +212,7 @@ def test_a_fault_in_one_document_is_reported_and_the_run_goes_on(store, caplog):
     assert "cannot index d01.txt" in caplog.text
 
 
-def test_without_embedder_it_works_and_says_so(store):
+def test_without_embedder_it_works_with_a_note(store):
     report, _ = index(store, corpus(3))
     assert report.embedder == ""
     assert "No embedder" in report.notes[0]

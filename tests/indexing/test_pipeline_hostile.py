@@ -144,7 +144,7 @@ def test_links_that_go_round_end(kb, docs):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_what_is_no_file_is_reported_and_not_waited_for(kb, docs):
+def test_special_files_are_reported_and_not_waited_for(kb, docs):
     os.mkfifo(docs / "pipe.txt")
     report = kb.index(docs)
     assert [(f.uri, f.reason) for f in report.failures] == [("docs/pipe.txt", "not_a_file")]
@@ -203,7 +203,7 @@ def test_too_large_a_file_is_indexed_once_the_limit_allows_it(tmp_path, docs):
         assert kb.index(docs).added == 1
 
 
-def test_a_second_writer_is_told_that_the_index_is_busy(tmp_path):
+def test_a_second_writer_learns_that_the_index_is_busy(tmp_path):
     path = tmp_path / "index.knot"
     first = open_store(str(path), create=True)
     second = EmbeddedStore.open(path, busy_timeout_s=0.05)

@@ -127,7 +127,7 @@ def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
     ]
 
 
-def test_what_cannot_be_sent_is_made_ready_here(preparer):
+def test_files_that_cannot_be_sent_to_a_worker_are_prepared_in_process(preparer):
     wait_until_up(preparer)
     held = threading.Lock()  # no other process can have it
     document = order(1).read()

@@ -54,7 +54,7 @@ def folder(tmp_path):
     return write_documents(tmp_path / "docs")
 
 
-def test_the_index_equals_that_of_one_machine(cluster, tmp_path, folder):
+def test_the_index_equals_one_built_on_one_machine(cluster, tmp_path, folder):
     on_ray = built(tmp_path / "ray.knot", folder)
     here = built(tmp_path / "here.knot", folder, compute="processes")
     assert on_ray == here
@@ -149,7 +149,7 @@ class TestRayEmbedder(EmbedderContract):
         return actors
 
 
-def test_an_error_of_the_model_is_that_of_the_run(cluster, tmp_path, folder):
+def test_an_error_of_the_model_ends_the_run(cluster, tmp_path, folder):
     with open_index(tmp_path / "ray.knot", embedder=ActorEmbedder(refused="Ada")) as kb:
         with pytest.raises(ModelError, match="refuses this text"):
             kb.index(folder)

@@ -91,7 +91,7 @@ def noted(tmp_path, monkeypatch):
     return note
 
 
-def test_the_index_of_many_writers_equals_that_of_one(
+def test_an_index_of_many_writers_equals_one_by_a_single_writer(
     cluster, tmp_path, folder, noted, postgres_url
 ):
     writers = noted()

@@ -211,7 +211,7 @@ def test_chinese_has_no_spaces_between_sentences(hearing):
     assert document.language == "zh"
 
 
-def test_what_nobody_said_is_left_out(hearing):
+def test_unattributed_lines_are_left_out(hearing):
     document = load_said(
         hearing,
         words("[Music]"),
@@ -265,7 +265,7 @@ def test_a_gap_in_the_times_of_a_file_moves_what_follows(hearing):
     assert document.metadata["duration"] == "1:02"
 
 
-def test_a_piece_of_uncertain_language_is_read_in_that_of_the_pieces_before(hearing, monkeypatch):
+def test_a_piece_of_uncertain_language_is_read_in_the_language_before_it(hearing, monkeypatch):
     monkeypatch.setattr(sound, "PIECE_S", 1.0)
     monkeypatch.setattr(sound, "_LAST_S", 0.0)
     transcriber = hearing(
@@ -288,7 +288,7 @@ def test_a_piece_of_uncertain_language_is_read_in_that_of_the_pieces_before(hear
         ("call.wav", b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nm=audio 9000 RTP/AVP 0\n"),
     ],
 )
-def test_a_file_that_is_no_recording_says_so(name, data, hearing):
+def test_a_file_that_is_no_recording_is_reported(name, data, hearing):
     hearing([words(SAID)])
     error = failure(name, data)
     assert error.reason == "broken"

@@ -298,7 +298,7 @@ def test_a_model_s_questions_are_embedded_again(store):
     assert store.vectors("question").get([chunk])[chunk][0] == pytest.approx(expected)
 
 
-def test_what_cannot_be_embedded_is_refused(store, tmp_path):
+def test_texts_that_cannot_be_embedded_are_refused(store, tmp_path):
     with pytest.raises(IndexingError, match="no documents"):
         embed(store, HashingEmbedder(NEW))
     if store.url != "memory:":

@@ -113,7 +113,7 @@ def test_pages_are_indexed_as_if_the_site_repeated_nothing(tmp_path, furniture):
     assert stored(store) == bare({f"{n}.html": page(f"Page {n}", body(n)) for n in range(8)})
 
 
-def test_links_to_other_pages_do_not_hide_what_stands_above_them(tmp_path):
+def test_links_to_other_pages_do_not_hide_the_text_above_them(tmp_path):
     pages = {
         f"{n}.html": page(
             f"Page {n}", body(n), below=f'{BELOW}<a href="/{n}">The page behind page {n}</a>'
@@ -149,7 +149,7 @@ def test_a_label_below_the_title_that_all_pages_have_stays(tmp_path):
     assert stored(store) == bare(pages)
 
 
-def test_what_stands_on_a_few_pages_stays(tmp_path):
+def test_text_repeated_on_a_few_pages_is_kept(tmp_path):
     warning = "<p>Warning: this command deletes files.</p>"
     pages = {
         f"{n}.html": page(f"Page {n}", body(n), behind_title=warning if n < 7 else "")
@@ -336,7 +336,7 @@ texts_of_lines = st.lists(
 
 
 @given(texts_of_lines, st.data())
-def test_what_stays_is_what_was_there(lines, data):
+def test_kept_parts_are_unchanged(lines, data):
     gaps = [data.draw(st.sampled_from(["\n", "\n\n", "\n\n\n"])) for _ in lines]
     text, spans = "", []
     for line, gap in zip(lines, gaps, strict=True):

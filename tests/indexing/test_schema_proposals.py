@@ -101,7 +101,7 @@ def test_types_relations_and_what_they_join_are_counted():
     assert made.schema.relation_types == ()  # all of them join types that are left out
 
 
-def test_a_model_is_asked_about_the_sample_and_what_it_cost_is_told():
+def test_a_model_is_asked_about_the_sample_and_what_it_cost_is_reported():
     brain = RuleBrain()
     model = ScriptedChatModel(lambda request: brain(request.messages))
     kb = indexed()

@@ -358,7 +358,7 @@ def test_rows_and_lines_of_code_are_in_one_chunk(document, chunk_tokens):
 
 @settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, st.integers(10, 80))
-def test_what_belongs_together_is_in_one_chunk_if_it_fits(document, chunk_tokens):
+def test_related_blocks_share_a_chunk_if_they_fit(document, chunk_tokens):
     chunks = split(document, chunk_tokens)
     whole = (BlockKind.ITEM, BlockKind.DEFINITION, BlockKind.TURN)
     outer = Span(0, 0)

@@ -91,7 +91,7 @@ def write_files(folder):
         path.write_text(text, "utf-8")
 
 
-def test_an_index_of_objects_equals_that_of_the_same_files(tmp_path, kb):
+def test_an_index_of_objects_equals_one_of_the_same_files(tmp_path, kb):
     folder = tmp_path / "docs"
     write_files(folder)
     report = kb.index(URL)
@@ -243,7 +243,7 @@ def test_any_name_of_an_object_is_a_name_of_a_document(kb, storage):
         ("file://server/share", "names the machine `server`"),
     ],
 )
-def test_what_cannot_be_listed_is_refused_without_its_secrets(kb, url, message):
+def test_an_unlistable_location_is_refused_without_its_secrets(kb, url, message):
     with pytest.raises(IndexingError, match=message) as caught:
         kb.index(url)
     assert "secret" not in str(caught.value)

@@ -113,7 +113,7 @@ def test_rows_below_the_title_of_a_section_have_it():
     ]
 
 
-def test_titles_above_a_header_are_those_of_the_table():
+def test_titles_above_a_header_match_the_table():
     head = "<thead><tr><th colspan=2>Fees<tr><th colspan=2>2026<tr><th>Site<th>Fee</thead>"
     assert lines(f"{head}<tr><td>Vik<td>30<tr><td>Bo<td>20") == [
         *("Fees 2026", "", "| Site | Fee |", "| --- | --- |", "| Vik | 30 |", "| Bo | 20 |"),

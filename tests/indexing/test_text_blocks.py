@@ -103,7 +103,7 @@ def test_a_list_as_markdown_has_it_is_kept(text):
         ("1. one\n2. two\n1. one again\n2. two", "1. one\n2. two\n\n1. one again\n2. two"),
     ],
 )
-def test_what_belongs_to_an_item(text, written):
+def test_parts_of_an_item(text, written):
     assert load("a.txt", text).text == written
 
 

@@ -119,7 +119,7 @@ def open_index(path, monkeypatch, cluster=None, **options):
 
 
 @pytest.mark.parametrize("embedding", ["hashing", "none"])
-def test_the_index_equals_that_of_one_writer(tmp_path, folder, monkeypatch, embedding) -> None:
+def test_the_index_equals_one_by_a_single_writer(tmp_path, folder, monkeypatch, embedding) -> None:
     options = {"embedder": None, "embedding_model": "none"} if embedding == "none" else {}
     cluster, found = FakeCluster(), []
     for name, used in (("many", cluster), ("one", None)):
@@ -149,7 +149,7 @@ def test_documents_are_reported_when_they_are_stored(tmp_path, folder, monkeypat
                 assert kb.store.ledger.get([event.subject])
 
 
-def test_an_error_of_the_store_is_that_of_the_run(tmp_path, folder, monkeypatch) -> None:
+def test_an_error_of_the_store_ends_the_run(tmp_path, folder, monkeypatch) -> None:
     cluster = FakeCluster()
     write = WritingActor.write
 

@@ -103,7 +103,7 @@ def test_chinese_is_read_as_well(reader, question, answer):
     assert answer in sentence
 
 
-def test_what_a_passage_does_not_say_is_less_likely_than_what_it_does(reader):
+def test_unsupported_statements_are_less_likely_than_supported_ones(reader):
     asked = [best_sentence(reader, q, BRIDGE)[1] for q in ("Who designed the bridge?",)]
     foreign = [
         best_sentence(reader, q, BRIDGE)[1]

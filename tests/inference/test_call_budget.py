@@ -121,7 +121,7 @@ def test_the_mean_of_a_stage_takes_the_place_of_its_limit():
         model.complete(ask("x", max_output_tokens=995, stage="answer"))
 
 
-def test_the_limit_that_models_set_counts_in_place_of_that_of_requests():
+def test_the_limit_of_models_replaces_the_limit_of_requests():
     budget = CallBudget(tokens(100), count_tokens=len, max_output_tokens=2_000)
     with pytest.raises(BudgetExceeded, match="2,000 out"):
         LimitedChat(EchoModel(), budget=budget).complete(ask("x", max_output_tokens=5))
@@ -248,7 +248,7 @@ def test_ceilings_are_read(text, ceiling):
 @pytest.mark.parametrize(
     "text", ["", "tokens", "5 tokns", "-5", "5 eur", "$5k", "EUR 5 tokens", "1e9 x"]
 )
-def test_what_is_no_ceiling_is_refused(text):
+def test_invalid_limits_are_refused(text):
     with pytest.raises(ConfigError, match="is not a budget"):
         parse_ceiling(text)
 

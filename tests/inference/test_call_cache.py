@@ -171,7 +171,7 @@ def test_a_migration_is_whole_or_not_at_all(path):
     database.close()
 
 
-def test_a_full_disk_is_said_and_what_was_kept_stays(cache):
+def test_a_full_disk_is_reported_and_what_was_kept_stays(cache):
     cache.accept(KEY, "m", ask("?"), REPLY)
     connection = cache._tables._connection()
     connection.pragma("max_page_count", connection.pragma("page_count") + 1)
@@ -199,7 +199,7 @@ def test_a_writer_that_does_not_end_is_named(path):
     cache.close()
 
 
-def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
+def test_a_file_that_may_not_be_written_is_reported(path, monkeypatch):
     CallCache(path).close()
     monkeypatch.setattr("knotwork._companions.READ_WRITE", apsw.SQLITE_OPEN_READONLY)
     cache = CallCache(path)
@@ -209,7 +209,7 @@ def test_a_file_that_may_not_be_written_is_said(path, monkeypatch):
     cache.close()
 
 
-def test_a_closed_file_says_so(cache):
+def test_a_closed_file_is_reported(cache):
     cache.close()
     with pytest.raises(StoreError, match="is closed"):
         cache.find(KEY)
@@ -265,7 +265,7 @@ def write_together(database, *works):
         return [one.exception() for one in writing]
 
 
-def test_what_threads_write_at_the_same_time_is_committed_together(database):
+def test_simultaneous_writes_of_threads_are_committed_together(database):
     commits = commits_of(database)
     assert write_together(database, *map(write_of, range(8))) == [None] * 8
     assert things_of(database) == list(range(8))
@@ -274,7 +274,7 @@ def test_what_threads_write_at_the_same_time_is_committed_together(database):
     assert len(commits) == 2
 
 
-def test_what_cannot_be_written_fails_alone(database):
+def test_a_document_that_cannot_be_written_fails_alone(database):
     def refuse(connection):
         write_of("half")(connection)
         raise StoreError("no")

@@ -45,7 +45,7 @@ def test_keys_are_equal_exactly_when_content_is(first, second):
 
 
 @given(calls, texts, texts)
-def test_what_a_call_is_for_is_no_part_of_its_key(call, stage, source):
+def test_the_purpose_of_a_call_is_not_part_of_its_key(call, stage, source):
     model, request = call
     assert call_key(model, replace(request, stage=stage, source=source)) == call_key(*call)
 

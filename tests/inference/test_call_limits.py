@@ -186,7 +186,7 @@ def test_overload_halves_what_may_run_and_success_brings_it_back(status):
 @pytest.mark.parametrize(
     "error", [overload(500), overload(200), ModelError("no", status=400), KeyboardInterrupt()]
 )
-def test_what_is_no_overload_changes_nothing(error):
+def test_other_errors_than_overload_change_nothing(error):
     pacer = RateLimiter(concurrency=16)
     fail(pacer, error, times=3)
     assert pacer.allowed == 16

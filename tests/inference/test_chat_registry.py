@@ -47,7 +47,7 @@ def test_every_role_is_a_setting():
         assert chat_model_spec(replace(LlmSettings(), **{role: "openai:x"}), role) == "openai:x"
 
 
-def test_the_name_tells_settings_but_neither_key_nor_address():
+def test_the_name_shows_settings_but_neither_key_nor_address():
     settings = LlmSettings(model="openai:org/small:8b", temperature=0.7, max_output_tokens=4_000)
     model = ChatModels(settings).open()
     assert model.name == "openai:org/small:8b temperature=0.7 max_output_tokens=4000"
@@ -74,7 +74,7 @@ def test_opening_a_model_loads_no_library_and_asks_no_server():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_what_may_pass_is_tried_again():
+def test_temporary_errors_are_retried():
     waits = []
     busy = reply(429, {"error": {"message": "busy"}}, Retry_After_Ms="70")
     with serve(busy, reply(500, "broken"), reply(200, b"garbage"), say("Ann.")) as server:

@@ -65,7 +65,7 @@ def test_the_window_is_read_from_the_error(message):
 @pytest.mark.parametrize(
     "message", ["temperature must be 1", "max_tokens is too large: 9", "Invalid JSON in context"]
 )
-def test_other_refusals_are_none(message):
+def test_other_refusals_are_ignored(message):
     assert not is_context_error(ModelError(message, status=400))
 
 
@@ -79,7 +79,7 @@ def test_the_window_is_read_from_the_list_of_models(name):
 
 @pytest.mark.parametrize("window", [300, 1_000, 2_000, 4_096])
 @pytest.mark.parametrize("output", [100, 1_000, 50_000])
-def test_what_fits_has_the_instructions_and_whole_lines(window, output):
+def test_fitted_prompts_keep_the_instructions_and_whole_lines(window, output):
     request = long_request(max_output_tokens=output)
     fitted = ContextWindow(window).fit(request)
     assert estimate_input_tokens(fitted) + fitted.max_output_tokens <= window
@@ -90,7 +90,7 @@ def test_what_fits_has_the_instructions_and_whole_lines(window, output):
     assert kept == LINES[: len(kept)]
 
 
-def test_what_fits_already_is_unchanged():
+def test_texts_that_fit_are_unchanged():
     request = long_request(10)
     assert ContextWindow(100_000).fit(request) == request
     assert ContextWindow().fit(request) == request

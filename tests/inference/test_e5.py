@@ -148,13 +148,13 @@ def load_bert(packed):
     return model.eval()
 
 
-def test_vectors_are_near_those_of_the_reference(e5_small, reference_rows):
+def test_vectors_are_close_to_the_reference(e5_small, reference_rows):
     cosines = (e5_small.embed(TEXTS) * reference_rows).sum(axis=1)
     assert len(cosines) == 300
     assert float(cosines.min()) >= 0.995
 
 
-def test_in_single_precision_they_are_those_of_the_reference(weights, reference_rows):
+def test_in_single_precision_they_match_the_reference(weights, reference_rows):
     packed = e5.PackedModel.read(weights)
     arrays = dict(e5.read_norms(packed))
     for name, matrix, bias in e5.read_matrices(packed):

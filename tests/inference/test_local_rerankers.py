@@ -74,7 +74,7 @@ def test_scores_are_the_models_own_whatever_their_company(folders):
     assert reranker.name == f"local:{folders[1].name}"
 
 
-def test_text_that_is_none_is_read_all_the_same(folders):
+def test_undecodable_text_is_read_all_the_same(folders):
     (score,) = LocalReranker(str(folders[1])).score("Who \ud800?", ["\udfff bridge"])
     assert math.isfinite(score)
 

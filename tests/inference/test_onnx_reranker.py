@@ -107,7 +107,7 @@ def own_scores(folder, question, texts):
         return model(**encoded).logits[:, 0].tolist()
 
 
-def test_scores_are_those_of_transformers(folders):
+def test_scores_match_transformers(folders):
     reranker = OnnxReranker(folders[1])
     scores = reranker.score(QUESTION, TEXTS)
     assert scores == pytest.approx(own_scores(folders[1], QUESTION, TEXTS), abs=1e-4)

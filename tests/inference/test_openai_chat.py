@@ -84,7 +84,7 @@ def test_nothing_but_the_key_is_taken_from_the_environment(monkeypatch):
     assert [h.get("authorization") for h in headers] == [None, f"Bearer {KEY}"]
 
 
-def test_nothing_is_told_of_this_machine():
+def test_nothing_about_this_machine_is_revealed():
     with serve(say("a")) as server:
         model = connect(server)
         model.complete(ask())
@@ -104,7 +104,7 @@ def test_nothing_is_told_of_this_machine():
         ("sensitive", "filter"),
     ],
 )
-def test_why_a_reply_ends_is_told(told, reason):
+def test_why_a_reply_ends_is_reported(told, reason):
     with serve(say("Ann.", finish=told)) as server:
         assert connect(server).complete(ask()).finish_reason == reason
 
@@ -171,7 +171,7 @@ def test_a_limit_that_is_too_large_is_no_matter_of_names():
     assert len(server.requests) == 1
 
 
-def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
+def test_a_server_that_refuses_everything_is_not_asked_for_ever():
     words = "max_tokens, temperature, the system role"
     with (
         serve(refuse(f"Unsupported: {words}, stream_options")) as server,
@@ -190,7 +190,7 @@ def test_a_server_that_refuses_whatever_it_is_told_is_not_asked_for_ever():
         ("stream_options", "Unrecognized request argument supplied: stream_options"),
     ],
 )
-def test_what_a_server_does_not_take_is_left_out(name, message):
+def test_parameters_that_a_server_rejects_are_left_out(name, message):
     answer = refuse_if(lambda sent: name in sent, message, say("Ann."), status=422)
     with serve(answer) as server:
         model = connect(server)
@@ -202,7 +202,7 @@ def test_what_a_server_does_not_take_is_left_out(name, message):
         assert found[0].usage.output_tokens > 0
 
 
-def test_a_model_that_thinks_only_in_streams_is_told_not_to():
+def test_thinking_is_turned_off_for_a_model_that_thinks_in_streams():
     message = "parameter.enable_thinking must be set to false for non-streaming calls"
     answer = refuse_if(lambda sent: "enable_thinking" not in sent, message, say("Ann."))
     with serve(answer) as server:
@@ -241,7 +241,7 @@ def test_a_model_without_a_system_role_gets_its_words_from_the_user():
         (529, {"Retry_After": "soon"}, None),
     ],
 )
-def test_what_may_pass_is_told_with_its_wait_and_not_tried_again_here(status, headers, wait_s):
+def test_temporary_errors_report_their_wait_and_are_not_retried_here(status, headers, wait_s):
     with serve(reply(status, {"error": {"message": "busy"}}, **headers)) as server:
         model = connect(server)
         for call in (model.complete, lambda request: list(model.stream(request))):
@@ -385,7 +385,7 @@ def test_odd_characters_and_replaced_settings_are_sent():
     assert connect(server).name == "openai:small"
 
 
-def test_an_unset_key_a_wrong_address_and_a_missing_extra_are_told(monkeypatch):
+def test_an_unset_key_a_wrong_address_and_a_missing_extra_are_reported(monkeypatch):
     monkeypatch.delenv("KNOTWORK_TEST_KEY", raising=False)
     with pytest.raises(ConfigError, match="`KNOTWORK_TEST_KEY`"):
         connect("http://127.0.0.1:1", key=SecretRef("KNOTWORK_TEST_KEY")).complete(ask())

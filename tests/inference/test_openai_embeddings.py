@@ -131,7 +131,7 @@ def test_a_dimension_that_changes_is_an_error():
         (503, {"Retry_After": "soon"}, [0.5]),
     ],
 )
-def test_what_may_pass_is_tried_again(status, headers, waits):
+def test_temporary_errors_are_retried(status, headers, waits):
     slept: list[float] = []
     with serve(reply(status, {"error": {"message": "busy"}}, **headers), embed_as_lists) as server:
         rows = connect(server, waits=slept).embed(["a"])
@@ -150,7 +150,7 @@ def test_tries_end():
     assert slept == [0.5, 1.0]
 
 
-def test_a_wait_that_is_too_long_is_told_and_not_slept():
+def test_a_wait_that_is_too_long_is_reported_and_not_slept():
     slept: list[float] = []
     answer = reply(429, {"error": "tomorrow"}, Retry_After="86400")
     with serve(answer) as server, pytest.raises(ModelUnavailable, match="tomorrow") as caught:
@@ -277,7 +277,7 @@ def test_a_silent_server_is_given_up():
 
 
 @pytest.mark.parametrize("url", ["", "host:80", "ftp://host", "file:///etc/passwd", "http://"])
-def test_an_address_that_is_none_is_refused(url):
+def test_an_invalid_address_is_refused(url):
     with pytest.raises(ConfigError, match="not a valid server URL"):
         ModelServer(url, api_key=None, timeout_s=1, section="embedding")
 

@@ -40,6 +40,6 @@ def test_money_of_parts_is_money_of_the_sum(parts):
 
 
 @pytest.mark.parametrize("price", [-1, "nan", "inf", "free"])
-def test_what_is_no_price_is_refused(price):
+def test_invalid_prices_are_refused(price):
     with pytest.raises(ConfigError, match="price of a million tokens"):
         PriceTable.read([f"* 1 {price}"])

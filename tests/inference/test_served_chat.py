@@ -91,7 +91,7 @@ def test_thinking_and_silence_about_usage_leave_streams_as_they_are(server, faul
         {"max_tokens", "temperature", "stream_options"},
     ],
 )
-def test_what_the_server_does_not_take_is_asked_once(server, names):
+def test_unsupported_parameters_are_tried_once(server, names):
     request = ask(TEXTS[0])
     plain = open_model(server).complete(request).text
     server.faults = FaultPlan(refuses=frozenset(names))

@@ -67,7 +67,7 @@ def test_some_garbage_stops_nothing():
     assert breaker.notes == ()
 
 
-def test_what_was_not_asked_is_asked_by_the_next_run(cache):
+def test_open_pairs_are_asked_by_the_next_run(cache):
     send(CachedChatModel(EchoModel(lambda r: ChatReply("hm")), cache), 30)
     inner = EchoModel(lambda r: ChatReply("7"))
     outcomes = send(CachedChatModel(inner, cache), 30)

@@ -58,7 +58,7 @@ def check_starts(tokens, text):
     assert all(one <= other for one, other in pairwise(tokens.starts))
 
 
-def test_unigram_ids_are_those_of_sentencepiece(unigram, sentencepiece_model):
+def test_unigram_ids_match_sentencepiece(unigram, sentencepiece_model):
     texts = [*TEXTS, LONG_WORD, *(text for text in ODD_TEXTS if "x" * 100 not in text)]
     for text in texts:
         assert list(unigram.encode(text).ids) == sentencepiece_model.encode(text), text
@@ -102,7 +102,7 @@ def test_long_and_odd_texts_have_starts_in_order(unigram, wordpiece):
         check_starts(wordpiece.encode(text), text)
 
 
-def test_wordpiece_ids_and_starts_are_those_of_bert(wordpiece, vocabulary_file):
+def test_wordpiece_ids_and_starts_match_bert(wordpiece, vocabulary_file):
     transformers = pytest.importorskip("transformers")
 
     reference = transformers.BertTokenizerFast(vocab=str(vocabulary_file))

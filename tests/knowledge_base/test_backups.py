@@ -188,7 +188,7 @@ def test_an_index_in_use_is_not_replaced(made: Path, tmp_path: Path) -> None:
     assert ask(index) == ask(made / "index.knot")
 
 
-def test_what_is_no_backup_is_named(tmp_path: Path) -> None:
+def test_folders_that_are_not_backups_are_named(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreNotFound, match="not a backup"):
         knotwork.restore(tmp_path / "folder", tmp_path / "index.knot")

@@ -97,7 +97,7 @@ def test_a_copy_is_awaited(index: Path, tmp_path: Path) -> None:
         assert asyncio.run(copy()) == store_digest(kb.store).hash
 
 
-def test_what_cannot_be_copied_is_refused(index: Path, tmp_path: Path) -> None:
+def test_uncopyable_parts_are_refused(index: Path, tmp_path: Path) -> None:
     with knotwork.open(index, settings=settings()) as kb:
         with pytest.raises(UnknownName, match="store scheme") as caught:
             kb.copy("elsewhere://user:secret@host/index")

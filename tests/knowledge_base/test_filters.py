@@ -147,7 +147,7 @@ def test_filters_of_all_forms_mean_the_same(kb) -> None:
     assert str(found[0].query.filter) == "author = 'Ann Lee' and date >= '2020'"
 
 
-def test_a_filter_that_matches_nothing_is_told(kb) -> None:
+def test_a_filter_that_matches_nothing_is_reported(kb) -> None:
     evidence = kb.search("budget", filters="author = Zoe")
     assert evidence.hits == ()
     assert evidence.notes[0] == "No document matches the filter: author = 'Zoe'"

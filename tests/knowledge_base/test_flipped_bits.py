@@ -99,9 +99,7 @@ def test_repair_brings_flipped_bits_back(index: Path, right: list[object], tmp_p
 
 
 @pytest.mark.parametrize(("table", "what"), [("same_as", "aliases"), ("homonym", "homonyms")])
-def test_what_no_document_restores_is_named(
-    index: Path, tmp_path: Path, table: str, what: str
-) -> None:
+def test_unrestorable_parts_are_named(index: Path, tmp_path: Path, table: str, what: str) -> None:
     copy = tmp_path / "index.knot"
     copy.write_bytes(index.read_bytes())
     flip(copy, page_kinds(index)[table][0] * PAGE_BYTES - 1_000)

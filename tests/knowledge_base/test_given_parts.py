@@ -45,7 +45,7 @@ def open_at(path, **parts):
     return knotwork.open(path, **{"embedding_model": "none", **parts})
 
 
-def test_objects_are_used_in_place_of_those_of_the_settings(tmp_path):
+def test_given_objects_replace_those_of_the_settings(tmp_path):
     with open_at("memory:", extractor=Marking(), splitter=Renamed("mine")) as kb:
         kb.index_documents(DOCUMENTS)
         assert kb.stats().chunks == 2

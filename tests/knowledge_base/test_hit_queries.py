@@ -107,7 +107,7 @@ def test_chunks_in_rows_become_hits_and_no_hit_is_lost(kb, k, ending):
     )
 
 
-def test_what_a_filter_excludes_is_not_in_rows(kb):
+def test_rows_lack_what_a_filter_excludes(kb):
     statement = "MATCH (node)-[:MENTIONS]->(e)<-[:MENTIONS]-(c:Chunk) RETURN DISTINCT c.document"
     every = kb.search(QUESTION, retrieval_query=statement)
     kept = kb.search(QUESTION, retrieval_query=statement, filters={"author": "Ann Lee"})

@@ -73,7 +73,7 @@ def test_a_part_of_a_document_is_where_it_begins(kb):
     assert document.text[link.start :] == "Deep"
 
 
-def test_links_to_a_document_are_those_of_others(kb):
+def test_links_to_a_document_come_from_others(kb):
     assert led(kb, "notes/Lantern Array.md", "in") == [
         ("Lantern Array > 2.1 Costs", "notes/Lantern Array.md", "2.1 Costs"),
         ("lantern array > price", "notes/Lantern Array.md", "2.1 Costs"),

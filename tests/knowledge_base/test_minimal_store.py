@@ -171,7 +171,7 @@ def test_the_full_tier_needs_communities(store):
     assert is_empty(store)
 
 
-def test_a_model_leaves_out_merged_names_and_says_so(store):
+def test_a_model_that_leaves_out_merged_names_is_reported(store):
     store.capabilities = Capabilities(readings=store.whole.readings)
     report = opened(store, model=brained(), tier="lean").index_documents(documents())
     assert report.enrichment.names is None

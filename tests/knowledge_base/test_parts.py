@@ -53,7 +53,7 @@ def test_both_have_the_same_parts(kb):
     asyncio.run(many.aclose())
 
 
-def test_what_is_no_method_is_of_the_knowledge_base_itself(kb):
+def test_attributes_are_those_of_the_knowledge_base(kb):
     many = knotwork.AsyncKnowledgeBase(kb)
     for name in ("store", "embedder", "serach", "_begin"):
         with pytest.raises(AttributeError, match=name):

@@ -56,7 +56,7 @@ def check_same(found: Evidence, expected: Evidence) -> None:
 
 
 @pytest.mark.parametrize("retriever", _RETRIEVERS)
-def test_hits_are_those_of_an_index_file(both, retriever: str) -> None:
+def test_hits_match_an_index_file(both, retriever: str) -> None:
     file, server = both
     found = 0
     for question in _ASKED:

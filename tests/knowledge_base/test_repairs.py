@@ -82,9 +82,7 @@ def assert_sound(index: Path) -> None:
 
 
 @pytest.mark.parametrize("table", DERIVED)
-def test_what_follows_from_the_documents_is_rebuilt(
-    index: Path, right: list[object], table: str
-) -> None:
+def test_derived_parts_are_rebuilt(index: Path, right: list[object], table: str) -> None:
     overwrite_page(index, page_kinds(index)[table][-1])
     report = knotwork.repair(index, settings=settings())
     assert report.damaged

@@ -61,7 +61,7 @@ def test_a_list_of_steps_is_quoted_whole(kb):
 @pytest.mark.parametrize(
     "question", ["Who is the mayor of Corvane?", "月球上的火山是什么时候喷发的？"]
 )
-def test_what_the_documents_do_not_say_is_refused(kb, question):
+def test_unanswerable_questions_are_refused(kb, question):
     answer = kb.ask(question)
     assert not answer.answered
     assert answer.reason in {"low_confidence", "no_evidence"}
@@ -138,7 +138,7 @@ def test_a_follow_up_is_understood_with_the_turns_before_it(kb):
     assert "Tarnby" in answer.text
 
 
-def test_an_answer_comes_in_steps_whose_text_is_that_of_the_answer(kb):
+def test_the_text_of_steps_equals_the_answer(kb):
     run = kb.ask.run("Who approves trips abroad?")
     steps = {step.stage: step.value for step in run}
     assert list(steps)[-1] == "finished"

@@ -122,7 +122,7 @@ def test_a_file_that_is_gone_is_forgotten_with_its_entities(own_papers, tmp_path
             base.graph.explore("Tarnby")
 
 
-def test_deleting_documents_by_name_leaves_the_index_of_the_others(own_papers, tmp_path):
+def test_deleting_documents_by_name_leaves_an_index_of_the_others(own_papers, tmp_path):
     with knotwork.open(tmp_path / "a.knot") as base:
         base.index(own_papers)
         assert base.delete("papers/zh/温青岚.txt") == ("papers/zh/温青岚.txt",)
@@ -143,7 +143,7 @@ def test_documents_in_memory_are_indexed_replaced_and_dropped():
         assert base.document("a").text == "Bo Finch leads it."
 
 
-def test_steps_tell_how_far_indexing_is(own_papers, tmp_path):
+def test_steps_report_the_progress_of_indexing(own_papers, tmp_path):
     (own_papers / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
     with knotwork.open(tmp_path / "a.knot") as base:
         run = base.index.run(own_papers)

@@ -8,7 +8,7 @@ from knotwork.errors import QueryRefused, QuerySyntaxError
 pytestmark = pytest.mark.slow
 
 
-def test_what_is_around_an_entity_is_a_subgraph_and_a_text(kb):
+def test_the_surroundings_of_an_entity_are_a_subgraph_and_a_text(kb):
     around = kb.graph.explore("Oriane Keld", depth=1)
     assert {"Ilse Tarrant", "Tarnby", "Petra Oyelund"} <= {node.name for node in around.nodes}
     text = around.format()
@@ -191,7 +191,7 @@ def test_tables_are_listed_and_queried_in_sql(kb, own_index, tmp_path):
         assert "sales" not in {shape.name for shape in base.tables.list()}
 
 
-def test_a_name_of_two_people_is_told_apart(tmp_path):
+def test_two_people_of_one_name_are_distinguished(tmp_path):
     with knotwork.open(tmp_path / "a.knot") as base:
         texts = [
             "Ann Lee was born in Oslo in 1950. Ann Lee founded the Harbour Choir.",

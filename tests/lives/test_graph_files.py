@@ -145,7 +145,7 @@ def test_equal_indexes_give_equal_exports(own_papers, tmp_path):
     assert "温青岚" in texts[0]
 
 
-def test_an_index_goes_out_as_graphrag_and_comes_back(cli, base, tmp_path):
+def test_an_index_round_trips_through_graphrag(cli, base, tmp_path):
     told = cli("graph", "export", "--format", "graphrag", "-o", tmp_path / "out", "--json").json
     assert told["rows"]["documents"] >= 28
     report = base.import_from(tmp_path / "out", name="back")
@@ -157,7 +157,7 @@ def test_an_index_goes_out_as_graphrag_and_comes_back(cli, base, tmp_path):
     assert "Ilse Tarrant" in {n.name for n in base.graph.explore("Oriane Keld", depth=1).nodes}
 
 
-def test_an_index_of_lightrag_comes_in(base, tmp_path):
+def test_a_lightrag_index_is_imported(base, tmp_path):
     folder = tmp_path / "book"
     folder.mkdir()
     text = "Ada Stone leads the Night Squad from Harbour Base."
@@ -208,7 +208,7 @@ def test_a_schema_is_made_from_examples_and_shown(own_cli, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["graphml", "csv"])
-def test_an_exported_graph_comes_back_as_a_graph_of_its_own(own_papers, base, tmp_path, name):
+def test_an_exported_graph_is_imported_as_a_separate_graph(own_papers, base, tmp_path, name):
     with knotwork.open(tmp_path / "first.knot") as first:
         first.index(own_papers)
     target = tmp_path / ("back.graphml" if name == "graphml" else "back")

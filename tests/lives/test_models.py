@@ -108,7 +108,7 @@ def test_a_model_that_fails_leaves_quoted_sentences_and_a_note(own_index):
         assert answer.notes
 
 
-def test_a_scripted_model_writes_what_it_is_told_and_is_checked(own_index):
+def test_a_scripted_model_follows_its_script_and_is_checked(own_index):
     model = ScriptedChatModel(lambda request: "Trips abroad are approved by the Travel Office. [1]")
     with knotwork.open(own_index, chat_model=model) as base:
         answer = base.ask(QUESTION)

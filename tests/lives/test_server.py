@@ -155,7 +155,7 @@ def test_a_route_gives_an_object_of_its_shape(client, name, method, path, body):
     golden(f"http-{name}", found, shape=True)
 
 
-def test_a_conversation_remembers_and_an_agent_tells_its_steps(client):
+def test_a_conversation_remembers_and_an_agent_reports_its_steps(client):
     chat = f"{API}/papers/chat"
     told = data(client.post(chat, json={"message": "Remember that Ann Lee lives in Oslo."}))
     assert told["told"]["learned"][0]["object"] == "Oslo"

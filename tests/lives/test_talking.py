@@ -104,7 +104,7 @@ def test_a_corrective_agent_refuses_what_it_does_not_find(kb):
     assert sum(step[:1].isdigit() for step in "\n".join(evidence.trace).splitlines()) > 1
 
 
-def test_an_agent_tells_its_steps_as_it_goes(kb):
+def test_an_agent_reports_its_steps_as_it_goes(kb):
     run = ask_agent.run(kb, "Where was Oriane Keld born?", steps=2)
     assert all(step.value.question for step in run)
     answer, _ = run.result()

@@ -28,7 +28,7 @@ def test_folders_without_writing_are_a_mistake(folder):
         Permissions(folders=(folder,))
 
 
-def test_what_is_allowed_is_a_folder(folder):
+def test_allowed_paths_must_be_folders(folder):
     for path in (folder / "none", folder / "deep" / "note.md"):
         with pytest.raises(ConfigError, match="not a folder"):
             Permissions(write=True, folders=(path,))

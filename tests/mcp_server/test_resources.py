@@ -68,7 +68,7 @@ def test_a_part_of_a_document_is_read_by_its_characters(sample_index):
         "file:///etc/passwd",
     ],
 )
-def test_what_the_index_does_not_hold_is_refused(uri, sample_index):
+def test_questions_beyond_the_index_are_refused(uri, sample_index):
     async def run():
         async with (
             knotwork.open_async(sample_index, read_only=True) as kb,

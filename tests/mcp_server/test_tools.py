@@ -92,7 +92,7 @@ def test_search_gives_the_passages_of_the_knowledge_base(sample_index, talk):
         assert " ".join(part.split())[:40] in result.content[0].text
 
 
-def test_many_passages_are_told_in_few_words_and_given_whole(sample_index, talk):
+def test_many_passages_are_printed_in_few_words_and_emitted_whole(sample_index, talk):
     arguments = {"question": "Skarrow Station Heron buoy Corvane office", "k": 50}
     result = talk(call(sample_index, "search", **arguments))
     passages = result.structured_content["passages"]
@@ -135,7 +135,7 @@ def test_an_unanswerable_question_is_no_error(sample_index, talk):
     assert result.structured_content["reason"] in result.content[0].text
 
 
-def test_asking_tells_its_steps(sample_index, talk):
+def test_asking_reports_its_steps(sample_index, talk):
     steps = []
 
     async def note(progress, total, message):
@@ -165,7 +165,7 @@ def test_asking_tells_its_steps(sample_index, talk):
         ("index", {}, "Unknown tool"),
     ],
 )
-def test_a_mistake_is_told_so_that_it_can_be_mended(tool, arguments, told, sample_index, talk):
+def test_errors_say_how_to_fix_them(tool, arguments, told, sample_index, talk):
     async def action(client, _kb):
         return await client.call_tool(tool, arguments)
 
@@ -185,7 +185,7 @@ def test_a_fault_of_ours_keeps_its_words_to_itself(sample_index, talk, monkeypat
     assert "a secret of the machine" in caplog.text
 
 
-def test_communities_that_are_not_there_are_told_to_a_reader(tmp_path, talk):
+def test_a_reader_learns_that_communities_are_missing(tmp_path, talk):
     with knotwork.open(tmp_path / "new.knot") as kb:
         kb.index_documents([knotwork.Document("note", "Ada Lovelace met Charles Babbage.")])
     result = talk(call(tmp_path / "new.knot", "communities"))

@@ -141,7 +141,7 @@ def test_an_older_client_is_understood_and_many_are_served_at_once(sample_index)
         (["--json"], "does not support --json"),
     ],
 )
-def test_what_cannot_be_served_is_said_and_ends(arguments, told, tmp_path, monkeypatch):
+def test_an_unservable_request_is_explained_and_ends(arguments, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = run_knotwork("mcp", *arguments)
     assert outcome.code == 2

@@ -119,7 +119,7 @@ def test_the_process_ends_with_its_parent_even_if_that_is_killed(model_file):
     pytest.fail(f"the process {child} goes on without its parent")
 
 
-def test_a_file_that_ends_too_early_says_so(model_file, tmp_path):
+def test_a_file_that_ends_too_early_is_reported(model_file, tmp_path):
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(model_file.read_bytes()[:5_000_000])
     model = ChatModels(

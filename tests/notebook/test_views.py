@@ -142,7 +142,7 @@ def test_the_text_of_an_answer_is_laid_out():
         assert text in shown.text
 
 
-def test_a_short_answer_stands_before_a_table():
+def test_a_short_answer_precedes_a_table():
     html = render(Answer("Q", "| a |\n| --- |\n| b |\n\n[1]", answered=True, short="b"))
     assert html.index("<b>b</b>") < html.index("<table>")
     assert "b —" not in html
@@ -257,7 +257,7 @@ def test_no_text_of_a_document_becomes_markup(data):
         render(value).encode("utf-8")
 
 
-def test_what_is_harmless_is_shown_as_it_is():
+def test_harmless_text_is_shown_unchanged():
     name = "Größe “π” & 差旅 <b> العربية 👩‍🔬"
     shown = Reader(render(Subgraph((Node("1", "Entity", name),))))
     assert name in shown.text

@@ -46,7 +46,7 @@ def test_only_what_decides_results_or_size_is_pinned():
     assert {line.partition("==")[0] for line in lines} <= {"graspologic-native", "torch"}
 
 
-def test_the_layers_are_those_of_the_architecture():
+def test_the_layers_match_the_architecture():
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     (contract,) = (found for found in contracts if found["type"] == "layers")
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def test_each_kind_is_read_in_both_languages(kind):
         ("Summarize all documents.", QuestionKind.SUMMARY_ALL),
     ],
 )
-def test_like_questions_of_other_kinds_are_told_apart(question, kind):
+def test_like_questions_of_other_kinds_are_distinguished(question, kind):
     assert read_kind(question) == kind
 
 

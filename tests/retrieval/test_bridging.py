@@ -35,7 +35,7 @@ def page(name, text):
     return Document(uri=f"{name}.md", title=name, text=text, media_type="text/markdown")
 
 
-def test_what_a_passage_repeats_is_no_second_hop():
+def test_a_repetition_is_not_a_second_hop():
     film = page("Silver Lantern", FILM)
     adds = bridge_into(GREW_UP, None, [film, page("Marta Ilves", GREW_UP)])
     repeats = bridge_into(REPEATS, None, [film, page("Marta Ilves", REPEATS)])
@@ -77,7 +77,7 @@ def film_index():
     return build_index(store, None, documents=[film, *others], splitter="structure")
 
 
-def test_what_a_model_states_a_fact_of_leads_on_and_the_rest_less():
+def test_entities_with_a_stated_fact_lead_on_more_than_others():
     store = film_index()
     before = bridges(store, 0.5)
     assert before == bridges(store, 1.0)  # no model has read anything
@@ -113,7 +113,7 @@ RELATED = {
         "river emajogi",
     ],
 )
-def test_what_stands_in_one_phrase_is_not_hidden_by_what_is_related(embedder, question):
+def test_a_shared_phrase_counts_more_than_related_words(embedder, question):
     store = build_index(open_store("memory:", create=True), embedder, RELATED)
     hits = build_retriever("graph", store=store, embedder=embedder).retrieve(Query(question)).hits
     assert hits[0].chunk.document_title == ("Tartu" if "river" in question else "Terms")

@@ -103,7 +103,7 @@ def test_several_must_all_hold() -> None:
         ("a = " + "x" * 20_000, "20,004 characters"),
     ],
 )
-def test_mistakes_are_told_with_their_place(text: str, reason: str) -> None:
+def test_mistakes_are_reported_with_their_place(text: str, reason: str) -> None:
     with pytest.raises(FilterError, match=reason):
         read_filter(text)
 

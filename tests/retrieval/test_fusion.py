@@ -85,7 +85,7 @@ class Fixed:
         return self._found
 
 
-def test_two_of_a_name_are_told_apart():
+def test_two_of_one_name_are_distinguished():
     one, other = Fixed("graph", evidence(("1", 2))), Fixed("graph", evidence(("1", 4)))
     fused = FusedRetriever(parts=[(1.0, one), (1.0, other)])
     (hit,) = fused.retrieve(Query("q", k=3)).hits

@@ -176,7 +176,7 @@ def test_a_question_with_a_focus_gets_the_communities_that_speak_of_it(grouped):
     assert found(grouped, "What is said of the Copper Kettle prize?")[0] == "4"
 
 
-def test_no_community_stands_beside_one_around_it(grouped):
+def test_no_community_is_listed_beside_its_parent(grouped):
     for question in ("Films by Marta Ilves and Olev Raud", "Copper Kettle, Silver Lantern, films"):
         chosen = found(grouped, question)
         assert not ("1" in chosen and {"3", "4"} & set(chosen))
@@ -207,7 +207,7 @@ def test_there_is_nothing_to_find_without_communities(store):
     assert find_communities("What are the main themes?", store=plain, most=3) == []
 
 
-def test_a_written_report_is_told_from_extractive_ones(grouped):
+def test_a_written_report_is_distinguished_from_extractive_ones(grouped):
     assert not holds_written_reports(grouped)
     with grouped.transaction():
         grouped.communities.put_reports([report("4" * 16, "Prizes", source="openai:x")])

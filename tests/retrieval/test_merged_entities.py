@@ -100,7 +100,7 @@ def test_names_of_one_thing_are_one_entity_with_one_line_of_all_its_names(base):
     assert read(base) == apart
 
 
-def test_what_is_said_of_any_name_is_said_of_the_thing_once(base):
+def test_facts_under_any_alias_are_stated_once_for_the_entity(base):
     said = ((0, FULL, "an agency of the UN"), (1, "WHO", "it thanked Kenya"))
     describe(base, *said, (1, FULL, "it thanked Kenya"))
     assert len([fact for fact in about(read(base)) if "UN" in fact.text or "it" in fact.text]) == 2

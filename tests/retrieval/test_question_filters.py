@@ -69,7 +69,7 @@ def test_times_of_documents_are_stated(question: str, stated: str) -> None:
         "",
     ],
 )
-def test_what_may_mean_something_else_is_left_alone(question: str) -> None:
+def test_ambiguous_words_are_left_alone(question: str) -> None:
     assert find_stated_filter(question, today=TODAY) is None
 
 
@@ -84,7 +84,7 @@ def test_what_may_mean_something_else_is_left_alone(question: str) -> None:
         ("2023年的报告提到了什么？", "报告提到了什么？"),
     ],
 )
-def test_what_a_filter_says_is_not_searched_for(question: str, rest: str) -> None:
+def test_words_that_became_a_filter_are_not_searched_for(question: str, rest: str) -> None:
     found = find_stated_filter(question, today=TODAY)
     assert found is not None
     assert found.rest == rest

@@ -44,7 +44,7 @@ def ask(store, embedder, name, question):
     return retriever.retrieve(Query(question, k=len(PASSAGES))).hits
 
 
-def test_the_cosines_are_squeezed_as_those_of_the_model(wide, narrow):
+def test_cosines_are_scaled_like_the_model(wide, narrow):
     assert baseline_cosine(NARROW) == 0.75
     assert baseline_cosine(WIDE) == 0
     for question in QUESTIONS:

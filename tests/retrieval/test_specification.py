@@ -57,7 +57,7 @@ def test_values_have_types():
         ("a" * 3000, "at most 2,000 are allowed"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text, reason):
+def test_a_mistake_is_reported_with_its_place(text, reason):
     with pytest.raises(ConfigError, match=reason):
         parse_specification(text)
 
@@ -94,7 +94,7 @@ calls = st.builds(
         max_size=3,
     )
 )
-def test_what_is_written_is_read(stages):
+def test_written_values_are_read_back(stages):
     written = show_specification(RetrieverPipeline(tuple(stages)))
     tree = parse_specification(written)
     assert show_specification(tree) == written
@@ -157,7 +157,7 @@ def test_compositions_answer(index, embedder, text):
         ("bm25 > prune(share=2)", ConfigError, "from 0 to 1"),
     ],
 )
-def test_what_cannot_be_built_says_why(index, embedder, text, error, reason):
+def test_a_retriever_that_cannot_be_built_explains_why(index, embedder, text, error, reason):
     with pytest.raises(error, match=reason):
         build_retriever(text, store=index, embedder=embedder)
 
@@ -193,7 +193,7 @@ def test_only_who_may_ask_gets_a_model(index, embedder):
     )
 
 
-def test_options_from_python_are_checked_as_those_of_a_specification(index):
+def test_options_from_python_are_checked_like_a_specification(index):
     with pytest.raises(UnknownName, match="Did you mean `size`"):
         build_retriever("sentence_window", store=index, options={"sise": 1})
     with pytest.raises(ConfigError, match="must be a whole number"):

@@ -88,7 +88,7 @@ def test_every_retriever_reads_what_is_meant(manual, name):
         assert "“collecotr”: searched for “collector”" in "".join(slipped.notes)
 
 
-def test_the_vector_is_that_of_the_question_that_is_meant():
+def test_the_vector_matches_the_question_that_is_meant():
     embedder = HashingEmbedder(64)
     store = build_index(open_store("memory:", create=True), embedder, MANUAL)
     dense = build_retriever("dense", store=store, embedder=embedder)

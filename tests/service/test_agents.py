@@ -25,7 +25,9 @@ def run(client, body, **options):
 
 
 @pytest.mark.parametrize("kind", ["iterative", "corrective", "reasoning", "revising"])
-def test_an_agent_tells_every_step_and_answers_as_from_the_command_line(client, sample_index, kind):
+def test_an_agent_reports_every_step_and_answers_as_from_the_command_line(
+    client, sample_index, kind
+):
     body = {"question": BRIDGE, "kind": kind, "steps": 4, "k": 6, "tools": ["graph", "bm25"]}
     events = run(client, body)
     names = [name for name, _ in events]
@@ -56,7 +58,7 @@ def test_an_agent_tells_every_step_and_answers_as_from_the_command_line(client, 
         ({"question": "x" * 9_000}, 413, "8,000"),
     ],
 )
-def test_what_is_no_question_to_an_agent_is_told_before_it_begins(client, body, status, told):
+def test_invalid_questions_to_an_agent_are_rejected_before_it_begins(client, body, status, told):
     refused = client.post(AGENT, json=body)
     assert (refused.status_code, told in refused.json()["error"]["message"]) == (status, True)
 

@@ -97,7 +97,7 @@ def test_every_tool_answers_as_it_promises(served, mode):
     assert answer["text"] == told["answer"]
 
 
-def test_what_is_cited_is_a_resource_that_holds_it(served):
+def test_citations_are_resources_that_contain_them(served):
     address, keys = served
     steps = []
 
@@ -227,7 +227,7 @@ def test_the_limits_of_the_server_hold_for_assistants(sample_index, tmp_path):
             assert large.status_code == 413
 
 
-def test_without_the_sdk_it_is_told_what_brings_it(sample_index, tmp_path, monkeypatch):
+def test_without_the_sdk_the_extra_is_named(sample_index, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mcp.server.mcpserver", None)
     with open_client(fill(sample_index, tmp_path)) as client:
         told = client.post("/mcp/open", json={}).json()["error"]

@@ -194,7 +194,7 @@ def test_where_all_connections_are_at_work_the_newest_is_refused():
     asyncio.run(work())
 
 
-def test_connections_of_a_trusted_proxy_are_those_of_many_clients():
+def test_connections_of_a_trusted_proxy_count_as_many_clients():
     async def work():
         site = site_of(most_per_client=1, proxies=ProxyNetworks(["10.0.0.0/8", "::1"]))
         assert all(site.connect(address="10.1.2.3")[1].is_open for _ in range(3))
@@ -229,7 +229,7 @@ def test_a_body_that_arrives_too_slowly_is_not_waited_for():
     asyncio.run(work())
 
 
-def test_the_time_between_two_requests_does_not_count_as_that_of_a_body():
+def test_time_between_two_requests_is_not_body_time():
     async def work():
         site = site_of(bytes_per_s=1_000, window_s=10)
         protocol, transport = site.connect()
@@ -295,7 +295,7 @@ def test_a_closed_connection_does_not_wait_for_its_reader_forever():
     asyncio.run(work())
 
 
-def test_what_is_not_http_is_answered_with_the_headers_of_all_responses():
+def test_requests_that_are_not_http_get_the_usual_headers():
     async def work():
         protocol, transport = site_of().connect()
         protocol.data_received(b"\x16\x03\x01 hello\r\n\r\n")

@@ -67,7 +67,7 @@ def test_every_retriever_is_asked_every_question_and_summed_up(served, done, ask
             assert estimate["low"] < estimate["high"]
 
 
-def test_the_values_are_those_of_the_passages_that_search_finds(served, done, asked):
+def test_the_values_match_the_passages_that_search_finds(served, done, asked):
     case = served.get(f"{EVALUATIONS}/{done}").json()["data"]["cases"][0]
     (gold,) = case["gold"][0]
     for result in case["results"]:
@@ -84,7 +84,7 @@ def test_the_values_are_those_of_the_passages_that_search_finds(served, done, as
         assert result["values"]["recall@5"] == float(gold in ranked[:5])
 
 
-def test_answers_are_those_of_ask_and_judged_by_what_is_known(served, done):
+def test_answers_match_ask_and_are_judged_by_known_answers(served, done):
     cases = served.get(f"{EVALUATIONS}/{done}").json()["data"]["cases"]
     for case in cases:
         for result in case["results"]:
@@ -194,7 +194,7 @@ def test_one_question_is_found_by_its_id(served, done):
     assert unknown.json()["data"]["cases"] == []
 
 
-def test_what_cannot_run_is_left_out_with_the_reason(served, asked):
+def test_cases_that_cannot_run_are_skipped_with_the_reason(served, asked):
     fields = {"retrievers": "hyde(by=model) > bm25,bm25"}
     identifier = finish(served, start(served, asked[:1], **fields))
     skipped, ran = served.get(f"{EVALUATIONS}/{identifier}").json()["data"]["outcomes"]
@@ -239,7 +239,7 @@ def test_a_file_that_holds_no_questions_is_refused_with_its_line(served, content
         ({"retrievers": "bm25", "filters": "autor = 'Ann'"}, "autor"),
     ],
 )
-def test_what_an_evaluation_cannot_be_is_told_before_it_begins(served, asked, fields, told):
+def test_an_invalid_evaluation_is_rejected_before_it_begins(served, asked, fields, told):
     refused = start(served, asked, **fields)
     assert refused.status_code in (400, 422)
     assert told in refused.json()["error"]["message"]

@@ -46,7 +46,7 @@ def finish(client, response):
     return await_job(client, "one", job)
 
 
-def test_a_graph_comes_in_is_asked_and_goes(served, tmp_path):
+def test_a_graph_is_imported_asked_and_deleted(served, tmp_path):
     done = finish(served, send(served, {"films.tsv": FILMS}))
     assert done["state"] == "finished", done
     (tmp_path / "films.tsv").write_text(FILMS, "utf-8")
@@ -89,7 +89,7 @@ def test_one_of_the_same_name_is_replaced_and_several_files_are_one(served):
         ({"films.tsv": FILMS}, {"format": "no-such"}, "format"),
     ],
 )
-def test_what_is_no_graph_is_refused_before_it_is_kept(served, tmp_path, files, fields, told):
+def test_an_invalid_graph_is_refused_before_it_is_stored(served, tmp_path, files, fields, told):
     refused = send(served, files, **fields)
     assert refused.status_code == 422
     assert told in refused.json()["error"]["message"]

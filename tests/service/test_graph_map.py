@@ -136,7 +136,7 @@ def test_the_marks_of_an_entity_are_its_names_in_the_passages(client):
         assert document["text"][start:end] == source["text"]
 
 
-def test_places_of_entities_are_those_of_the_map(client, overview):
+def test_places_of_entities_match_the_map(client, overview):
     entities = open_largest(client, overview)["part"]["entities"]
     asked = {"entities": [*entities["id"][:4], "0" * 16, "no id"]}
     part = client.post(f"{OPEN}/graph/entities", json=asked).json()["data"]
@@ -144,7 +144,7 @@ def test_places_of_entities_are_those_of_the_map(client, overview):
     assert part["entities"]["x"] == entities["x"][:4]
 
 
-def test_what_did_not_change_is_not_sent_again(client):
+def test_unchanged_elements_are_not_sent_again(client):
     first = client.get(f"{OPEN}/graph")
     tag = {"If-None-Match": first.headers["etag"]}
     again = client.get(f"{OPEN}/graph", headers=tag)
@@ -161,7 +161,7 @@ def test_what_did_not_change_is_not_sent_again(client):
         ("/graph/entities/none", "not_found"),
     ],
 )
-def test_what_is_not_on_the_map_is_told(client, address, code):
+def test_entities_missing_on_the_map_are_reported(client, address, code):
     response = client.get(f"{OPEN}{address}")
     assert response.json()["error"]["code"] == code
 

@@ -68,7 +68,7 @@ def refresh(client, workspace, **body):
     return response.json()["data"]
 
 
-def test_a_job_that_waits_stands_for_all_that_ask_for_the_same(served, held):
+def test_a_waiting_job_serves_all_equal_requests(served, held):
     gate, begun = held
     first = refresh(served, "one")
     wait_until(lambda: begun == ["one"])
@@ -136,7 +136,7 @@ def test_events_go_on_after_the_last_that_was_seen(served):
     assert json.loads(events[0][1])["state"] == "finished"
 
 
-def test_progress_tells_stages_and_failures(served):
+def test_progress_reports_stages_and_failures(served):
     files = {f"{n}.md": TEXT.format(n=n) for n in range(5)}
     job = upload(served, "one", {**files, "torn.pdf": b"%PDF-1.7 torn"}).json()["data"]["job"]
     address = f"{API}/workspaces/one/jobs/{job['id']}/events"
@@ -285,7 +285,7 @@ def test_a_step_that_does_not_end_holds_the_server_up_no_longer_than_it_may(tmp_
     records.close()
 
 
-def test_what_a_broken_off_upload_left_is_gone_at_the_next_start(tmp_path):
+def test_leftovers_of_an_interrupted_upload_are_removed_at_the_next_start(tmp_path):
     left = tmp_path / "one.files" / "incoming-x"
     left.parent.mkdir()
     left.write_text("half", encoding="utf-8")

@@ -56,7 +56,7 @@ def run(threads, work):
         threads.close()
 
 
-def test_what_takes_too_long_is_not_waited_for_and_keeps_its_thread(gate):
+def test_slow_calls_are_abandoned_and_keep_their_thread(gate):
     threads = Threads(threads=1, waiting=0, timeout_s=0.05)
 
     async def work():
@@ -151,7 +151,7 @@ def test_a_silent_stream_is_kept_alive(monkeypatch):
     assert set(events[1:-1]) == {b": ping\n\n"}
 
 
-def test_a_request_that_is_too_slow_is_told_so(place, monkeypatch, gate):
+def test_a_slow_request_gets_a_timeout_error(place, monkeypatch, gate):
     monkeypatch.setattr(KnowledgeBase, "search", lambda *_, **__: gate.wait())
     slow = ServerConfig(place.path, make_settings(timeout_s=0.2, threads=1, waiting=0))
     with open_client(slow) as client:
@@ -164,7 +164,7 @@ def test_a_request_that_is_too_slow_is_told_so(place, monkeypatch, gate):
         gate.set()
 
 
-def test_a_fault_of_ours_is_told_without_what_it_says(place, monkeypatch, caplog):
+def test_an_internal_error_is_reported_without_its_message(place, monkeypatch, caplog):
     def fail(*_, **__):
         raise RuntimeError("a passage that nobody should read")
 
@@ -237,7 +237,7 @@ def test_a_server_that_stops_ends_the_streams_of_jobs_that_go_on(place, monkeypa
     assert "event: end" not in lines
 
 
-def test_traces_tell_what_was_done_and_never_what_was_asked(place, monkeypatch):
+def test_traces_report_what_was_done_and_never_what_was_asked(place, monkeypatch):
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

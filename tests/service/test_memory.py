@@ -171,7 +171,7 @@ def test_facts_are_added_listed_and_deleted(place):
         ({"fact": {"subject": "a", "relation": "b", "object": "c", "owner": "x"}}, "owner"),
     ],
 )
-def test_what_is_no_fact_is_refused(client, body, told):
+def test_invalid_facts_are_refused(client, body, told):
     refused = client.post(MEMORY, json=body)
     assert (refused.status_code, told in refused.json()["error"]["message"]) == (422, True)
     assert objects(client) == []

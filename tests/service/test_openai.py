@@ -146,14 +146,14 @@ def test_sources_are_listed_in_the_text_for_those_who_ask(sdk):
     assert streamed == text
 
 
-def test_what_the_documents_do_not_say_is_said_to_be_so(sdk):
+def test_unanswerable_questions_are_reported(sdk):
     asked = [{"role": "user", "content": "What is the boiling point of tungsten on Mars?"}]
     done = sdk.chat.completions.create(model="open", messages=asked)
     assert not json.loads(done.model_dump_json())["knotwork"]["answered"]
     assert "[1]" not in done.choices[0].message.content
 
 
-def test_embeddings_are_those_of_the_workspace_packed_or_not(sdk, served):
+def test_embeddings_match_the_workspace_in_both_encodings(sdk, served):
     found = sdk.embeddings.create(model="open", input=["travel office", "office travel", "salt"])
     rows = np.array([item.embedding for item in found.data])
     assert rows.shape == (3, 64)

@@ -25,7 +25,7 @@ def built(tmp_path):
     return tmp_path
 
 
-def test_without_a_build_every_page_says_how_to_get_them_and_asks_for_nothing_elsewhere(tmp_path):
+def test_without_a_build_every_page_says_how_to_get_the_pages(tmp_path):
     assert not has_pages(tmp_path)
     with open_pages(tmp_path) as client:
         for path in ("/", "/ui", "/ui/default/graph"):

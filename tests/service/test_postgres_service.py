@@ -32,7 +32,7 @@ from knotwork.errors import StoreUnavailable
 pytestmark = pytest.mark.slow
 
 
-def test_what_one_server_indexes_the_other_finds(postgres_url: str, tmp_path: Path) -> None:
+def test_one_server_finds_what_another_indexed(postgres_url: str, tmp_path: Path) -> None:
     url = postgres_url.replace("postgres@", "postgres:s3cret@")
     places = []
     for name in ("one", "other"):

@@ -305,7 +305,7 @@ def test_a_key_with_a_filter_can_only_read(tmp_path: Path) -> None:
     assert KeyFile(keys.path).find(token) == key
 
 
-def test_filters_of_requests_are_added_to_that_of_the_key(tmp_path: Path) -> None:
+def test_filters_of_requests_are_added_to_the_filter_of_the_key(tmp_path: Path) -> None:
     place = served_files(tmp_path, MARKED)
     headers = bind(place, "team != board")
     for wanted, found in (("path = a.md", "a"), ("team = board", ""), ("not path = a.md", "c")):
@@ -331,7 +331,7 @@ def test_a_document_that_changes_hands_is_lost_at_once(tmp_path: Path) -> None:
         assert "Teal" not in reply.text
 
 
-def test_a_model_is_told_nothing_of_an_excluded_document(tmp_path: Path) -> None:
+def test_a_model_sees_nothing_of_an_excluded_document(tmp_path: Path) -> None:
     place = served_files(tmp_path, PAPERS)
     model = ScriptedChatModel("Ann Teal founded Meadow Ltd. [1]")
     with knotwork.open(place.path, settings=place.settings) as base:

@@ -57,7 +57,7 @@ def test_every_citation_of_an_answer_is_in_its_document(client):
         assert document["text"][start:end] == citation["quote"]
 
 
-def test_a_stream_tells_stages_then_sources_and_ends_with_the_answer_of_the_plain_route(client):
+def test_a_stream_reports_stages_then_sources_and_ends_with_the_answer_of_the_plain_route(client):
     plain = client.post(f"{OPEN}/ask", json={"question": QUESTION}).json()["data"]
     with client.stream("POST", f"{OPEN}/ask/stream", json={"question": QUESTION}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -85,7 +85,7 @@ def test_a_question_may_lean_on_turns_before_it(client):
         assert json.loads(read_events(response)[-1][1])["answer"] == told["answer"]
 
 
-def test_what_is_wrong_before_a_stream_begins_is_told_as_an_error(client):
+def test_errors_before_a_stream_begins_are_reported_as_errors(client):
     asked = {"question": QUESTION, "retriever": "no-such"}
     response = client.post(f"{OPEN}/ask/stream", json=asked)
     assert response.status_code == 400
@@ -156,7 +156,7 @@ def test_documents_are_found_by_a_part_of_their_name_in_any_case(client):
     assert found["total"] == 1
 
 
-def test_what_comes_from_a_document_lies_in_its_text_and_says_what_goes_with_it(client):
+def test_contributions_lie_in_the_text_of_their_document(client):
     listed = client.get(f"{OPEN}/documents").json()["data"]["documents"]
     identifier = next(item["id"] for item in listed if "kestrel-probe" in item["uri"])
     text = client.get(f"{OPEN}/documents/{identifier}").json()["data"]["text"]
@@ -233,7 +233,7 @@ def test_communities_come_with_reports_that_lead_to_the_documents(client):
     assert document["text"][slice(*support["span"])].strip()
 
 
-def test_communities_tell_what_lies_within_them_and_which_changed_since(place):
+def test_communities_report_what_lies_within_them_and_which_changed_since(place):
     with knotwork.open(place.path / "open.knot", settings=place.settings) as base:
         held = base.store.communities
         one, other, *_ = [topic.community for topic in base.communities.list()]
@@ -264,7 +264,7 @@ def test_a_level_that_does_not_exist_is_refused(client):
     assert (failed.status_code, failed.json()["error"]["code"]) == (400, "config_error")
 
 
-def test_retrievers_and_usage_are_told(client):
+def test_retrievers_and_usage_are_reported(client):
     listed = client.get(f"{API}/retrievers").json()["data"]
     assert {"bm25", "graph"} <= {item["name"] for item in listed["retrievers"]}
     assert "global" in listed["modes"]
@@ -414,9 +414,7 @@ def test_statements_only_read(client):
         ("POST", f"{OPEN}/ask", {"json": {"q": "x"}}, 422, "`body.question`"),
     ],
 )
-def test_what_is_wrong_with_a_request_is_told_with_what_to_do(
-    client, method, path, options, status, told
-):
+def test_invalid_requests_are_explained_with_a_fix(client, method, path, options, status, told):
     response = client.request(method, path, **options)
     error = response.json()["error"]
     assert response.status_code == status

@@ -59,7 +59,7 @@ def answer(kb):
     return answer
 
 
-def test_programs_get_it_by_itself(answer):
+def test_programs_get_the_text_alone(answer):
     assert ANSWER(answer)["short"] == WORDS
     reply = to_answer_result(answer)
     assert reply["short"] == WORDS

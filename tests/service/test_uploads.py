@@ -62,7 +62,7 @@ def archive_of(name: str) -> bytes:
     return packed.getvalue()
 
 
-def test_what_is_sent_is_indexed_found_and_removed_again(new, tmp_path):
+def test_uploads_are_indexed_found_and_removed(new, tmp_path):
     sent = upload(new, "new", {"lamps/lanterns.md": TEXT, "名单.txt": "海外出差由行政部审批。"})
     assert sent.status_code == 202
     data = sent.json()["data"]
@@ -142,7 +142,9 @@ def test_a_file_of_the_same_name_replaces_the_one_before(new):
     ],
     ids=range(12),
 )
-def test_what_is_no_document_is_refused_whatever_its_name(strict, name, content, reason):
+def test_files_that_are_not_documents_are_refused_whatever_their_name(
+    strict, name, content, reason
+):
     client, folder = strict
     refused = upload(client, "new", {name: content})
     assert refused.status_code == 422
@@ -234,7 +236,7 @@ def test_an_upload_that_is_too_large_is_refused_before_it_is_kept(tmp_path):
     assert not list(tmp_path.rglob("a.md"))
 
 
-def test_a_folder_in_the_way_of_a_file_is_told(new):
+def test_a_folder_in_the_way_of_a_file_is_reported(new):
     upload(new, "new", {"a/b.md": TEXT})
     refused = upload(new, "new", {"a": TEXT})
     assert refused.status_code == 422

@@ -96,7 +96,7 @@ def test_a_missing_folder_is_a_failed_job_and_keeps_its_documents(place, papers,
         assert documents_of(client) == ["papers/a.md"]
 
 
-def test_what_changed_while_the_server_was_stopped_is_indexed_at_its_start(place, papers, changed):
+def test_changes_made_while_the_server_was_stopped_are_indexed_at_its_start(place, papers, changed):
     with open_client(place) as client:
         jobs_of(client, 1)
     (papers / "b.md").write_text("# Rook\n\nRooks nest in Lund.\n", encoding="utf-8")

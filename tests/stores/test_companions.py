@@ -166,7 +166,7 @@ def test_old_jobs_are_deleted(companions: Companions, monkeypatch: pytest.Monkey
         assert len(jobs.jobs("one", limit=99)) == 4
 
 
-def test_a_closed_companion_says_so(companions: Companions) -> None:
+def test_a_closed_companion_is_reported(companions: Companions) -> None:
     for companion in (CALLS, FACTS, JOBS):
         opened = companions.open(companion)
         opened.close()

@@ -280,7 +280,9 @@ def test_the_unfinished_copy_of_another_store_is_refused(
 
 
 @pytest.mark.parametrize("name", COPIED_CAPABILITIES)
-def test_what_the_target_lacks_is_refused_or_left_out(name: str, open_store: OpenStore) -> None:
+def test_capabilities_the_target_lacks_are_refused_or_left_out(
+    name: str, open_store: OpenStore
+) -> None:
     source, whole = open_store("memory"), open_store("memory")
     fill_store(source)
     held = {field.name: getattr(whole.capabilities, field.name) for field in fields(Capabilities)}

@@ -93,7 +93,7 @@ def test_threads_write_in_turn(store: EmbeddedStore) -> None:
     assert store.graph.lookup(["hub"])["hub"].chunk_count == 12
 
 
-def test_a_second_writer_is_told_who_and_what(store: EmbeddedStore, path: Path) -> None:
+def test_a_second_writer_learns_who_holds_the_lock(store: EmbeddedStore, path: Path) -> None:
     other = EmbeddedStore.open(path, busy_timeout_s=0.01)
     with store.transaction():
         store.set_meta({"a": "1"})
@@ -137,7 +137,7 @@ def test_a_forked_child_opens_its_own_connection(store: EmbeddedStore) -> None:
     assert dict(store.meta()) == {"child": "3"}
 
 
-def test_a_closed_store_says_so(path: Path) -> None:
+def test_a_closed_store_is_reported(path: Path) -> None:
     store = EmbeddedStore.open(path, create=True)
     store.close()
     store.close()

@@ -98,7 +98,7 @@ def test_nothing_is_written_after_the_disk_was_full(full_store: EmbeddedStore) -
     full_store.close()
 
 
-def test_a_full_disk_is_said_and_harms_nothing(full_store: EmbeddedStore) -> None:
+def test_a_full_disk_is_reported_and_harms_nothing(full_store: EmbeddedStore) -> None:
     before = snapshot(full_store)
     with pytest.raises(StoreError, match="disk is full") as caught:
         add_document(full_store, "large.md", [f"Name {number}" for number in range(200)])

@@ -48,7 +48,7 @@ def tables(path: Path) -> set[str]:
     return names
 
 
-def test_what_was_written_is_there_after_reopening(filled: Path) -> None:
+def test_written_data_is_there_after_reopening(filled: Path) -> None:
     store = EmbeddedStore.open(filled)
     before = snapshot(store)
     store.close()

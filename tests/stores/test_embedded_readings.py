@@ -68,7 +68,7 @@ def test_a_reader_may_not_write_readings(path: Path) -> None:
     reader.close()
 
 
-def test_what_belongs_to_nothing_is_named(path: Path) -> None:
+def test_orphans_are_named(path: Path) -> None:
     store = EmbeddedStore.open(path, create=True)
     chunk = content_id("of no document")
     store.readings.put([sample_reading(chunk)], [Description(chunk, "ada", "Ada.")])

@@ -349,7 +349,7 @@ def test_it_has_the_optional_parts_of_its_store() -> None:
     assert rich.whole is whole
 
 
-def test_its_sources_fields_and_tables_are_those_of_allowed_documents() -> None:
+def test_its_sources_fields_and_tables_match_allowed_documents() -> None:
     with opened("embedded") as store:
         for uri in "ab":
             put_document(store, uri, {"n": uri, f"only {uri}": "x"}, modified_day=19_000)

@@ -109,13 +109,13 @@ def test_statements_that_repeat_names_are_run_if_they_are_small(tables: TableFil
 
 
 @pytest.mark.parametrize("statement", _REFUSED, ids=lambda text: text[:50])
-def test_what_would_be_large_is_refused(tables: TableFile, statement: str) -> None:
+def test_large_values_are_refused(tables: TableFile, statement: str) -> None:
     with pytest.raises(QueryRefused):
         tables.run(statement, timeout_s=60)
     assert POOL.reserved == 0
 
 
-def test_what_takes_long_is_stopped(tables: TableFile) -> None:
+def test_slow_work_is_stopped(tables: TableFile) -> None:
     for statement in _LATE:
         with pytest.raises(QueryTimeout):
             tables.run(statement, timeout_s=0.1)

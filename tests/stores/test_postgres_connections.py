@@ -83,20 +83,20 @@ def test_an_invalid_url_is_refused_without_repeating_it(url: str) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_server_that_cannot_be_reached_is_said(tmp_path) -> None:
+def test_a_server_that_cannot_be_reached_is_reported(tmp_path) -> None:
     with pytest.raises(StoreUnavailable, match="index=knotwork") as caught:
         open_store(f"postgresql://ann:s3cret@/docs?host={tmp_path}")
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_missing_index_or_database_is_said(postgres_url: str, postgres_server: str) -> None:
+def test_a_missing_index_or_database_is_reported(postgres_url: str, postgres_server: str) -> None:
     with pytest.raises(StoreNotFound, match="no index"):
         open_store(postgres_url)
     with pytest.raises(StoreNotFound, match="no database"):
         open_store(postgres_server.replace("/postgres?", "/absent?"))
 
 
-def test_a_database_without_pgvector_is_said(
+def test_a_database_without_pgvector_is_reported(
     admin: psycopg.Connection, postgres_server: str
 ) -> None:
     admin.execute("CREATE DATABASE without_vectors")
@@ -198,7 +198,7 @@ def test_nothing_is_committed_after_an_error_that_was_ignored(store: PostgresSto
     assert dict(store.meta()) == {}
 
 
-def test_another_writer_that_holds_the_lock_for_long_is_said(
+def test_another_writer_that_holds_the_lock_for_long_is_reported(
     store: PostgresStore, postgres_url: str
 ) -> None:
     impatient = PostgresStore.open(postgres_url, limits=StoreSettings(lock_timeout_s=0.2))
@@ -322,7 +322,7 @@ def test_the_statements_of_a_block_are_collected(store: PostgresStore) -> None:
     assert len(sent) < 80
 
 
-def test_a_transaction_that_was_idle_for_too_long_is_said(
+def test_a_transaction_that_was_idle_for_too_long_is_reported(
     store: PostgresStore, postgres_url: str
 ) -> None:
     limits = StoreSettings(idle_timeout_s=0.05)

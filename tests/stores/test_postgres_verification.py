@@ -40,7 +40,7 @@ def test_a_sound_index_has_no_fault(store: PostgresStore) -> None:
         ("DELETE FROM vector_1 WHERE place = 0", "0 vectors of `chunk`, not 2"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_mismatches_are_named(
     store: PostgresStore, postgres_server: str, change: str, fault: str
 ) -> None:
     with psycopg.connect(postgres_server, autocommit=True) as connection:

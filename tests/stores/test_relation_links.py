@@ -27,7 +27,7 @@ def links_of_scan(graph):
     return found
 
 
-def test_links_are_those_of_the_scan(graph):
+def test_links_match_the_scan(graph):
     expected = links_of_scan(graph)
     found = graph.relation_links([*expected, "0" * 16, "no id"], limit=100)
     assert {key: sorted(links) for key, links in found.items()} == {

@@ -53,7 +53,7 @@ def key(relation: Relation) -> tuple[str, str, str]:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(contributions, max_size=12))
-def test_relations_come_back_as_they_were_given(relations):
+def test_relations_are_returned_as_given(relations):
     kept = {(r.chunk_id, *key(r)): r for r in relations}
     expected = {
         chunk: sorted((r for r in kept.values() if r.chunk_id == chunk), key=key)

@@ -29,7 +29,7 @@ def open_copy(store: PostgresStore, folder: Path) -> ServerTables:
     return ServerTables(PostgresCompanion(store._database, "tables"), folder)
 
 
-def test_what_one_machine_writes_the_other_reads(store: PostgresStore, tmp_path: Path) -> None:
+def test_one_machine_reads_what_another_wrote(store: PostgresStore, tmp_path: Path) -> None:
     with (
         closing(open_copy(store, tmp_path / "here")) as one,
         closing(open_copy(store, tmp_path / "there")) as other,

@@ -52,7 +52,7 @@ def questions() -> list[str]:
 
 
 @pytest.mark.parametrize("k", [1, 10, 300])
-def test_the_best_are_those_of_the_oracle(indexes, k: int) -> None:
+def test_the_best_match_the_oracle(indexes, k: int) -> None:
     embedded, plain = indexes
     for question in questions():
         found, expected = embedded.search(question, k=k), plain.search(question, k=k)
@@ -105,7 +105,7 @@ def test_among_some_items(indexes, among: int) -> None:
         assert [s.score for s in found] == pytest.approx([s.score for s in expected], abs=1e-9)
 
 
-def test_what_is_left_out_cannot_reach_the_best() -> None:
+def test_pruned_candidates_cannot_reach_the_best() -> None:
     frequencies = {"a": 400, "b": 2, "c": 50, "d": 900}
     weights = QueryTermWeights.of(frequencies, items=1_000, tokens=10_000)
     ordered = weights.rarest_first()

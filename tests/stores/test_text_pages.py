@@ -63,7 +63,7 @@ def rows_of(path: Path, table: str) -> int:
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_what_is_found_follows_any_sequence_of_writes(tmp_path: Path) -> None:
+def test_searches_are_right_after_any_sequence_of_writes(tmp_path: Path) -> None:
     path, chance = tmp_path / "index.knot", random.Random(5)
     plain = PlainTexts()
     with (

@@ -191,7 +191,7 @@ def paged(path: Path) -> tuple[int, int]:
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_what_is_found_follows_any_sequence_of_writes(tmp_path: Path) -> None:
+def test_searches_are_right_after_any_sequence_of_writes(tmp_path: Path) -> None:
     path, generator = tmp_path / "index.knot", np.random.default_rng(6)
     held: Rows = {}
     with closing(EmbeddedStore.open(path, create=True)) as writer:

@@ -69,7 +69,7 @@ def test_a_question_asked_twice_costs_nothing_the_second_time(cache):
     assert usage.reused_calls == 1
 
 
-def test_money_is_told_where_the_price_is_known():
+def test_money_is_reported_where_the_price_is_known():
     prices = PriceTable.read(["scripted:* 1 1"])
     answer, _, _ = write(GOOD, prices=prices)
     tokens = answer.usage.input_tokens + answer.usage.output_tokens
@@ -77,7 +77,7 @@ def test_money_is_told_where_the_price_is_known():
     assert write(GOOD)[0].usage.money is None
 
 
-def test_the_model_judges_by_itself_what_little_confidence_there_is_in():
+def test_the_model_alone_judges_answers_of_low_confidence():
     answer, _, model = write([GOOD], evidence=make_evidence(confidence=0.01))
     assert len(model.requests) == 1
     assert (answer.answered, answer.model) == (True, model.name)

@@ -81,7 +81,7 @@ def test_passages_facts_and_reports_stand_in_sections_of_their_own():
     assert "# Team" in material
 
 
-def test_what_is_not_there_leaves_no_trace():
+def test_missing_sources_leave_no_trace():
     context = pack_context(EVIDENCE, store=STORE, budget_tokens=700)
     assert "facts" not in context.material
     assert "reports" not in context.material
@@ -127,7 +127,7 @@ def test_a_number_of_a_finding_cites_the_sentence_that_supports_it():
     }
 
 
-def test_the_summary_of_a_model_is_told_and_that_of_sentences_is_not():
+def test_summaries_by_a_model_are_shown_and_extracted_ones_are_not():
     told = pack_reports(
         [make_report(source="m")], PassageNumbering(STORE), QUESTION, budget_tokens=500
     )

@@ -11,7 +11,7 @@ from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._questions.reading import SubQuestion
 from knotwork._run import Stage
 from knotwork._synthesis.ask_request import ScopedSearcher
-from knotwork._synthesis.extractive_answers import AnsweredPart, join_answers, join_evidence
+from knotwork._synthesis.mode_answers import AnsweredPart, join_answers, join_evidence
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 
 HARBOUR = """# The harbour
@@ -125,7 +125,7 @@ def test_a_sentence_that_compares_answers_by_itself(tmp_path):
         assert not answer.notes
 
 
-def test_what_is_compared_nowhere_is_answered_for_each(base):
+def test_comparisons_absent_from_the_texts_are_answered_for_each_side(base):
     answer = base.ask("How does a lease differ from a licence?")
     assert answer.citations
     assert {"A lease lasts ten years.", "A licence ends after each season."} == set(quotes(answer))

@@ -20,7 +20,7 @@ from knotwork._questions.reading import AnswerKind, reading_of
         ("", set()),
     ],
 )
-def test_what_a_question_expects(question, kinds):
+def test_expected_kinds_of_answers(question, kinds):
     assert reading_of(question).expected.kinds == kinds
 
 

@@ -138,7 +138,7 @@ def test_sections_and_pages_are_named():
         (Grain.LIST, 2.0, "1", 0.0),
     ],
 )
-def test_page_and_time_are_those_of_a_sentence_that_likely_answers(grain, odds, page, start_s):
+def test_page_and_time_come_from_the_likely_sentence(grain, odds, page, start_s):
     text = "The museum is old. A farmer paid for it."
     sentence = Span(19, len(text))
     document = Document(

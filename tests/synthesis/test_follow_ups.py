@@ -44,7 +44,7 @@ def ask_after(turns, question, model=None):
         ("Why?", "Who directed Silver Lantern: Why?"),
     ],
 )
-def test_what_was_said_before_is_put_in(question, expected):
+def test_earlier_names_are_filled_in(question, expected):
     assert ask_after(FILM, question).text == expected
 
 
@@ -57,7 +57,7 @@ def test_what_was_said_before_is_put_in(question, expected):
         ("为什么？", "《银灯》是谁导演的：为什么？"),
     ],
 )
-def test_what_was_said_before_is_put_in_in_chinese(question, expected):
+def test_earlier_names_are_filled_in_in_chinese(question, expected):
     assert ask_after(FILM_ZH, question).text == expected
 
 
@@ -114,7 +114,7 @@ def test_spaces_do_not_matter_and_long_questions_say_what_they_mean():
         ("Who leads Acme Works?", "Ann Lee and Ben Cole.", "Where does she live?", "Ann Lee"),
     ],
 )
-def test_a_pronoun_stands_for_what_was_asked_for_or_asked_about(before, answer, question, expected):
+def test_a_pronoun_refers_to_the_last_answer_or_subject(before, answer, question, expected):
     assert expected in ask_after([(before, answer)], question).text
 
 
@@ -279,7 +279,7 @@ def test_an_answer_follows_the_conversation(sample: SampleIndex):
     assert not alone.notes
 
 
-def test_what_understanding_cost_is_told(sample: SampleIndex):
+def test_the_cost_of_understanding_is_reported(sample: SampleIndex):
     opened = sample.open(by_rules)
     turns = [("Who is Oriane Keld?", "An instrument maker.")]
     answer = opened.ask("Where was she born?", turns=turns)

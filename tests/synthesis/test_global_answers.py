@@ -58,7 +58,7 @@ def test_the_frame_is_in_the_language_of_the_question():
     assert answer.text == "这些文档主要有一个主题：\n\n1. **差旅**（1段）：主任是温青岚。[1]"
 
 
-def test_what_is_asked_for_beside_the_whole_must_be_there():
+def test_requested_parts_must_exist():
     answer, _ = overview("Which operas are discussed most?", [TRAVEL, TEAM])
     assert (answer.answered, answer.reason) == (False, LOW_CONFIDENCE)
     assert answer.text == not_clear("en")
@@ -76,7 +76,7 @@ def test_without_reports_nothing_matches():
     assert answer.text == no_match("en")
 
 
-def test_no_statement_is_told_twice_and_none_without_its_chunk():
+def test_statements_appear_once_and_with_their_chunk():
     twin = make_report(3, findings=TRAVEL.findings, title="Twin")
     answer, _ = overview("What are the main themes?", [TRAVEL, twin, TEAM])
     assert "Twin" not in answer.text

@@ -57,7 +57,7 @@ def fault(statement, source, question="", titles=""):
         "The documents do not say how loud the pump is.",
     ],
 )
-def test_what_the_passage_says_in_other_words_is_right(statement):
+def test_paraphrases_are_accepted(statement):
     assert fault(statement, PUMP, question="What about the pump?") is None
 
 
@@ -72,7 +72,7 @@ def test_what_the_passage_says_in_other_words_is_right(statement):
         "副主任林婉清。",
     ],
 )
-def test_what_a_chinese_passage_says_in_other_words_is_right(statement):
+def test_chinese_paraphrases_are_accepted(statement):
     assert fault(statement, OFFICE) is None
 
 
@@ -94,7 +94,7 @@ def test_what_a_chinese_passage_says_in_other_words_is_right(statement):
         ("Regular lubrication extends bearing life considerably.", Fault.WORDS),
     ],
 )
-def test_what_the_passage_does_not_say_is_found(statement, expected):
+def test_unsupported_statements_are_found(statement, expected):
     assert fault(statement, PUMP) is expected
 
 
@@ -110,7 +110,7 @@ def test_what_the_passage_does_not_say_is_found(statement, expected):
         ("水泵应当定期润滑轴承。", Fault.WORDS),
     ],
 )
-def test_what_a_chinese_passage_does_not_say_is_found(statement, expected):
+def test_statements_that_a_chinese_passage_does_not_support_are_found(statement, expected):
     assert fault(statement, OFFICE) is expected
 
 
@@ -152,7 +152,7 @@ def test_free_wording_is_right(statement, question):
         ("参数可以填 yes 或 no。", "参数的值是 yes 或 no 之一。"),
     ],
 )
-def test_words_as_free_as_those_of_an_assistant_are_right(statement, source):
+def test_free_wording_of_an_assistant_is_accepted(statement, source):
     assert fault(statement, source) is None
 
 
@@ -185,7 +185,7 @@ def test_a_statement_about_something_else_is_found(statement, source, question):
         ("Karl Lund did not move to Bergen after the sale.", ""),
     ],
 )
-def test_what_the_passage_says_of_another_is_found(statement, question):
+def test_statements_about_another_subject_are_found(statement, question):
     assert fault(statement, COMPANY, question) is not None
 
 
@@ -210,7 +210,7 @@ def test_chinese_in_free_wording_is_right(statement, question):
         ("林婉清的公司从事渔业。", ""),
     ],
 )
-def test_what_a_chinese_passage_says_of_another_is_found(statement, question):
+def test_statements_about_another_subject_are_found_in_chinese(statement, question):
     assert fault(statement, HARBOUR, question) is not None
 
 

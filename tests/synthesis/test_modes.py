@@ -124,7 +124,7 @@ def test_modes_for_the_whole_answer_what_no_passage_does(sample, mode, question)
 
 
 @pytest.mark.parametrize("mode", [m for m in CEILINGS if m != "basic"])
-def test_a_stage_tells_what_it_cost(sample, mode):
+def test_a_stage_reports_what_it_cost(sample, mode):
     answer, _ = sample.ask(FOCUSED, mode)
     stages = answer.usage.stages
     assert sum(s.input_tokens + s.output_tokens for s in stages) == cost_of(answer)
@@ -144,7 +144,7 @@ def test_asking_twice_costs_nothing_and_answers_the_same(sample, mode):
 
 
 @pytest.mark.parametrize("mode", WHOLE_MODES)
-def test_what_the_documents_do_not_hold_is_said_not_to_be_there(sample, mode):
+def test_missing_information_is_reported_as_missing(sample, mode):
     answer, _ = sample.ask(UNKNOWN, mode, with_replies(ask_further="none"))
     assert not answer.answered
     assert answer.text == no_answer("en")
@@ -157,7 +157,7 @@ def test_a_model_that_finds_no_answer_is_believed(sample):
         assert (answer.answered, answer.reason) == (False, SOURCES_SILENT)
 
 
-def test_map_and_reduce_tell_how_far_they_are(sample):
+def test_map_and_reduce_report_how_far_they_are(sample):
     _, events = sample.ask(THEMES, "map-reduce")
     steps = [e for e in events if e.stage is Stage.STEP]
     maps = [(e.done, e.total) for e in steps if e.note == "map"]
@@ -202,7 +202,7 @@ def test_without_communities_passages_answer(bare, mode):
     assert "Travel Office" in answer.text
 
 
-def test_a_global_question_to_an_index_without_reports_says_so(bare):
+def test_a_global_question_to_an_index_without_reports_is_reported(bare):
     bare.path.chmod(0o444)
     answer = bare.open(with_replies(), read_only=True).ask(DETAIL, mode="global")
     assert answer.answered

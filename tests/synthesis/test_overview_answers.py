@@ -154,13 +154,13 @@ def test_the_evidence_of_an_outline_has_the_headings_that_it_leaves_out(almanac)
 @pytest.mark.parametrize(
     "question", ["What is this about?", "Summarize guide.md", "Which people are mentioned most?"]
 )
-def test_what_states_what_the_index_holds_has_no_confidence(station, question):
+def test_answers_about_the_index_itself_have_no_confidence(station, question):
     answer = ask(station, question)
     assert answer.answered
     assert (answer.confidence, answer.strength) == (None, None)
 
 
-def test_an_answer_on_a_topic_has_a_confidence_and_none_if_nothing_is_said_on_it(station):
+def test_answers_on_a_topic_have_a_confidence_unless_nothing_is_found(station):
     present = ask(station, "What do the documents say about storms?")
     absent = ask(station, "What do the documents say about opera singers?")
     assert present.confidence > absent.confidence
@@ -217,19 +217,19 @@ def test_a_section_is_summarised_by_its_name(station):
     assert "Storms tear buoys from their moorings in most winters." in answer.text
 
 
-def test_a_topic_is_told_from_several_documents(station):
+def test_a_topic_is_summarised_from_several_documents(station):
     answer = ask(station, "What do the documents say about storms?")
     assert answer.answered
     assert {"docs/guide.md", "docs/travel.md"} <= {c.document for c in answer.citations}
     assert "Nobody travels to the station during storms." in answer.text
 
 
-def test_a_topic_of_one_document_is_told_from_it_alone(station):
+def test_a_topic_of_one_document_is_summarised_from_it_alone(station):
     answer = ask(station, "What does the travel policy say about storms?")
     assert {c.document for c in answer.citations} == {"docs/travel.md"}
 
 
-def test_what_no_document_speaks_of_has_no_overview(station):
+def test_an_unknown_topic_has_no_overview(station):
     answer = ask(station, "What do the documents say about opera singers?")
     assert not answer.answered
     assert answer.reason in {"no_evidence", "low_confidence"}
@@ -260,7 +260,7 @@ def test_a_word_is_counted_as_a_whole(station):
     assert "mentions" in ask(station, "How often is buo mentioned?").text
 
 
-def test_the_words_of_an_overview_are_those_of_the_language_of_the_question(station):
+def test_an_overview_is_worded_in_the_language_of_the_question(station):
     assert ask(station, "这些文档讲了什么？").text.startswith(
         "共4个文档：\n\n- **差旅管理办法**：本办法"
     )
@@ -270,7 +270,7 @@ def test_the_words_of_an_overview_are_those_of_the_language_of_the_question(stat
     assert "“住宿”共提到" in ask(station, "有多少文档提到住宿？").text
 
 
-def test_many_documents_are_told_by_their_themes():
+def test_many_documents_are_summarised_by_their_themes():
     from tests.indexing.communities.worlds import all_documents
 
     with knotwork.open("memory:", embedding_model="none") as opened:
@@ -281,7 +281,7 @@ def test_many_documents_are_told_by_their_themes():
             assert topic in answer.text
 
 
-def test_an_index_that_cannot_be_written_to_is_told_without_communities(tmp_path):
+def test_an_index_that_cannot_be_written_to_is_reported_without_communities(tmp_path):
     from tests.indexing.communities.worlds import all_documents
 
     with knotwork.open(tmp_path / "a.knot", embedding_model="none") as opened:

@@ -151,7 +151,7 @@ def test_titles_are_listed_counted_and_cited(shelf, question, titles):
     assert answer.confidence is None
 
 
-def test_what_a_named_section_says_on_a_subject_is_quoted_from_it_alone(shelf):
+def test_a_named_section_alone_is_quoted_on_a_subject(shelf):
     answer = ask(shelf, "What does the section on bicycles say about repairs?")
     assert "bench behind the cellar door" in answer.text
     assert "music" not in answer.text
@@ -165,7 +165,7 @@ def test_the_subsections_of_a_section_are_named(shelf):
     assert any(line.startswith("**2 Bicycles** (Cellar; Repairs): ") for line in lines(answer))
 
 
-def test_a_book_of_many_documents_is_told_by_its_front_page_and_chapters():
+def test_a_book_of_many_documents_is_summarised_by_its_front_page_and_chapters():
     pages = {
         f"{chapter}-{section}.md": f"# {chapter}.{section}. Page {section} of part {chapter}\n\n"
         f"Engine {chapter}{section} drives the pumps of the mill on every working day."

@@ -25,7 +25,7 @@ def kb(request, tmp_path):
         yield opened
 
 
-def test_what_paths_lead_to_is_the_answer_with_the_lines_that_lead_there(kb):
+def test_path_answers_cite_the_lines_of_their_hops(kb):
     answer = kb.ask("Which films were directed by Marta Ilves?")
     assert answer.answered
     assert answer.retriever == "paths"
@@ -91,7 +91,7 @@ def test_relations_of_texts_are_no_answer_by_themselves():
     assert {piece.kind for piece in answer.pieces} == {"paragraph"}
 
 
-def test_more_answers_than_are_cited_are_told_apart(tmp_path):
+def test_answers_beyond_the_cited_ones_are_distinguished(tmp_path):
     rows = [f"Film {n}\tdirected by\tAda Lund" for n in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
     file = tmp_path / "many.tsv"
     file.write_text("\n".join(rows))

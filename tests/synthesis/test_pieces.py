@@ -146,7 +146,7 @@ def test_two_things_are_compared_by_a_piece_that_names_both(pumps):
     assert piece.markdown.startswith("The Orlund is bolted to the floor of the hall, and")
 
 
-def test_what_a_paragraph_announces_is_printed_and_cited_with_it(pumps):
+def test_an_announced_list_is_printed_and_cited_with_its_paragraph(pumps):
     question = "When are the pumps emptied and greased?"
     piece = first_piece(pumps, question)
     assert piece.kind == "paragraph"

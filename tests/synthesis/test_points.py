@@ -89,7 +89,7 @@ def test_a_reply_without_a_usable_line_is_refused(text):
         points_of(text)
 
 
-def test_what_was_cut_off_is_not_used():
+def test_cut_off_replies_are_not_used():
     assert len(points_of("\n".join(LINES[:2]), "length").points) == 1
     with pytest.raises(Unparsable):
         points_of(LINES[0], "filter")
@@ -161,7 +161,7 @@ def test_further_questions_are_new_and_few():
     assert count_tokens(long[0]) <= 61
 
 
-def test_what_keywords_find_stands_behind_what_the_question_found():
+def test_passages_found_by_keywords_follow_those_of_the_question():
     from tests.synthesis.written import make_evidence
 
     evidence, _ = make_evidence()

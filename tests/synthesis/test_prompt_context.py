@@ -10,7 +10,7 @@ from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._inference.prompt_material import disarm, escape_passage
 from knotwork._retrieval.query_rows import ROWS_SCORE
 from knotwork._synthesis.answer_writer import make_answer_request
-from knotwork._synthesis.ask_request import fill_prompt
+from knotwork._synthesis.messages import fill_prompt
 from knotwork._synthesis.prompt_context import pack_evidence
 from knotwork._text.token_counts import count_tokens
 from knotwork.records import RETRIEVAL_QUERY, Document, Evidence, Hit, Query, QueryResult
@@ -98,7 +98,7 @@ def _blanks(**given):
     return {"context": "C", "question": "Q", "unknown": "U", **given}
 
 
-def test_what_fills_a_prompt_is_not_filled_in_again():
+def test_values_filled_into_a_prompt_are_not_filled_in_again():
     system, user = fill_prompt("answer", "en", _blanks(context="{question}", question="{unknown}"))
     assert "<context>\n{question}\n</context>" in user.content
     assert "<question>\n{unknown}\n</question>" in user.content

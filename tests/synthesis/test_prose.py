@@ -60,7 +60,7 @@ def test_a_fact_has_much_weight(text):
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_what_is_no_prose_has_little_weight(text):
+def test_text_other_than_prose_has_little_weight(text):
     assert LEAST_WEIGHT <= weigh_prose(text) < 0.3
 
 
@@ -73,7 +73,7 @@ def test_what_is_no_prose_has_little_weight(text):
         ("密码的要求如下。", "密码的要求很高。"),
     ],
 )
-def test_what_announces_others_weighs_less(announcing, stating):
+def test_announcing_sentences_weigh_less(announcing, stating):
     assert weigh_prose(announcing) < weigh_prose(stating) == 1
 
 

@@ -144,7 +144,7 @@ def test_a_statement_without_a_mark_cites_the_passage_that_says_it(mark):
     assert parsed.notes[-1] == "1 sentence had no mark and now cites the passage that says it."
 
 
-def test_a_sentence_that_is_said_again_and_again_is_said_once():
+def test_repeated_sentences_are_quoted_once():
     said = "The Travel Office approves trips abroad. [1] "
     parsed = parse(said * 60)
     assert parsed.text == said.strip()
@@ -228,12 +228,12 @@ def test_an_answer_that_admits_a_gap_is_an_answer():
         ("The Travel Office [1].", "filter"),
     ],
 )
-def test_what_cites_nothing_is_no_answer_at_all(reply, finish_reason):
+def test_a_reply_without_citations_is_not_an_answer(reply, finish_reason):
     with pytest.raises(Unparsable):
         parse(reply, finish_reason)
 
 
-def test_a_reply_that_was_cut_off_is_used_and_says_so():
+def test_a_cut_off_reply_is_used_with_a_note():
     parsed = parse("The Travel Office approves trips abroad [1]. It is l", "length")
     assert parsed.notes[-1] == CUT_OFF
 
@@ -324,7 +324,7 @@ def test_the_frame_of_the_prompt_is_left_out_with_its_marks():
     assert [source.text for source in reader.cited] == ["Ada Lovelace was born in London."]
 
 
-def test_what_a_cut_off_reply_did_not_finish_is_left_out_behind_a_whole_statement():
+def test_an_unfinished_statement_is_dropped_after_a_whole_one():
     whole, cut = "Ada Lovelace was born in London [2].", " Trips abroad are approved by"
     assert parse(whole + cut, "length").text == "Ada Lovelace was born in London [1]."
     assert parse(f"{cut.strip()} the Travel Office [1]", "length").text.endswith("[1]")

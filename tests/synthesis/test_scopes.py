@@ -130,7 +130,7 @@ def test_questions_for_steps_have_no_scope(question):
         ("介绍一下差旅管理规定", "差旅管理规定", True),
     ],
 )
-def test_a_name_that_may_be_that_of_a_document_is_not_sure(question, name, names_text):
+def test_a_name_that_may_be_a_document_is_uncertain(question, name, names_text):
     scope = QuestionScope(ScopeKind.PART, name, name, is_sure=False, names_text=names_text)
     assert reading_of(question).scope == scope
 
@@ -221,5 +221,5 @@ def test_any_text_may_be_asked(text):
         ("", ""),
     ],
 )
-def test_what_is_left_of_a_phrase_without_the_words_for_texts(phrase, rest):
+def test_a_phrase_without_words_for_texts(phrase, rest):
     assert reading_of(phrase).strip_text_nouns() == rest

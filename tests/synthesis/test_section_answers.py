@@ -121,7 +121,7 @@ def lines(answer):
     return [line for line in answer.text.splitlines() if line.startswith("- ")]
 
 
-def test_a_topic_is_told_from_the_section_that_is_about_it(manuals):
+def test_a_topic_is_summarised_from_the_section_that_is_about_it(manuals):
     answer = ask(manuals, "What does the manual say about a flooded pump room?")
     assert answer.text.startswith("**When the pump room is flooded** (4 sections):\n\n- Sooner or")
     assert [line.split("**")[1] for line in lines(answer)[1:]] == [
@@ -146,7 +146,7 @@ def test_a_topic_is_told_from_the_section_that_is_about_it(manuals):
         "What can I read in the page about the flooded pump room?",
     ],
 )
-def test_a_page_that_is_named_is_told_by_its_sections(manuals, question):
+def test_a_page_that_is_named_is_summarised_by_its_sections(manuals, question):
     answer = ask(manuals, question)
     assert answer.text.startswith("**When the pump room is flooded** (4 sections):\n\n- Sooner or")
     assert len(lines(answer)) == 5
@@ -155,7 +155,7 @@ def test_a_page_that_is_named_is_told_by_its_sections(manuals, question):
 @pytest.mark.parametrize(
     "question", ["讲制定排班表的部分有哪些要点？", "制定排班表那一节讲了什么？"]
 )
-def test_a_chinese_section_that_is_named_is_told(manuals, question):
+def test_a_named_chinese_section_is_summarised(manuals, question):
     assert ask(manuals, question).text.startswith("**制定排班表**：\n\n- ")
 
 
@@ -167,7 +167,7 @@ def test_sentences_that_are_left_go_to_further_paragraphs(manuals):
     assert len(answer.citations) <= 8
 
 
-def test_without_subsections_a_topic_is_told_from_paragraphs_and_items(manuals):
+def test_without_subsections_a_topic_is_summarised_from_paragraphs_and_items(manuals):
     answer = ask(manuals, "What does the manual say about mooring a buoy?")
     assert answer.text.startswith("**Mooring a buoy**:\n\n- A buoy is moored in calm weather only")
     assert [line.split()[1] for line in lines(answer)[1:5]] == [
@@ -188,7 +188,7 @@ def test_short_items_are_quoted_whole(manuals):
     assert "签字" not in answer.text
 
 
-def test_a_topic_that_sections_of_two_documents_are_about_is_told_from_both(tmp_path):
+def test_a_topic_that_sections_of_two_documents_are_about_is_summarised_from_both(tmp_path):
     twins = {"flood.md": FLOOD, "flood-2.md": FLOOD.replace("pump", "engine")}
     with knotwork.open("memory:", embedding_model="none") as base:
         index_files(base, tmp_path, LOGS | twins)

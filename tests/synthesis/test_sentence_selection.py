@@ -139,7 +139,7 @@ def test_titles_and_terms_alone_are_never_quoted():
     assert "log_size" not in {item.text for item in rank_candidates(evidence("log size", hit))}
 
 
-def test_code_is_worth_less_than_what_is_said_of_it():
+def test_code_is_worth_less_than_text_about_it():
     text = "The server is started with this.\n\npg_ctl start now and wait"
     hit = make_hit(text, (0.5, 0.6), terms=[("", "pg_ctl start now and wait")], kind=BlockKind.CODE)
     assert rank_candidates(evidence("How is it started?", hit))[0].text.startswith("The server")

@@ -111,7 +111,7 @@ def test_a_sentence_that_announces_others_has_no_short_answer():
     assert choose_words(item, reading_of("Which are allowed?"), confidence=0.99) == ""
 
 
-def test_what_was_not_read_has_no_short_answer():
+def test_unread_parts_have_no_short_answer():
     unread = dataclasses.replace(selected(), answer=None)
     assert choose_words(unread, reading_of(QUESTION), confidence=0.99) == ""
 

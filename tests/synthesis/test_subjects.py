@@ -39,7 +39,7 @@ def base(tmp_path_factory):
         ("她的父亲是什么？", "[林黛]的父亲是木匠。"),
     ],
 )
-def test_the_name_stands_for_its_pronoun(base, question, shown):
+def test_a_pronoun_is_replaced_by_its_name(base, question, shown):
     answer = base.ask(question)
     assert shown in answer.text
     quotes = [citation.quote for citation in answer.citations]

@@ -106,7 +106,7 @@ def test_answers_quote_the_context_and_cite_it():
 @pytest.mark.parametrize(
     ("question", "word"), [("Where is the harbour of Oslo?", "sources"), ("太空站在哪里？", "资料")]
 )
-def test_without_an_answer_it_says_so(question, word):
+def test_without_an_answer_it_is_reported(question, word):
     assert word in do("answer", context="[1] Soup is served at noon.", question=question)
     assert word in do("reduce-points", points="none\n0 | Soup.", question=question)
     assert do("map-reports", context="[1] Soup is served at noon.", question=question) == "none"

@@ -34,7 +34,7 @@ class TestScripted(ChatModelContract):
         return ScriptedChatModel(lambda _: ModelError("No such model."))
 
 
-def test_a_list_is_said_in_order_and_requests_are_kept():
+def test_a_list_is_printed_in_order_and_requests_are_kept():
     model = ScriptedChatModel(["one", "two"])
     asked = [ask("first", stage="extract"), ask("second", source="a.md")]
     assert [model.complete(request).text for request in asked] == ["one", "two"]
@@ -50,7 +50,7 @@ def test_a_script_that_has_run_out_shows_the_request():
         list(model.stream(ask("third")))
 
 
-def test_one_text_is_said_at_every_call():
+def test_the_same_text_is_used_at_every_call():
     model = ScriptedChatModel("yes", errors={2: ModelError("No.")})
     assert model.complete(ask("a")).text == "yes"
     with pytest.raises(ModelError):

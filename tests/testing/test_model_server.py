@@ -112,7 +112,7 @@ def test_structured_output_has_the_form_of_its_schema(server):
     assert json.loads(told) == {"text": TEXT}
 
 
-def test_vectors_are_those_of_the_hashing_embedder(server):
+def test_vectors_match_the_hashing_embedder(server):
     expected = HashingEmbedder(32).embed(["a bridge", "桥"])
     asked = {"model": "m", "input": ["a bridge", "桥"], "dimensions": 32}
     plain = json.loads(post(server, asked, "/embeddings")[2])
@@ -154,7 +154,7 @@ def test_models_are_listed(server):
         ("/nothing", {}, 404, "nothing"),
     ],
 )
-def test_wrong_requests_are_told_what_is_wrong(server, path, body, status, word):
+def test_wrong_requests_are_explained(server, path, body, status, word):
     found, _, content = post(server, body, path)
     assert found == status
     assert re.search(word, json.loads(content)["error"]["message"])
@@ -316,7 +316,7 @@ def test_shares_are_checked(rates):
         FaultPlan(rates=rates)
 
 
-def test_latency_and_time_are_those_of_the_injected_clock():
+def test_latency_and_time_match_the_injected_clock():
     now = [100.0]
 
     def sleep(seconds):

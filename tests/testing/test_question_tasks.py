@@ -7,7 +7,7 @@ import pytest
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._inference.chat import ChatReply, Message
 from knotwork._retrieval.steps.query_transformation import parse_ratings
-from knotwork._synthesis.ask_request import fill_prompt
+from knotwork._synthesis.messages import fill_prompt
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
 
 REPORTS = (

@@ -53,7 +53,7 @@ def test_dates_are_the_days_that_they_name(text: str, expected: tuple[date, date
         "2023" * 40, "9999", "9999-12-31",
     ],
 )  # fmt: skip
-def test_what_is_no_certain_date_is_none(text: str) -> None:
+def test_uncertain_dates_are_ignored(text: str) -> None:
     assert read_day_range(text) is None
 
 

@@ -38,5 +38,5 @@ def test_numbers_stay_numbers(number):
 
 
 @pytest.mark.parametrize("text", ["-3.5", "+1", "-.5e-7", "", "'quoted'", "a=b", "3-4", "温青岚"])
-def test_what_is_harmless_stays(text):
+def test_harmless_text_is_kept(text):
     assert neutralize_cell(text) == text

@@ -111,7 +111,7 @@ def test_where_no_width_is_known_two_lines_join_only_when_the_first_is_unfinishe
     assert sentences("\n".join(lines)) == lines
 
 
-def test_the_width_of_the_text_tells_where_other_words_do_not():
+def test_text_width_decides_if_words_do_not():
     text = "They were met on the quay by the mayor himself and by his brother Jakob\nThe Elder."
     assert sentences(text) == text.split("\n")
     assert sentences(WRAPPED_AT_72 + text)[-1] == text

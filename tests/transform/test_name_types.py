@@ -35,7 +35,7 @@ def entities(*texts: str, title: str = "") -> dict[str, str]:
         ("信息技术发展很快。我们研究信息技术。", "信息技术"),
     ],
 )
-def test_what_names_nothing_finds_chunks_and_is_not_shown(text: str, form: str) -> None:
+def test_questions_without_names_find_chunks_and_show_no_entities(text: str, form: str) -> None:
     assert form not in entities(text)
 
 
@@ -119,7 +119,7 @@ def test_a_term_at_the_start_of_its_definition_is_an_entity(kind: BlockKind) -> 
 
 
 @pytest.mark.parametrize("label", ["name", "the", "This is a whole sentence.", "x", "3.", "。。"])
-def test_what_is_no_term_is_not_defined(label: str) -> None:
+def test_words_that_are_not_terms_are_not_defined(label: str) -> None:
     assert defined(label, "The time to wait on a lock.")[1] == {}
 
 
@@ -148,7 +148,7 @@ def test_options_belong_to_the_command_of_their_page() -> None:
         ("SHARE (ShareLock)", "IDENTIFIER"),
     ],
 )
-def test_the_form_of_a_technical_name_tells_what_it_is(name: str, kind: str) -> None:
+def test_the_form_of_a_technical_name_decides_its_type(name: str, kind: str) -> None:
     assert technical_type(name) == kind
 
 

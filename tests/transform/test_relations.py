@@ -99,7 +99,7 @@ def test_words_between_names_that_state_nothing_are_no_relation(text: str) -> No
     assert stated <= {"born in"}
 
 
-def test_what_a_sentence_states_is_no_co_occurrence_too() -> None:
+def test_a_stated_relation_is_not_also_a_co_occurrence() -> None:
     (extraction,) = extract("", "Anna Smith founded Acme.")
     assert relations(extraction) == {("anna smith", "founded", "acme")}
 
@@ -139,7 +139,7 @@ def test_aliases_lead_from_the_short_to_the_full_name(text: str, short: str, ful
     assert (short, ALIAS_RELATION, full) in relations(extraction)
 
 
-def test_a_surname_of_two_persons_stands_for_neither() -> None:
+def test_a_surname_of_two_persons_refers_to_neither() -> None:
     (extraction,) = extract("", "Anna Smith met Bob Smith. Then Smith left.")
     assert all(relation != ALIAS_RELATION for _, relation, _ in relations(extraction))
 
@@ -161,7 +161,7 @@ def test_a_surname_mentions_the_full_name_of_an_earlier_chunk() -> None:
         ("上海", "北京大学", False),
     ],
 )
-def test_what_can_be_short_for_what(short: str, full: str, *, expected: bool) -> None:
+def test_possible_abbreviations(short: str, full: str, *, expected: bool) -> None:
     assert is_short_for(short, full) is expected
 
 
@@ -195,7 +195,7 @@ def test_relations_are_bounded_and_their_ends_are_mentioned(words: list[str]) ->
         "name: Bram Ostrand; name: Bram Ostrand; name: Bram Ostrand",
     ],
 )
-def test_what_is_not_surely_a_row_states_nothing(text: str) -> None:
+def test_uncertain_rows_state_nothing(text: str) -> None:
     (extraction,) = extract("", text)
     stated = {words for _, words, _ in relations(extraction)} - {CO_OCCURRENCE_RELATION}
     assert stated == set()

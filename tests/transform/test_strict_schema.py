@@ -76,7 +76,7 @@ def test_counts_are_shown_with_the_most_frequent_first():
     )
 
 
-def test_what_rules_find_can_be_filtered_again_without_a_change():
+def test_filtering_rule_results_twice_changes_nothing():
     (found,) = extract("Ada Lovelace", "Ada Lovelace worked with Charles Babbage in London.")
     schema = SchemaFilter(ExtractionSchema(entity_types=("PERSON",)))
     once = schema.keep(found, LeftOut())

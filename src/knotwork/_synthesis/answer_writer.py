@@ -28,7 +28,6 @@ from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import make_request
 from knotwork._synthesis.citations import cite_sentences, gap_before_mark, gap_between
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.grounding.statement_check import (
@@ -40,7 +39,7 @@ from knotwork._synthesis.grounding.statement_check import (
     is_row,
 )
 from knotwork._synthesis.memory_evidence import add_memory, fact_passages, stated_facts
-from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.messages import make_request, no_answer
 from knotwork._synthesis.prompt_context import (
     PromptPassage,
     clip,

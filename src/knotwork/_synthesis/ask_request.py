@@ -24,17 +24,13 @@ from knotwork._indexing.embedding import (
     check_embedder,
     holds_vectors,
 )
-from knotwork._inference import prompt_files
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._inference.prompt_material import escape_passage
 from knotwork._questions.languages import find_stated_filter
-from knotwork._questions.reading import reading_of
 from knotwork._registry import PARTS
 from knotwork._retrieval.base import Retriever, attempt
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
-from knotwork._retrieval.question import request_about
 from knotwork._retrieval.retriever_registry import (
     AUTO,
     RETRIEVERS,
@@ -49,7 +45,7 @@ from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
 from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
-from knotwork._synthesis.messages import no_answer
+from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (
     BudgetExceeded,
@@ -203,32 +199,6 @@ class AskRequest:
                 "Use dataclasses.replace to change the request."
             )
         return question
-
-
-_ROOM = "knotwork._synthesis"
-fill_prompt = partial(prompt_files.fill_prompt, _ROOM)
-"""Return the messages of a prompt of answers, given its task, a language and its blanks."""
-
-
-def make_request(
-    task: str,
-    question: str,
-    model: object = None,
-    /,
-    *,
-    output_tokens: int,
-    stage: str = "",
-    **blanks: str,
-) -> ChatRequest:
-    """Return the request of a task about a question, in its language, with the model's prompts.
-
-    The stage is the task, unless another one is given.
-    """
-    unknown = no_answer(reading_of(question).language)
-    blanks = {"question": escape_passage(question.strip()), "unknown": unknown, **blanks}
-    return request_about(
-        question, _ROOM, task, model, stage=stage or task, output_tokens=output_tokens, **blanks
-    )
 
 
 OLD_NOTE = "The communities are out of date with the documents: {reason}"

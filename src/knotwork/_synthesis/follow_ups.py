@@ -19,9 +19,9 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._synthesis.ask_request import make_request
 from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
+from knotwork._synthesis.messages import make_request
 from knotwork._text.chinese import HAN_CHARACTER, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms

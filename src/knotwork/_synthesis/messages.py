@@ -1,9 +1,16 @@
-"""Texts of answers and overviews in English and Chinese."""
+"""Texts of answers and overviews in English and Chinese, and requests about a question."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+
+from knotwork._inference import prompt_files
+from knotwork._inference.chat import ChatRequest
+from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.reading import reading_of
+from knotwork._retrieval.question import request_about
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +131,29 @@ def count_more(number: int, unit: str, language: str) -> str:
 def _unit_name(number: int, unit: str, language: str) -> str:
     one, many = _UNITS.get(language, _UNITS["en"])[unit]
     return one if number == 1 else many
+
+
+_ROOM = "knotwork._synthesis"
+fill_prompt = partial(prompt_files.fill_prompt, _ROOM)
+"""Return the messages of a prompt of answers, given its task, a language and its blanks."""
+
+
+def make_request(
+    task: str,
+    question: str,
+    model: object = None,
+    /,
+    *,
+    output_tokens: int,
+    stage: str = "",
+    **blanks: str,
+) -> ChatRequest:
+    """Return the request of a task about a question, in its language, with the model's prompts.
+
+    The stage is the task, unless another one is given.
+    """
+    unknown = no_answer(reading_of(question).language)
+    blanks = {"question": escape_passage(question.strip()), "unknown": unknown, **blanks}
+    return request_about(
+        question, _ROOM, task, model, stage=stage or task, output_tokens=output_tokens, **blanks
+    )

@@ -29,7 +29,7 @@ def path(tmp_path):
     return path
 
 
-def test_the_defaults_are_those_of_the_settings():
+def test_the_defaults_match_the_settings():
     assert CommunityOptions.of(CommunitySettings()) == CommunityOptions()
 
 

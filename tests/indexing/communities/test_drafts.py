@@ -108,12 +108,12 @@ def test_numbers_that_do_not_exist_are_dropped_and_reported():
     assert "no line supports the finding" in {c.reason for c in reading.complaints}
 
 
-def test_what_is_known_of_no_one_is_no_finding():
+def test_facts_about_nobody_are_not_findings():
     reading = read("report | 1\nfinding | Purple elephants enjoy cinnamon [1]\n")
     assert reading.found == {}
 
 
-def test_a_report_in_another_language_is_none():
+def test_a_report_in_another_language_is_discarded():
     kitchen = make_brief("厨房", "厨师Odette在Saffron House烤面包。", language="zh")
     reading = read("title | Odette\nfinding | Odette bakes at Saffron House. [1]", [kitchen])
     assert reading.found == {}
@@ -140,7 +140,7 @@ def test_of_two_reports_on_a_group_the_first_counts():
     assert [c.line for c in reading.complaints] == ["Other"]
 
 
-def test_what_is_cut_off_costs_its_last_line():
+def test_a_cut_off_reply_loses_its_last_line():
     whole = read("\n".join(LINES))
     text = "\n".join(LINES)[:-14]
     reading = read(text, finish_reason="length")
@@ -159,7 +159,7 @@ def test_a_report_does_not_grow_beyond_measure():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_what_models_add_costs_nothing(seed):
+def test_facts_added_by_models_cost_nothing(seed):
     chance = random.Random(seed)
     lines = [chance.choice(HARMLESS)(line) for line in LINES]
     reading = read("```\n" + "\n\n".join(lines) + "\n```")

@@ -82,7 +82,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
     assert all_of(base) == all_of(never)
 
 
-def test_what_a_join_does_not_concern_keeps_its_community(base):
+def test_entities_untouched_by_a_merge_keep_their_community(base):
     base.communities.update()
     before = {community.id: community for community in all_of(base)}
     base.entities.merge("Zed Rowan", "Juno Dome")
@@ -118,7 +118,7 @@ def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
     assert {c.id: c for c in found} == {c.id: c for c in all_of(other)}
 
 
-def test_what_goes_with_its_document_parts_its_group(base):
+def test_deleting_a_document_splits_groups_it_joined(base):
     base.index_documents([Document("away.txt", AWAY)])
     base.entities.merge("The Harbour Ghost", "Juno Dome")
     base.communities.update()

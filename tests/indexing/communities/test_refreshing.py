@@ -194,7 +194,7 @@ def test_an_empty_index_has_no_communities():
     assert read_network(base.store).node_ids == ()
 
 
-def test_what_cannot_be_done_is_said():
+def test_impossible_requests_are_explained():
     base = make_index(all_documents(1))
     with pytest.raises(UnknownName, match="community algorithm"):
         refresh_communities(base.store, CommunityOptions(algorithm="magic"))

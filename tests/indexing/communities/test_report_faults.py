@@ -55,7 +55,7 @@ def test_the_documents_stand_in_for_a_model_that_says_nothing(garbage):
     assert changes.by_model > 0
 
 
-def test_what_a_reply_lacks_is_asked_for_once_more_alone():
+def test_items_missing_in_a_reply_are_requested_once_more_alone():
     base = indexed()
 
     def half(request):
@@ -158,7 +158,7 @@ def test_a_key_that_is_refused_ends_the_run():
     assert sources(base) == {EXTRACTIVE_SOURCE}
 
 
-def test_what_a_server_refuses_is_asked_one_by_one():
+def test_rejected_batches_are_sent_one_by_one():
     base = indexed()
 
     def refuse(request):

@@ -169,7 +169,7 @@ def test_sentences_like_many_others_are_central():
         ([], "en", []),
     ],
 )
-def test_key_phrases_come_back(texts, language, expected):
+def test_key_phrases_round_trip(texts, language, expected):
     assert key_phrases(texts, language=language)[: len(expected)] == expected
     assert bool(key_phrases(texts, language=language)) == bool(expected)
 

@@ -92,7 +92,7 @@ def test_an_added_document_costs_the_reports_that_it_concerns(base):
     assert "observatory" not in prompts
 
 
-def test_what_extends_a_community_alone_changes_its_rating_without_a_call():
+def test_growing_a_community_changes_its_rating_without_a_call():
     base = indexed()
     model = ScriptedChatModel(brain)
     refresh_reports(base.store, writer=writer(model))

@@ -199,7 +199,7 @@ def test_imported_reports_stay_until_their_documents_change(store, folder):
     assert not is_current(store)
 
 
-def test_the_older_layout_comes_in_alike(store, folder, tmp_path):
+def test_the_older_layout_is_imported_alike(store, folder, tmp_path):
     older = write_tables(
         tmp_path / "ragtest" / "old" / "output" / "20240708-1" / "artifacts",
         older_tables(),
@@ -303,7 +303,7 @@ def test_beside_other_documents_nothing_of_theirs_is_lost(tmp_path, folder):
         assert titles
 
 
-def test_a_unit_that_stands_in_no_document_is_one_of_its_own(store, tmp_path):
+def test_a_unit_without_a_document_becomes_one(store, tmp_path):
     tables = current_tables()
     tables["text_units"][2]["text"] = "Another wording. Ada Stone slept."
     report = import_index(store, write_tables(tmp_path / "p", tables))

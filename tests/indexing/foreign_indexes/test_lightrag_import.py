@@ -39,7 +39,7 @@ def test_chunks_are_found_in_their_document(store, folder):
 
 
 @pytest.mark.parametrize("quoted", [False, True])
-def test_the_graph_comes_in_with_directions_that_the_text_tells(store, tmp_path, quoted):
+def test_the_graph_is_imported_with_directions_from_the_text(store, tmp_path, quoted):
     report = import_index(store, write_lightrag(tmp_path / "w", quoted=quoted))
     edges = edges_of(store)
     assert edges.pop(("Ada Stone", "leads", "Night Squad")) == 9

@@ -190,7 +190,7 @@ def test_out_and_in_again_gives_the_same(seed):
     assert is_current(other)
 
 
-def test_what_was_imported_goes_out_as_it_came(tmp_path):
+def test_imported_graphs_are_exported_unchanged(tmp_path):
     store, other = open_store("memory:"), open_store("memory:")
     import_index(store, write_tables(tmp_path / "in", current_tables()))
     export_graphrag(store, tmp_path / "out")
@@ -206,7 +206,7 @@ def test_what_was_imported_goes_out_as_it_came(tmp_path):
         assert rows[0] == rows[1]
 
 
-def test_columns_and_kinds_of_ids_are_those_of_graphrag(tmp_path):
+def test_columns_and_kinds_of_ids_match_graphrag(tmp_path):
     export_graphrag(make_index(7), tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == set(REAL_COLUMNS)
     for name, columns in REAL_COLUMNS.items():

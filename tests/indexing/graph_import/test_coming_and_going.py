@@ -37,7 +37,7 @@ def put(store, folder, name, facts):
 
 @settings(max_examples=12, deadline=None)
 @given(first=FACTS, second=FACTS, third=FACTS)
-def test_what_came_and_went_leaves_no_trace(tmp_path_factory, first, second, third):
+def test_added_and_deleted_documents_leave_no_trace(tmp_path_factory, first, second, third):
     folder = tmp_path_factory.mktemp("graphs")
     grown, fresh = open_store("memory:"), open_store("memory:")
     put(grown, folder, "one", first)

@@ -95,12 +95,12 @@ def test_a_file_that_breaks_off_keeps_what_came_before(tmp_path):
     assert "invalid XML from here on" in complaints[0].reason
 
 
-def test_what_is_no_xml_is_an_error(opened, tmp_path):
+def test_invalid_xml_is_an_error(opened, tmp_path):
     with pytest.raises(IndexingError, match="not valid XML"):
         opened().graph.import_files(write(tmp_path, "a,b\nc,d\n", "g.graphml"))
 
 
-def test_edges_without_ends_and_nodes_without_ids_are_told(tmp_path):
+def test_edges_without_ends_and_nodes_without_ids_are_reported(tmp_path):
     text = (
         '<graphml><graph><node/><node id="a"/><edge source="a"/><hyperedge id="h"/></graph>'
         "</graphml>"

@@ -70,7 +70,7 @@ def test_a_graph_is_explored_asked_and_queried(opened):
 
 @settings(max_examples=25, deadline=None)
 @given(FACTS)
-def test_what_is_explored_is_what_was_built(facts):
+def test_the_explored_graph_equals_the_built_one(facts):
     kb = KnowledgeBase(open_store("memory:"))
     kb.graph.import_graph(Graph(facts), name="people")
     names = {name for fact in facts for name in (fact[0], fact[2])}
@@ -114,7 +114,7 @@ def test_both_stores_hold_the_same(opened):
     assert snapshot(kb.store) == snapshot(memory)
 
 
-def test_what_was_explored_can_be_changed_and_imported(opened):
+def test_an_explored_graph_can_be_changed_and_imported(opened):
     kb, other = opened(), opened(path="other.knot")
     kb.graph.import_graph(history(), name="history")
     graph = Graph.from_subgraph(kb.graph.explore("Ada Lovelace"))

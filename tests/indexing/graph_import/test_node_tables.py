@@ -170,7 +170,7 @@ def test_pairs_are_edges_named_after_the_file(opened, tmp_path, text):
     }
 
 
-def test_edges_of_nodes_without_a_row_come_in(opened, tmp_path):
+def test_edges_of_nodes_without_a_row_are_imported(opened, tmp_path):
     kb = opened()
     files = write(tmp_path, PEOPLE, "person.csv"), write(tmp_path, "source,target\n1,9\n", "e.csv")
     kb.graph.import_files(files, name="friends")

@@ -40,7 +40,7 @@ def write_csv(path, rows, delimiter, quoting):
 @pytest.mark.parametrize(("delimiter", "ending"), [(",", "csv"), ("\t", "tsv"), (";", "csv")])
 @settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
-def test_quoted_tables_come_back_as_they_were(tmp_path_factory, facts, delimiter, ending):
+def test_quoted_tables_round_trip(tmp_path_factory, facts, delimiter, ending):
     path = tmp_path_factory.mktemp("csv") / f"g.{ending}"
     rows = [("subject", "relation", "object"), *facts]
     write_csv(path, rows, delimiter, csv.QUOTE_ALL)
@@ -49,7 +49,7 @@ def test_quoted_tables_come_back_as_they_were(tmp_path_factory, facts, delimiter
 
 @settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
-def test_plain_triples_with_tabs_come_back_as_they_were(tmp_path_factory, facts):
+def test_plain_triples_with_tabs_round_trip(tmp_path_factory, facts):
     bare = [fact for fact in facts if not any(name.startswith('"') for name in fact)]
     if not bare:
         return
@@ -62,7 +62,7 @@ def test_plain_triples_with_tabs_come_back_as_they_were(tmp_path_factory, facts)
 @settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
 @example(facts=[("a,b", "r", "a,b"), ("a,b", "r", "_")])
-def test_every_fact_is_a_line_with_its_names_where_they_are_said_to_be(tmp_path_factory, facts):
+def test_every_fact_is_a_line_with_names_at_their_spans(tmp_path_factory, facts):
     path = write_csv(
         tmp_path_factory.mktemp("g") / "g.csv",
         [("subject", "relation", "object"), *facts],

@@ -137,7 +137,7 @@ def test_a_header_in_unknown_words_is_no_fact(opened, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_encodings_are_told(opened, tmp_path, encoding):
+def test_encodings_are_recognised(opened, tmp_path, encoding):
     kb = opened()
     text = "".join(
         f"Gert Fröbe\tspielte_in\tDer Film Nummer {n} für die große Bühne\n" for n in range(30)
@@ -222,7 +222,7 @@ def test_a_file_without_a_fact_is_an_error(opened, tmp_path, text):
         opened().graph.import_files(write(tmp_path, text))
 
 
-def test_what_is_no_graph_is_told(opened, tmp_path):
+def test_invalid_graphs_are_reported(opened, tmp_path):
     kb = opened()
     with pytest.raises(IndexingError, match="does not exist"):
         kb.graph.import_files(tmp_path / "none.tsv")

@@ -56,7 +56,7 @@ def test_nearly_all_pairs_that_are_spelt_alike_are_found(seed):
     assert len(close & found.keys()) >= 0.97 * len(close)
 
 
-def test_pairs_of_some_are_those_of_all_with_one_of_them():
+def test_pairs_of_some_equal_all_pairs_with_one_of_them():
     known = named([*make_names(300, 3), *(f"Common Company {word}" for word in SYLLABLES)])
     everything = range(len(known))
     some = {5, 17, 200, len(known) - 1}

@@ -106,7 +106,7 @@ def test_the_brain_of_the_test_server_answers_the_prompt():
 
 
 @pytest.mark.parametrize("ceiling", [0, 200, 600, 2_000, 50_000])
-def test_what_is_asked_stays_below_the_ceiling(ceiling):
+def test_requests_stay_below_the_limit(ceiling):
     chance = random.Random(ceiling)
     asked = [
         question(

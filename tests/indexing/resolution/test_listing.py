@@ -46,7 +46,7 @@ def test_several_names_may_be_asked_about(base):
         base.entities.aliases("Keny")
 
 
-def test_what_joins_and_parts_is_returned_as_it_counts(base):
+def test_merges_and_splits_are_returned_as_they_apply(base):
     base.entities.find_aliases()
     parted = base.entities.split("Marie Curie", "Curie")
     assert parted.decision.undone

@@ -56,7 +56,7 @@ def test_titles_degrees_and_generations_stand_beside_a_name():
         ("辽宁东路", "辽宁西路"),
     ],
 )
-def test_marks_tell_names_apart(one, other):
+def test_marks_distinguish_names(one, other):
     assert read_name(one).marks != read_name(other).marks
 
 
@@ -86,7 +86,7 @@ def test_given_names_agree_where_one_can_be_short_for_the_other(one, other, agre
 @pytest.mark.parametrize(
     "name", ["Plato", "House of Cards", "Smith and Wesson", "中国电信", "R2 D2"]
 )
-def test_what_is_no_name_of_a_person_in_full_is_none(name):
+def test_partial_names_of_persons_are_ignored(name):
     assert read_person(read_name(name), "PERSON") is None
 
 
@@ -141,7 +141,7 @@ def slow_distance(one, other):
 
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 4))
-def test_the_edit_distance_is_that_of_its_definition(one, other, most):
+def test_the_edit_distance_matches_its_definition(one, other, most):
     assert edit_distance(one, other, most=most) == min(slow_distance(one, other), most + 1)
 
 

@@ -101,7 +101,7 @@ def test_a_judge_that_comes_later_sees_the_whole_margin():
     assert resolve_entities(base.store, judge=judge).judged == first.margin
 
 
-def test_what_a_reply_leaves_out_is_asked_once_more_and_then_left_apart():
+def test_items_a_reply_leaves_out_are_asked_once_more_and_then_stay_separate():
     asked = []
 
     def reply(request):
@@ -197,7 +197,7 @@ def snapshot(store):
 
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_in_whatever_order_documents_came_and_went_the_decisions_are_those_of_a_fresh_index(data):
+def test_in_whatever_order_documents_came_and_went_the_decisions_match_a_fresh_index(data):
     uris = data.draw(st.permutations(sorted(TEXTS)))
     count = data.draw(st.integers(1, len(uris)))
     gone = data.draw(st.sets(st.sampled_from(uris[:count])))

@@ -90,7 +90,7 @@ def test_the_built_in_ontology_knows_both_languages():
         ("rest = =", r"`o` is not valid TOML: .*line 1"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text, message):
+def test_errors_name_their_place(text, message):
     with pytest.raises(ConfigError, match=message):
         parse_ontology(text, name="o")
 

@@ -132,7 +132,7 @@ def test_siblings_stay_in_their_section_and_below_their_tokens(leaves):
     assert count_tokens(small.chunk.text) <= 25
 
 
-def test_a_parent_stands_in_for_its_children(family):
+def test_a_parent_replaces_its_children(family):
     evidence = found(family, "parent_child(bm25)", "bees honey rye", k=3)
     parents = [hit for hit in evidence.hits if hit.chunk.is_parent]
     assert parents
@@ -162,7 +162,7 @@ def test_the_section_that_gathers_evidence_comes_first():
     assert evidence.trace
 
 
-def test_what_stands_outside_of_the_best_sections_gains_nothing(leaves):
+def test_passages_outside_the_best_sections_gain_nothing(leaves):
     evidence = found(leaves, "top_down(bm25, sections=1)", "pier grain toll", k=9)
     inside = [hit for hit in evidence.hits if hit.scores["sections"] > 0]
     outside = [hit for hit in evidence.hits if hit.scores["sections"] == 0]
@@ -177,7 +177,7 @@ def test_summaries_of_sections_lift_their_passages(leaves):
     assert evidence.hits[0].scores["summary"] > 0
 
 
-def test_an_index_without_questions_says_so(leaves):
+def test_an_index_without_questions_is_reported(leaves):
     evidence = found(leaves, "questions", "Who keeps bees?")
     assert NO_QUESTIONS_NOTE in evidence.notes
     assert evidence.hits[0].chunk.text.count("bees") == 1

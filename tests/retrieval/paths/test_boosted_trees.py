@@ -17,7 +17,7 @@ def rows(count, columns, seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_predictions_equal_those_of_lightgbm(seed):
+def test_predictions_match_lightgbm(seed):
     lightgbm = pytest.importorskip("lightgbm")
     x = rows(400, 6, seed)
     y = (x[:, 0] * x[:, 1] + x[:, 2] > 0).astype(float)

@@ -129,7 +129,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("question", "unmet"), REFUSED)
-def test_what_no_plan_honours_is_refused_aloud(store, question, unmet):
+def test_questions_that_no_plan_covers_are_refused_with_a_reason(store, question, unmet):
     evidence = DynamicCypherRetriever(
         store=store, options=DynamicCypherRetriever.Options(words=CHINESE)
     ).retrieve(Query(question))
@@ -146,7 +146,7 @@ def test_a_number_in_a_name_is_no_comparison(store):
         require_numbers("Who directed film 2001?", ["Paper Moon"])
 
 
-def test_a_model_is_told_of_a_number_that_it_left_out(store):
+def test_a_model_learns_which_number_it_left_out(store):
     replies = [
         "MATCH (f:Film) RETURN f.title",
         "MATCH (f:Film) WHERE f.year >= 1955 AND f.year <= 1970 RETURN f.title",

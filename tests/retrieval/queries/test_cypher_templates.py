@@ -68,7 +68,7 @@ def test_a_model_chooses_and_its_values_are_aligned(store, path):
     assert values(result) == ["Copper Kettle", "Paper Moon"]
 
 
-def test_what_a_model_writes_in_a_slot_is_a_value_and_no_code(store, path):
+def test_text_written_into_a_slot_is_a_value_and_never_code(store, path):
     model = ScriptedChatModel('1 | person=x"}) RETURN p //')
     retriever = CypherTemplatesRetriever(
         store=store, model=model, options=CypherTemplatesRetriever.Options(templates=path)
@@ -88,7 +88,7 @@ def test_what_a_model_writes_in_a_slot_is_a_value_and_no_code(store, path):
         ("[[template", "cannot be read"),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path, text, said):
+def test_a_wrong_file_is_reported(tmp_path, text, said):
     file = tmp_path / "templates.toml"
     file.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match=said):

@@ -61,13 +61,13 @@ def test_a_misspelt_name_is_aligned_to_the_stored_one(store):
     assert values(result) == ["Copper Kettle", "Paper Moon"]
 
 
-def test_a_question_about_nothing_known_has_no_rows_and_says_so(store):
+def test_a_question_about_nothing_known_has_no_rows_and_a_note(store):
     evidence = DynamicCypherRetriever(store=store).retrieve(Query("xyzzy plugh"))
     assert evidence.results == ()
     assert any("No statement" in note for note in evidence.notes)
 
 
-def test_a_model_chooses_fragments_and_repairs_them_by_what_is_told(store):
+def test_a_model_chooses_fragments_and_repairs_them_from_feedback(store):
     replies = [
         "find | x | Movie\nreturn | x",
         (

@@ -212,7 +212,7 @@ ROWS = st.lists(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(rows=ROWS)
-def test_sums_and_counts_are_those_of_the_rows(tmp_path_factory, rows):
+def test_sums_and_counts_match_the_rows(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("sums")
     (folder / "trips.csv").write_text(write_csv([("Town", "Cost"), *rows]), "utf-8")
     with knotwork.open(folder / "i.knot", embedding_model="none") as base:

@@ -48,7 +48,7 @@ def test_the_prompt_has_schema_samples_counts_names_and_examples(store):
         ("LOAD CSV FROM 'file:///etc/passwd' AS x RETURN x", "Only read statements are supported"),
     ],
 )
-def test_what_went_wrong_is_told_and_repaired(store, wrong, told):
+def test_failures_are_reported_and_repaired(store, wrong, told):
     model = ScriptedChatModel([wrong if wrong[0] in "MC" else f"WITH 1 AS a {wrong}", GOOD])
     retriever = TextToCypherRetriever(store=store, model=model)
     evidence = retriever.retrieve(Query(QUESTION))

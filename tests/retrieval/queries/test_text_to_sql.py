@@ -53,7 +53,7 @@ def test_a_model_writes_sql_and_repairs_it(tables):
     assert "strftime" in model.requests[1].messages[-1].content
 
 
-def test_no_tables_are_told_and_text_is_searched():
+def test_no_tables_are_reported_and_text_is_searched():
     store = open_store("memory:", create=True)
     evidence = TextToSqlRetriever(store=store).retrieve(Query("How many?"))
     assert evidence.results == ()

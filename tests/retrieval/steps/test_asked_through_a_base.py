@@ -35,7 +35,7 @@ def test_nothing_is_asked_that_was_not_told_to(store):
     assert model.requests == []
 
 
-def test_without_a_model_it_is_told(store):
+def test_without_a_model_it_is_reported(store):
     base = KnowledgeBase(store, Settings(), embedder=HashingEmbedder())
     with pytest.raises(RetrievalError, match="language model"):
         base.search("Who?", retriever="hyde(by=model) > bm25")

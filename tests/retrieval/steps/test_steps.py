@@ -137,7 +137,7 @@ def test_politeness_is_left_out(asked, bare):
     assert without_politeness(asked) == bare
 
 
-def test_a_misspelt_word_becomes_that_of_the_index(index, embedder):
+def test_a_misspelt_word_is_corrected_from_the_index(index, embedder):
     evidence = ask(index, None, "rewrite > bm25", "Whose film was direcetd in 1961?")
     assert evidence.trace == ("Asked as: Whose film was directed in 1961?",)
     assert titles(evidence)[0] == "Copper Kettle"
@@ -247,7 +247,7 @@ class SilentReranker:
         raise ModelUnavailable("No connection.")
 
 
-def test_without_an_answer_of_the_encoder_the_order_stays_and_is_told(index, embedder):
+def test_without_a_reply_of_the_encoder_the_order_stays_with_a_note(index, embedder):
     base = build_retriever("bm25", store=index, embedder=embedder)
     query = Query("silver lantern film", k=4)
     kept = Rerank(store=index, base=base, reranker=SilentReranker()).retrieve(query)
@@ -268,6 +268,6 @@ def test_a_model_rates_passages_in_one_call(index, embedder):
     assert kept.notes
 
 
-def test_an_unknown_way_is_told(index, embedder):
+def test_an_unknown_way_is_reported(index, embedder):
     with pytest.raises(UnknownName, match="feedback"):
         ask(index, embedder, "expand(by=magic) > bm25")

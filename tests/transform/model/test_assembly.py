@@ -28,7 +28,7 @@ def assembled(
     return assemble(draft, chunks[1], base, around), base, document.text
 
 
-def test_what_rules_found_stays_and_a_model_adds() -> None:
+def test_a_model_adds_to_the_results_of_rules() -> None:
     draft = Draft(
         (EntityDraft("difference engine", "PRODUCT", "a machine"), EntityDraft("ADA LOVELACE")),
         (RelationDraft("Ada Lovelace", "Praised", "Difference Engine", "She praised it."),),
@@ -148,7 +148,7 @@ def test_a_name_inside_a_longer_one_is_not_counted_where_rules_saw_more() -> Non
     assert [found[form].about for form in ("york", "new york times")] == [0.3, 0.3]
 
 
-def test_types_of_a_schema_count_before_those_of_rules() -> None:
+def test_types_of_a_schema_precede_types_of_rules() -> None:
     draft = Draft(
         (EntityDraft("London", "Town"),), (RelationDraft("Ada Lovelace", "IN_TOWN", "London"),)
     )

@@ -66,7 +66,7 @@ def test_threads_do_not_change_the_result() -> None:
     assert alone == extractions_of(ModelExtractor(brained()), document, chunks)
 
 
-def test_memory_stands_in_the_prompt_of_its_chunk_alone() -> None:
+def test_memory_appears_only_in_the_prompt_of_its_chunk() -> None:
     model = brained()
     extractor = ModelExtractor(model, concurrency=1)
     document, chunks = cut("Firms", *PARTS[:2])
@@ -90,7 +90,7 @@ def test_memory_recalls_earlier_chunks_of_the_same_words_and_none_of_others() ->
     assert "Bob Jones" not in memories[chunks[2].id]
 
 
-def test_memory_of_a_long_document_is_that_of_its_beginning() -> None:
+def test_memory_of_a_long_document_stays_as_at_its_beginning() -> None:
     document, chunks = document_of(300)
     found = RuleExtractor().extract(document, chunks)
     memories = recall_similar(chunks, found)

@@ -141,7 +141,7 @@ def test_five_hundred_mutated_replies_fail_nowhere_and_lose_no_word(form: str, s
         ('{"source": "Ada", "relation": "met", "target": "Bob", "place": "Paris"}', "Paris"),
     ],
 )
-def test_what_json_says_beside_a_record_is_a_complaint(reply: str, told: str) -> None:
+def test_extra_json_beside_a_record_is_a_complaint(reply: str, told: str) -> None:
     draft = read_json(reply)
     assert draft.records == 1
     (complaint,) = draft.complaints

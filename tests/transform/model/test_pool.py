@@ -92,7 +92,7 @@ def test_leaving_early_ends_all_threads_and_begins_nothing_more() -> None:
     assert len(begun) <= 4
 
 
-def test_a_fault_comes_in_its_turn() -> None:
+def test_faults_come_in_turn() -> None:
     def work(number: int) -> int:
         if number == 5:
             raise ModelUnavailable("gone")

@@ -112,7 +112,7 @@ def test_of_json_that_breaks_off_the_whole_items_are_read() -> None:
     assert any("Cha" in complaint.line for complaint in draft.complaints)
 
 
-def test_what_stands_beside_the_json_is_a_complaint() -> None:
+def test_text_beside_the_json_is_a_complaint() -> None:
     draft = read_json('Sure! [["Ada", "knew", "Bob"]] Anything else?')
     assert draft.relations == (RelationDraft("Ada", "knew", "Bob"),)
     assert [c.line for c in draft.complaints] == ["Sure!", "Anything else?"]
@@ -146,7 +146,7 @@ def test_deep_nesting_is_bounded() -> None:
         assert read_json(reply).records == 0
 
 
-def test_names_that_a_prompt_escaped_are_those_of_the_document() -> None:
+def test_names_that_a_prompt_escaped_match_the_document() -> None:
     _, chunks = cut("", "The crew of [INST] Works met </s> Olsen at <text> Point in Tartu.")
     (request,) = ExtractionMethod().request(ChunkTask(chunks[0].text)).messages
     assert "〔INST] Works met ‹/s> Olsen at ‹text> Point" in request.content

@@ -50,7 +50,7 @@ def test_a_recording_adds_to_the_rules_and_says_where(tmp_path) -> None:
     assert relations(base) <= relations(made)
 
 
-def test_each_chunk_has_what_stands_in_it_and_complaints_are_of_the_document(tmp_path) -> None:
+def test_each_chunk_has_its_own_facts_and_complaints_belong_to_the_document(tmp_path) -> None:
     said = row(
         ["Ada Lovelace", "praised", "difference engine"],
         ["Charles Babbage", "born in", "London"],

@@ -50,7 +50,7 @@ def test_names_are_found_however_they_are_written(text, name, surfaces) -> None:
     assert found(text, name) == surfaces
 
 
-def test_a_part_stands_for_the_whole_only_as_a_name() -> None:
+def test_a_part_refers_to_the_whole_only_as_a_name() -> None:
     chunk, whole = chunk_text("Then Scrooge spoke of the young man. Young was not there.")
     (span,) = chunk.find_part("Ebenezer Scrooge")
     assert whole[span.start : span.end] == "Scrooge"

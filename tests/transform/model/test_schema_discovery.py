@@ -42,7 +42,7 @@ COUNTS = st.integers(0, 10**9)
     strict=st.booleans(),
     heading=st.text(),
 )
-def test_what_is_written_is_read_again(
+def test_written_records_are_read_back(
     tmp_path_factory, types, relations, patterns, strict, heading
 ):
     schema = ExtractionSchema(tuple(types), tuple(relations), tuple(patterns), strict)
@@ -155,7 +155,7 @@ def test_a_record_may_be_of_an_entity_alone_and_a_dash_is_nothing(tmp_path):
         ("e.xlsx", "", "is not supported"),
     ],
 )
-def test_what_is_no_example_is_refused_by_its_line(tmp_path, name, text, said):
+def test_invalid_examples_are_refused_with_their_line(tmp_path, name, text, said):
     with pytest.raises(ConfigError, match="^.*" + said) as raised:
         schema_of_examples(write(tmp_path, name, text))
     assert raised.value.fix
@@ -197,12 +197,12 @@ def test_the_lines_of_a_reply_are_read():
         f"{REPLY}\nrelation | PERSON | works",
     ],
 )
-def test_what_models_add_comes_off(reply):
+def test_facts_added_by_models_can_be_removed(reply):
     assert read_proposal(reply).types == read_proposal(REPLY).types
     assert read_proposal(reply).relations == read_proposal(REPLY).relations
 
 
-def test_types_to_which_anything_belongs_are_none():
+def test_catch_all_types_are_ignored():
     read = read_proposal("type | OTHER | the rest\nrelation | PERSON | likes | Other")
     assert read.types == ()
     assert read.relations == (("PERSON", "likes", ""),)
@@ -253,7 +253,7 @@ def model_saying(*replies):
 FOURTEEN = [f"Passage {number} names Ada." for number in range(4 * CHUNKS_PER_CALL)]
 
 
-def test_what_two_replies_say_is_kept_and_spellings_are_one():
+def test_facts_of_two_replies_are_kept_under_one_spelling():
     model = model_saying(
         REPLY,
         "type | Persons | people\nrelation | person | worked for | Company",
@@ -278,7 +278,7 @@ def test_one_reply_is_enough_where_there_are_few():
     assert made.counted == "those of one reply"
 
 
-def test_limits_are_told_and_held():
+def test_limits_are_reported_and_held():
     many = "\n".join(
         f"type | KIND{n}A | x\nrelation | KIND{n}A | does{n} | KIND{n}A" for n in range(9)
     )

@@ -168,7 +168,7 @@ def test_a_request_that_is_refused_concerns_its_chunk_alone() -> None:
 @pytest.mark.parametrize(
     "error", [BudgetExceeded("over"), ModelError("key", status=401), ModelError("given up")]
 )
-def test_what_concerns_all_chunks_is_raised(error) -> None:
+def test_errors_that_concern_all_chunks_are_raised(error) -> None:
     with pytest.raises(type(error), match=str(error)):
         run([error])
 
