@@ -25,13 +25,14 @@ from sets import SETS  # type: ignore[import-not-found]
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.evaluation.questions import load_dataset
 from knotwork._extensions.evaluation.retriever_runs import index_path
+from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._extensions.patterns.walk_retrievers import near_seeds
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.evidence_builder import ChunkFeatures, first_stage, rank
-from knotwork._retrieval.graph_retriever import PageRankRetriever, PageRankSettings, link_factor
+from knotwork._retrieval.graph_retriever import link_factor
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

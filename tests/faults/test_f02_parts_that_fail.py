@@ -5,7 +5,7 @@ import pytest
 from knotwork._extensions.paths import path_retriever
 from knotwork._extensions.queries import table_rows
 from knotwork._retrieval.steps.postprocessing import Rerank
-from knotwork._synthesis import engine, extractive_answers, mode_answers, overviews
+from knotwork._synthesis import divided_answers, engine, extractive_answers, overviews
 from knotwork._synthesis.ask_request import CommunityReports
 from knotwork.errors import BudgetExceeded, QueryRefused, StoreError, UnknownName
 
@@ -55,7 +55,7 @@ def test_the_end_of_a_range_is_answered(base, question, names):
         (extractive_answers, "find_rivals", OPENING, "The comparison of short answers"),
         (overviews, "plan_overview", "Summarise the harbour document", "The overview"),
         (overviews, "answer_overview", "Summarise the harbour document", "The overview"),
-        (mode_answers, "_answer_part", f"{BERTH} {OPENING}", "The answer in this mode"),
+        (divided_answers, "_answer_part", f"{BERTH} {OPENING}", "The answer in this mode"),
     ],
 )
 def test_a_part_that_fails_is_left_out(base, monkeypatch, owner, name, question, part):

@@ -11,7 +11,7 @@ from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._questions.reading import SubQuestion
 from knotwork._run import Stage
 from knotwork._synthesis.ask_request import ScopedSearcher
-from knotwork._synthesis.mode_answers import AnsweredPart, join_answers, join_evidence
+from knotwork._synthesis.divided_answers import AnsweredPart, join_answers, join_evidence
 from knotwork.records import Answer, Citation, Document, Evidence, Hit, Query, Span
 
 HARBOUR = """# The harbour

@@ -318,8 +318,6 @@ hybrid = base:HybridRetriever
     words and vectors in one weighted score
 graph = graph_retriever:GraphRetriever
     hybrid, plus named entities and bridges between passages
-pagerank = graph_retriever:PageRankRetriever
-    passages by personalized PageRank from the question's entities
 questions = base:QuestionsRetriever
     passages by the questions they answer (index.questions)
 """

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from knotwork._indexing.communities.index_reports import Topic
 from knotwork._indexing.resolution.resolver import MergedEntity, NamedDecision, SameNames
 from knotwork._retrieval.entity_lookup import DossierPassage
 from knotwork._shapes.base import Json, Rounded, Shape, rounded, typed
@@ -14,6 +13,7 @@ from knotwork._shapes.results import section_of
 from knotwork.records import CommunityReport, Span, Subgraph
 
 if TYPE_CHECKING:
+    from knotwork._indexing.communities.index_reports import Topic
     from knotwork._knowledge_base import KnowledgeBase
 
 SUBGRAPH = Shape(

@@ -35,9 +35,9 @@ from knotwork._synthesis.ask_request import (
     Inquiry,
     QuestionModels,
 )
+from knotwork._synthesis.divided_answers import answer_divided, join_evidence
 from knotwork._synthesis.extractive_answers import compose_answer, find_leading_result, read_hits
 from knotwork._synthesis.messages import make_request
-from knotwork._synthesis.mode_answers import answer_divided, join_evidence
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelError, StoreError, Unparsable
