@@ -76,7 +76,7 @@ def asked(tmp_path_factory):
 
 def prompts(model, since=0):
     return [
-        "\n".join([*(message.content for message in request.messages), request.schema])
+        "\n".join(message.content for message in request.messages)
         for request in model.requests[since:]
     ]
 

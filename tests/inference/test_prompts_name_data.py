@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(str(files("knotwork")))
-TEXTS = sorted(PACKAGE.rglob("prompts/*.txt"))
+TEXTS = sorted(set(PACKAGE.rglob("prompts/*.txt")) - set(PACKAGE.glob("_extensions/*/parts.txt")))
 TABLES = sorted(PACKAGE.rglob("prompts/*.toml"))
 
 OWN_BLANKS = {"unknown", "most", "left", "count", "today", "speaker", "language", "tools", ""}

@@ -50,7 +50,6 @@ class PlainClient:
             "model": "any",
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
             "max_tokens": request.max_output_tokens,
-            "stop": list(request.stop),
         }
         url = f"{self.url}/chat/completions"
         try:

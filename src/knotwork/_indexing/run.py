@@ -385,7 +385,8 @@ class IndexingRun:
         except KeyboardInterrupt as stop:
             if isinstance(stop, IndexingInterrupted):
                 raise
-            raise IndexingInterrupted(self._report(interrupted=True)) from None
+            with finishing():  # the report is read from the index
+                raise IndexingInterrupted(self._report(interrupted=True)) from None
         except ModelError:
             self.enrichment = self.enrichment or Enrichment()
             stopped = self.stats.progress(Stage.STOPPED)
@@ -447,7 +448,8 @@ class IndexingRun:
                 self.reader.check_answered()
         except KeyboardInterrupt:
             self._commit_finished(give_up=True)
-            raise IndexingInterrupted(self._report(interrupted=True)) from None
+            with finishing():  # the report is read from the index
+                raise IndexingInterrupted(self._report(interrupted=True)) from None
         except (ModelError, GeneratorExit) as stop:
             self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
