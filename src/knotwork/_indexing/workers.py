@@ -315,7 +315,7 @@ class _Lane(threading.Thread):
     """
 
     def __init__(self, pool: WorkerPool) -> None:
-        super().__init__(name="knotwork-worker", daemon=True)
+        super().__init__(name="knotwork-file-worker", daemon=True)
         self._pool = pool
         self._sent: deque[_Task] = deque()
         self.process: _Process | None = None
