@@ -1,1 +1,1 @@
-"""Graph algorithms: communities, their hierarchy, PageRank, walks, map layout; graphs to edit."""
+"""Graph algorithms: communities, their hierarchy, PageRank and walks."""

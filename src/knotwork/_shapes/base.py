@@ -1,4 +1,4 @@
-"""What says how records look in JSON."""
+"""Shapes: the JSON of records as data."""
 
 from __future__ import annotations
 

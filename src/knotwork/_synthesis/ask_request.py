@@ -1,4 +1,4 @@
-"""What is asked, where it is searched, and what it is answered from.
+"""The question, the part of the index to search, and the reports and models for its answer.
 
 An `AskRequest` is what a caller gives: a question with its options. A `ScopedSearcher` searches the
 part of an index that it is about: by retrievers of any name, under its filters and those that the

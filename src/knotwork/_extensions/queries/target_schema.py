@@ -1,4 +1,4 @@
-"""What a query target holds, and what of it a question mentions.
+"""The schema of a query target, and the parts of it that a question mentions.
 
 A `TargetSchema` has kinds of nodes or rows, their properties and their links. Labels and
 relationship types have the same form as tables and the columns that join them, so translators need

@@ -30,8 +30,7 @@ def read_in_batches(
     refuses one.
     """
     extractor = reading.stages.model_extractor
-    if extractor is None:
-        return
+    assert extractor is not None, "only a run that has a model read asks for batches"
     batches = open_batches(models)
     if batches is None:
         if wanted:

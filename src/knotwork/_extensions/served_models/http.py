@@ -213,7 +213,7 @@ class ModelServer:
                     yield piece
 
     def _check_status(self, response: httpx2.Response, path: str) -> None:
-        """Tell the listeners of a response. Raises its error unless it is a success."""
+        """Notify the listeners of a response. Raises its error unless it is a success."""
         for listener in self._listeners:
             listener(response.status_code, response.headers)
         if response.is_success:

@@ -91,7 +91,7 @@ class _DamagedDatabase(Database):
 
 
 class Unread(NamedTuple):
-    """A document that lost something: its uri, "" if unknown, and what is known of it."""
+    """A document that lost something: its uri, "" if unknown, and its known fields."""
 
     uri: str
     entry: LedgerEntry | None
