@@ -10,12 +10,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from knotwork._cli.interruption import Terminated
-from knotwork._cli.session import common_options, show_examples, take_common
+from knotwork._cli.session import common_options, show_examples
 from knotwork._cli.terminal import Terminal, printable_errors
 from knotwork._registry import Entry, Registry
 from knotwork.errors import KnotworkError, UnknownName
@@ -242,9 +242,8 @@ class CommandGroup(click.Group):
 )
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.pass_context
-def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
+def app(ctx: click.Context, /, *, version: bool) -> None:
     """Get cited answers from your own documents. Options may come anywhere."""
-    ctx.obj = take_common(arguments)
     if version:
         from knotwork import __version__
 
@@ -254,4 +253,4 @@ def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # n
         click.echo(ctx.get_help())
 
 
-app.params += common_options(hidden=False)
+app.params += common_options(hidden=())

@@ -65,7 +65,7 @@ def ask_command(
     documents, one document or a topic are answered with an outline or central sentences, and
     questions for numbers with counts.
     """
-    from knotwork._cli.answers import AnswerView, print_answer_usage
+    from knotwork._cli.answers import AnswerView, note_usage
 
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
@@ -80,7 +80,7 @@ def ask_command(
     passages = evidence if explain else None
     _show(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
     if not session.common.json:
-        print_answer_usage(session.terminal, answer)
+        note_usage(session.terminal, answer)
 
 
 def _show(
@@ -95,10 +95,9 @@ def _show(
     """Print an answer, and the passages of ``evidence``; in JSON also what stands ``beside`` it."""
     from knotwork._cli.answers import (
         describe_evidence,
-        find_documents,
         note_empty_index,
-        print_answer,
-        print_evidence,
+        show_answer,
+        show_evidence,
     )
     from knotwork._shapes.answers import AnswerShape
     from knotwork._shapes.base import fields_of
@@ -109,11 +108,10 @@ def _show(
     if session.emit(payload):
         return
     needed = session.settings.answer.abstain_below
-    print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
+    show_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
     if evidence:
         session.terminal.say("\nPassages", style="bold")
-        documents = find_documents(knowledge_base, evidence)
-        print_evidence(session.terminal, evidence, documents, explain=True)
+        show_evidence(session.terminal, payload["evidence"], explain=True)
     note_empty_index(session.terminal, knowledge_base)
 
 

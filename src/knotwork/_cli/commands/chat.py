@@ -20,13 +20,14 @@ from knotwork._cli.session import (
     text_option,
     without_option,
 )
-from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._cli.views import Line, Part, Table, count_of, each, join_lines, note
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 if TYPE_CHECKING:
     from knotwork._synthesis.ask_request import AskOptions
     from knotwork.agents._chat import Chat, ChatResponse, MemoryOffer, MemoryUpdate
-    from knotwork.agents._fact_memory import FactMemory, RememberedFact
+    from knotwork.agents._fact_memory import FactMemory
     from knotwork.records import Answer
 
 
@@ -139,9 +140,9 @@ def _answer(session: Session, chat: Chat, line: str) -> ChatResponse | None:
         session.terminal.emit(_describe_reply(reply))
         return reply
     if reply.told is not None:
-        print_stated_facts(session.terminal, reply.told)
+        session.terminal.show(reply.told, *_stated(reply.told))
     if reply.answer is not None:
-        _print_answer(session, reply, is_shown=view.has_shown_answer)
+        _show_answer(session, reply, reply.answer, is_shown=view.has_shown_answer)
     return reply
 
 
@@ -152,10 +153,7 @@ def _settle_offer(
     terminal = session.terminal
     is_json = session.common.json
     if not is_json and not accepts:
-        for fact in offer.facts:
-            terminal.say(f"Remember “{join_lines(fact.text)}”?")
-        for fact in offer.ended:
-            terminal.say(f"Remember as no longer valid: “{join_lines(fact.text)}”?")
+        terminal.show(offer, *_OFFERED)
     if asks and not accepts:
         accepts = _agrees()
         if not accepts:
@@ -184,7 +182,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         raise UnknownName("command", name, CHAT_COMMANDS)
     terminal = session.terminal
     if name == "/facts":
-        _print_facts(terminal, chat.facts())
+        terminal.show({"facts": chat.facts()}, *_FACTS)
     elif name == "/accept":
         _accept(session, chat, rest.strip())
     elif name == "/refuse":
@@ -202,7 +200,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         chat.clear()
         terminal.note("New conversation.", style="dim")
     else:
-        terminal.table(list(CHAT_COMMANDS.items()))
+        terminal.table(CHAT_COMMANDS.items())
 
 
 def _save(session: Session, replies: Sequence[ChatResponse], name: str) -> None:
@@ -240,54 +238,52 @@ def _as_markdown(message: str, answer: Answer | None) -> str:
 
 def _accept(session: Session, chat: Chat, offer_id: str) -> None:
     offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
-    from knotwork._shapes.base import fields_of
     from knotwork.agents._shapes import MemoryUpdateShape
 
     update = chat.accept(offer_id)
-    if not session.emit({"accepted": offer_id, **fields_of(MemoryUpdateShape.of(update))}):
-        print_stated_facts(session.terminal, update)
+    described = {"accepted": offer_id, **fields_of(MemoryUpdateShape.of(update))}
+    session.show(described, *_stated(update), **fields_of(update))
 
 
-def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
-    from knotwork._cli.answers import print_answer, print_answer_usage
+def _show_answer(session: Session, reply: ChatResponse, answer: Answer, *, is_shown: bool) -> None:
+    from knotwork._cli.answers import note_usage, show_answer
 
-    assert reply.answer is not None, "a reply to a question has an answer"
-    needed = session.settings.answer.abstain_below
-    print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
-    cited = {(fact.subject, fact.relation, fact.object) for fact in reply.answer.memory}
+    show_answer(
+        session.terminal, answer, needed=session.settings.answer.abstain_below, is_shown=is_shown
+    )
+    cited = {(fact.subject, fact.relation, fact.object) for fact in answer.memory}
     others = [f for f in reply.remembered if (f.subject, f.relation, f.object) not in cited]
     if others:
-        session.terminal.say("\nOther remembered facts", style="bold")
-        _print_facts(session.terminal, others)
-    print_answer_usage(session.terminal, reply.answer)
+        title = Line("\nOther remembered facts", "bold")
+        session.terminal.show({"facts": others}, title, *_FACTS)
+    note_usage(session.terminal, answer)
     session.terminal.say()
 
 
-def print_stated_facts(terminal: Terminal, update: MemoryUpdate) -> None:
-    """Print the facts that a statement added and ended, and the model tokens to read it."""
+def _stated(update: MemoryUpdate) -> tuple[Part, ...]:
+    """Return the view of the facts that a statement added and ended."""
     lead = "Remembered" if update.saved else "Remembered until this conversation ends"
-    for fact in update.learned:
-        terminal.say(f"{lead}: {join_lines(fact.text)}.")
-    for fact in update.ended:
-        terminal.say(f"No longer valid: {join_lines(fact.text)}.")
-    if update.note:
-        terminal.note(update.note, style="yellow")
-    if update.tokens:
-        terminal.note(f"{update.tokens:,} model tokens", style="dim")
+    return (
+        each("learned", lead + ": {text}."),
+        each("ended", "No longer valid: {text}."),
+        note("{note}", "yellow"),
+        note("[{tokens} model tokens]"),
+    )
 
 
-def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
-    """Print facts, one per line."""
-    for fact in facts:
-        terminal.say(join_lines(fact.text), indent=2)
-    if not facts:
-        terminal.note("No facts are remembered.", style="dim")
+_OFFERED = (
+    each("facts", "Remember “{text}”?"),
+    each("ended", "Remember as no longer valid: “{text}”?"),
+)
+_FACTS = (
+    each("facts", Line("{text}", indent=2)),
+    note("[{facts:!}No facts are remembered.]"),
+)
 
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     """Return the object that --json prints for a message."""
     from knotwork._shapes.answers import AnswerShape
-    from knotwork._shapes.base import fields_of
     from knotwork.agents._shapes import FactShape, MemoryUpdateShape, OfferShape
 
     described: dict[str, Any] = {"message": reply.message}
@@ -340,11 +336,10 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
         raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
-    session.show_table(
+    session.show(
         {"facts": [FactShape.of(fact) for fact in facts]},
-        [(f.subject, f.relation, f.object, f.valid_from, f.valid_to, f.source) for f in facts],
-        header=("subject", "relation", "object", "since", "until", "from"),
-        counted=count_of(len(facts), "fact"),
+        Table("facts", "subject relation object since until from=source"),
+        note("{facts:#fact}"),
     )
 
 
@@ -365,8 +360,7 @@ def tell(session: Session, *, text: str) -> None:
         if chat.unsaved is not None:
             raise chat.unsaved
         update = chat.tell(text)
-    if not session.emit(MemoryUpdateShape.of(update)):
-        print_stated_facts(session.terminal, update)
+    session.show(MemoryUpdateShape.of(update), *_stated(update), **fields_of(update))
 
 
 @command(
@@ -381,8 +375,8 @@ def forget(session: Session, *, name: str) -> None:
     """Delete all facts with NAME as subject or object; `me` is you."""
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
-    if not session.emit({"name": name, "deleted": count}):
-        session.terminal.note(f"Deleted {count_of(count, 'fact')} about {name}.")
+    deleted = note("Deleted {deleted:#fact} about {name}.", "")
+    session.show({"name": name, "deleted": count}, deleted)
 
 
 def _open_memory(session: Session) -> FactMemory:

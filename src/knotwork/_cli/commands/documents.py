@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotwork._cli.session import Session, command
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Line, Table, each, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -41,22 +41,18 @@ def documents_command(session: Session, *, fields: bool) -> None:
         for entry in entries
         if entry.error
     ]
-    if session.emit({"documents": indexed, "skipped": skipped}):
-        return
-    session.terminal.table(
-        [(item["uri"], item["chunks"], item["title"]) for item in indexed],
-        header=("document", "chunks", "title"),
+    session.show(
+        {"documents": indexed, "skipped": skipped},
+        Table("documents", "document=uri chunks title"),
+        Line("[{unread:?}\nRead in part]", "bold yellow"),
+        each("unread", Line("{}", indent=2)),
+        Line("[{skipped:?}\nSkipped]", "bold yellow"),
+        each("failures", Line("{}", indent=2)),
+        note("{documents:#document}, {count} skipped"),
+        unread=[text for item in indexed for text in item["unread"]],
+        failures=[describe_failure(item["uri"], item["message"]) for item in skipped],
+        count=len(skipped),
     )
-    if in_part := [note for item in indexed for note in item["unread"]]:
-        session.terminal.say("\nRead in part", style="bold yellow")
-        for note in in_part:
-            session.terminal.say(note, indent=2)
-    if skipped:
-        session.terminal.say("\nSkipped", style="bold yellow")
-        for item in skipped:
-            session.terminal.say(describe_failure(item["uri"], item["message"]), indent=2)
-    counts = f"{count_of(len(indexed), 'document')}, {len(skipped):,} skipped"
-    session.terminal.note(counts, style="dim")
 
 
 def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, Any]:
@@ -71,9 +67,8 @@ def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, A
 
 def _list_fields(session: Session) -> None:
     """List the fields of documents, the number of documents with each, and frequent values."""
-    fields = session.open().fields()
-    rows = [(field.name, field.documents, ", ".join(field.examples)) for field in fields]
-    session.show_table({"fields": fields}, rows, header=("field", "documents", "values"))
+    found = session.open().fields()
+    session.show({"fields": found}, Table("fields", "field=name documents values=examples"))
 
 
 @command(
@@ -88,7 +83,4 @@ def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
     If the file of a document is still in an indexed folder, the next `index` adds it again.
     """
     removed = session.open_existing().delete(uris)
-    if session.emit({"removed": list(removed)}):
-        return
-    for uri in removed:
-        session.terminal.say(f"Removed {uri}")
+    session.show({"removed": list(removed)}, each("removed", "Removed {}"))

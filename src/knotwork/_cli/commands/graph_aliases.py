@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from knotwork._cli.session import Session, command, number_option
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.views import Line, Table, count_of, each, note
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import (
         MergedEntity,
         NamedDecision,
-        NamedHomonym,
         SameNames,
     )
     from knotwork._knowledge_base import KnowledgeBase
@@ -59,26 +57,96 @@ def names(
             f"{done.same:,} merged, {done.margin:,} undecided",
             style="dim",
         )
-    if homonyms:
-        _report_homonyms(session, opened.entities.homonyms(name), limit)
-        _note_state(session.terminal, opened.entities.aliases(name))
-        return
     known = opened.entities.aliases(name)
-    if session.common.json:
-        session.terminal.emit(
+    if homonyms:
+        found = opened.entities.homonyms(name)
+        described = [
+            {
+                "id": item.homonym.entity_id,
+                "name": item.name,
+                "reason": item.homonym.reason,
+                "meanings": [
+                    {"documents": list(documents), "chunks": list(chunks)}
+                    for documents, chunks in zip(item.documents, item.homonym.senses, strict=True)
+                ],
+            }
+            for item in found[:limit]
+        ]
+        shown = [
+            fields_of(item, "name")
+            | {
+                "reason": item.homonym.reason,
+                "meanings": [
+                    (documents[:_SHOWN_DOCUMENTS], max(len(documents) - _SHOWN_DOCUMENTS, 0))
+                    for documents in item.documents
+                ],
+            }
+            for item in found[:limit]
+        ]
+        total = len(found)
+        session.show({"homonyms": described}, *_HOMONYMS, shown=shown, total=total, limit=limit)
+    else:
+        session.show(
             {
                 "things": [_describe_entity(entity) for entity in known.things[:limit]],
                 "apart": list(map(_describe_decision, known.apart[:limit])),
                 "total": {"things": len(known.things), "apart": len(known.apart)},
                 "compared": known.compared,
                 "waiting": known.waiting,
-            }
+            },
+            *(_APART if apart else _ALIASES),
+            name=name,
+            things=known.things[:limit],
+            apart=known.apart[:limit],
+            limit=limit,
         )
-    elif apart:
-        _print_split_pairs(session.terminal, known.apart, limit)
-    else:
-        _print_entities(session.terminal, known, name, limit)
-    _note_state(session.terminal, known)
+    if not known.compared:
+        session.terminal.note(
+            f"No names were compared yet. To compare them by rules, at no cost: {FIND_COMMAND}. "
+            "With a language model, `knotwork index` compares them too."
+        )
+    elif known.waiting:
+        changed = count_of(known.waiting, "name")
+        session.terminal.note(
+            f"{changed} changed since they were compared: {FIND_COMMAND}", style="yellow"
+        )
+
+
+def _decisions(items: str) -> Table:
+    """Return a table of decisions about two names."""
+    columns = {
+        " 1": "{first}",
+        " 2": "[{decision.joins:!}≠][{decision.joins:?}[{refused:?}≠][{refused:!}=]]",
+        " 3": "{second}",
+        " 4": "by [{decision.by_person:?}hand][{decision.by_person:!}{decision.source}]",
+        " 5": "{decision.score:.2f}",
+        " 6": "[{decision.undone:?}undone: was {decision.verdict}, ]"
+        "[{decision.undone:!}{refused:?}refused, other decisions contradict it: ]{decision.reason}",
+    }
+    return Table(items, columns, indent=2)
+
+
+_LIMIT = ", at most {limit} shown (see --limit)"
+_HOMONYMS = (
+    each(
+        "shown",
+        Line("{name}: {reason}", "bold"),
+        each("meanings", Line("{#}. in {0}[ and {1} more]", indent=2)),
+    ),
+    "[{homonyms:!}No name with several meanings was found.]",
+    note("[{total:#name with several meanings/names with several meanings}" + _LIMIT + "]"),
+)
+_APART = (
+    _decisions("apart"),
+    "[{apart:!}No pair is kept apart.]",
+    note("[{total.apart:#pair kept apart/pairs kept apart}" + _LIMIT + "]"),
+)
+_ALIASES = (
+    each("things", Line("{names}", "bold"), _decisions("decisions")),
+    "[{things:!}{compared:?}[{name} has no alias.][{name:!}No entity has an alias.]]",
+    note("[{total.things:#entity with aliases/entities with aliases}" + _LIMIT + "]"),
+    note("[{things:!}{compared:?}{total.apart:#pair} kept apart: see --apart]"),
+)
 
 
 @command(
@@ -98,15 +166,13 @@ def merge(session: Session, *, one: str, other: str) -> None:
         _report_decision(session, opened, decided, before, "are merged")
         return
     blocking = _find_blocking_decisions(opened, decided)
-    if session.emit(
-        _describe_decision(decided) | {"barred_by": list(map(_describe_decision, blocking))}
-    ):
-        return
-    session.terminal.say(
-        f"{decided.first} and {decided.second} are not merged. Blocked by:", style="bold"
+    session.show(
+        _describe_decision(decided) | {"barred_by": list(map(_describe_decision, blocking))},
+        Line("{first} and {second} are not merged. Blocked by:", "bold"),
+        _decisions("barred_by"),
+        note("Merge these pairs too, and this merge takes effect.", ""),
+        barred_by=blocking,
     )
-    _print_decisions(session.terminal, blocking)
-    session.terminal.note("Merge these pairs too, and this merge takes effect.")
 
 
 @command(
@@ -139,17 +205,19 @@ def _report_decision(
         for item in opened.entities.aliases().apart
         if item.refused and item.decision.pair not in refused_before
     ]
-    if session.common.json:
-        described = [_describe_entity(entity) for entity in entities]
-        further = {"things": described, "lost": list(map(_describe_decision, overruled))}
-        session.terminal.emit(_describe_decision(decided) | further)
-        return
-    session.terminal.say(f"{decided.first} and {decided.second} {outcome}", style="bold")
-    for entity in entities:
-        session.terminal.say(f"One entity: {', '.join(entity.names)}", indent=2)
-    if overruled:
-        session.terminal.say("No longer in effect:")
-        _print_decisions(session.terminal, overruled)
+    session.show(
+        _describe_decision(decided)
+        | {
+            "things": [_describe_entity(entity) for entity in entities],
+            "lost": list(map(_describe_decision, overruled)),
+        },
+        Line("{first} and {second} {outcome}", "bold"),
+        each("things", Line("One entity: {names}", indent=2)),
+        "[{lost:?}No longer in effect:]",
+        _decisions("lost"),
+        outcome=outcome,
+        lost=overruled,
+    )
 
 
 def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> list[NamedDecision]:
@@ -166,90 +234,6 @@ def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> l
         and one & set(item.decision.pair)
         and other & set(item.decision.pair)
     ]
-
-
-def _print_entities(terminal: Terminal, known: SameNames, name: str, limit: int) -> None:
-    for entity in known.things[:limit]:
-        terminal.say(", ".join(entity.names), style="bold")
-        _print_decisions(terminal, entity.decisions)
-    if known.things:
-        one, many = "entity with aliases", "entities with aliases"
-        _note_count(terminal, len(known.things), limit, one, many)
-    elif known.compared:
-        terminal.say(f"{name} has no alias." if name else "No entity has an alias.")
-        if known.apart:
-            pairs = count_of(len(known.apart), "pair")
-            terminal.note(f"{pairs} kept apart: see --apart", style="dim")
-
-
-def _print_split_pairs(terminal: Terminal, apart: Sequence[NamedDecision], limit: int) -> None:
-    _print_decisions(terminal, apart[:limit])
-    if apart:
-        _note_count(terminal, len(apart), limit, "pair kept apart", "pairs kept apart")
-    else:
-        terminal.say("No pair is kept apart.")
-
-
-def _print_decisions(terminal: Terminal, decisions: Iterable[NamedDecision]) -> None:
-    rows = []
-    for item in decisions:
-        decision = item.decision
-        sign = "=" if decision.joins and not item.refused else "≠"
-        why = decision.reason
-        if decision.undone:
-            why = f"undone: was {decision.verdict}, {why}"
-        elif item.refused:
-            why = f"refused, other decisions contradict it: {why}"
-        by = "by hand" if decision.by_person else f"by {decision.source}"
-        rows.append((item.first, sign, item.second, by, f"{decision.score:.2f}", why))
-    terminal.table(rows, indent=2)
-
-
-def _note_count(terminal: Terminal, total: int, limit: int, one: str, many: str) -> None:
-    cut = f", {limit:,} shown (see --limit)" if total > limit else ""
-    terminal.note(f"{count_of(total, one, many)}{cut}", style="dim")
-
-
-def _note_state(terminal: Terminal, known: SameNames) -> None:
-    """Note how to compare names if none, or not the latest, have been compared."""
-    if not known.compared:
-        terminal.note(
-            f"No names were compared yet. To compare them by rules, at no cost: {FIND_COMMAND}. "
-            "With a language model, `knotwork index` compares them too."
-        )
-    elif known.waiting:
-        changed = count_of(known.waiting, "name")
-        terminal.note(f"{changed} changed since they were compared: {FIND_COMMAND}", style="yellow")
-
-
-def _report_homonyms(session: Session, found: Sequence[NamedHomonym], limit: int) -> None:
-    if session.common.json:
-        described = [
-            {
-                "id": item.homonym.entity_id,
-                "name": item.name,
-                "reason": item.homonym.reason,
-                "meanings": [
-                    {"documents": list(documents), "chunks": list(chunks)}
-                    for documents, chunks in zip(item.documents, item.homonym.senses, strict=True)
-                ],
-            }
-            for item in found[:limit]
-        ]
-        session.terminal.emit({"homonyms": described})
-        return
-    for item in found[:limit]:
-        session.terminal.say(f"{item.name}: {item.homonym.reason}", style="bold")
-        for number, documents in enumerate(item.documents, start=1):
-            more = len(documents) - _SHOWN_DOCUMENTS
-            rest = f" and {more:,} more" if more > 0 else ""
-            shown = ", ".join(documents[:_SHOWN_DOCUMENTS])
-            session.terminal.say(f"{number}. in {shown}{rest}", indent=2)
-    if found:
-        one, many = "name with several meanings", "names with several meanings"
-        _note_count(session.terminal, len(found), limit, one, many)
-    else:
-        session.terminal.say("No name with several meanings was found.")
 
 
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:

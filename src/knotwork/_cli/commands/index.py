@@ -12,13 +12,12 @@ import click
 
 from knotwork._cli.interruption import interrupted_exit_code
 from knotwork._cli.session import Session, choice_option, command, text_option
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.views import NOTES, Line, count_of, show
 from knotwork._run import Stage
 from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
-    from knotwork._cli.progress import SilentView
-    from knotwork._indexing.reembedding import EmbedReport
+    from knotwork._cli.progress import ProgressView
     from knotwork._indexing.report import IndexReport
     from knotwork._indexing.runs import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
@@ -87,38 +86,37 @@ def index_command(
 
     You can stop the command at any time: run it again to continue.
     """
-    from knotwork._cli.index_summary import print_estimate, print_interruption, print_report
-    from knotwork._cli.progress import choose_view
+    from knotwork._cli.index_views import show_estimate, show_interruption, show_report
     from knotwork._indexing.report import IndexingInterrupted
     from knotwork._shapes.indexing import describe_estimate, describe_report
 
     terminal = session.terminal
-    view = choose_view(terminal, progress, hidden=session.common.no_progress)
+    view = session.progress(progress, has_lines=True)
     knowledge_base = session.open(read_only=False)
     if estimate:
         estimated = knowledge_base.estimate(paths, **wanted)
         if not session.emit(describe_estimate(estimated)):
-            print_estimate(terminal, estimated)
+            show_estimate(terminal, estimated)
         return
 
-    def show_report(report: IndexReport) -> None:
+    def show(report: IndexReport) -> None:
         if not session.common.json:
-            print_report(terminal, report, store=session.settings.store.shown_path)
+            show_report(terminal, report, store=session.settings.store.shown_path)
 
     try:
-        report = run_indexing(knowledge_base, paths, view, on_model_error=show_report, **wanted)
+        report = run_indexing(knowledge_base, paths, view, on_model_error=show, **wanted)
     except IndexingInterrupted as interruption:
         session.emit(describe_report(interruption.report))
-        print_interruption(terminal, interruption.report)
+        show_interruption(terminal, interruption.report)
         raise click.exceptions.Exit(interrupted_exit_code()) from None
     session.emit(describe_report(report))
-    show_report(report)
+    show(report)
 
 
 def run_indexing(
     knowledge_base: KnowledgeBase,
     paths: Sequence[str],
-    view: SilentView,
+    view: ProgressView,
     *,
     on_model_error: Callable[[IndexReport], None] | None = None,
     **options: Unpack[IndexOptions],
@@ -162,41 +160,34 @@ def embed_command(session: Session, *, model: str) -> None:
     from knotwork._indexing.reembedding import EmbeddingInterrupted
 
     opened = session.open_existing()
-    terminal = session.terminal
     try:
         report = session.follow(opened.embed.run(model))
     except EmbeddingInterrupted as interruption:
-        _print_embed_interruption(terminal, interruption.report)
+        report = interruption.report
+        session.emit(replace(report, seconds=round(report.seconds, 3)))
+        session.terminal.fail(
+            f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
+            "saved; searches use the old vectors until all are done.",
+            "Run the same command again to continue.",
+        )
         raise click.exceptions.Exit(interrupted_exit_code()) from None
-    if not session.emit(replace(report, seconds=round(report.seconds, 3))):
-        _print_embed_report(terminal, report)
-
-
-def _print_embed_report(terminal: Terminal, report: EmbedReport) -> None:
-    from knotwork._cli.progress import format_seconds
-
-    before = f", previously {report.previous}" if report.previous else ""
-    names = {
-        "chunk": ("chunk", "chunks"),
-        "sentence": ("chunk with sentences", "chunks with sentences"),
-        "entity": ("entity", "entities"),
-        "description": ("description", "descriptions"),
-        "question": ("chunk with questions", "chunks with questions"),
-        "report": ("report", "reports"),
-    }
-    counts = [count_of(n, *names[name]) for name, n in report.vectors.items() if n]
-    terminal.say(f"Embedder   {report.embedder}{before}", style="bold")
-    terminal.say(f"Vectors    {', '.join(counts) or 'none'}")
-    terminal.say(f"Embedded   {count_of(report.embedded, 'text')} in this run")
-    terminal.say(f"Time       {format_seconds(report.seconds)}")
-    terminal.notes(report.notes, style="yellow")
-
-
-def _print_embed_interruption(terminal: Terminal, report: EmbedReport) -> None:
-    if terminal.json:
-        terminal.emit(replace(report, seconds=round(report.seconds, 3)))
-    terminal.fail(
-        f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
-        "saved; searches use the old vectors until all are done.",
-        "Run the same command again to continue.",
+    counts = {_VECTOR_NOUNS[name]: number for name, number in report.vectors.items()}
+    session.show(
+        replace(report, seconds=round(report.seconds, 3)),
+        Line("Embedder   {embedder}[, previously {previous}]", "bold"),
+        "Vectors    [{counts}][{counts:!}none]",
+        "Embedded   {embedded:#text} in this run",
+        "Time       {seconds:time}",
+        NOTES,
+        counts=[show(number, f"#{noun}") for noun, number in counts.items() if number],
     )
+
+
+_VECTOR_NOUNS = {
+    "chunk": "chunk",
+    "sentence": "chunk with sentences/chunks with sentences",
+    "entity": "entity/entities",
+    "description": "description",
+    "question": "chunk with questions/chunks with questions",
+    "report": "report",
+}

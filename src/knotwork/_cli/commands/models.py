@@ -8,7 +8,8 @@ import click
 
 from knotwork._cli.main import PROGRAM
 from knotwork._cli.session import Session, command, command_group
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import Line, Table, each, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -39,22 +40,22 @@ def list_command(session: Session) -> None:
     from knotwork._diagnosis.model_trials import list_models
 
     found = list(list_models(session.settings.llm))
-    if session.emit({"models": found}):
-        return
-    terminal = session.terminal
-    if not found:
-        terminal.say("No language model is set (llm.model).")
-        return
-    rows = [(m.name, ", ".join(m.roles), m.window or "unknown", m.server) for m in found]
-    terminal.table([("model", "for", "context", "server"), *rows])
-    for model in found:
-        if model.error:
-            terminal.note(f"{model.name}: {model.error}", style="yellow")
-        elif model.offered:
-            shown = ", ".join(model.offered[:_SHOWN_OFFERS])
-            more = len(model.offered) - _SHOWN_OFFERS
-            rest = f" and {more} more (--json shows all)" if more > 0 else ""
-            terminal.note(f"{model.server or model.name} offers {shown}{rest}.", style="dim")
+    session.show(
+        {"models": found},
+        "[{models:!}No language model is set (llm.model).]",
+        Table("models", "model=name for=roles context=window server"),
+        each("models", note("[{name}: {error}]", "yellow")),
+        each("offers", note("{name} offers {shown}[ and {more} more (--json shows all)].")),
+        offers=[
+            {
+                "name": model.server or model.name,
+                "shown": model.offered[:_SHOWN_OFFERS],
+                "more": max(len(model.offered) - _SHOWN_OFFERS, 0),
+            }
+            for model in found
+            if model.offered and not model.error
+        ],
+    )
 
 
 @command(
@@ -107,26 +108,30 @@ def measure(session: Session) -> None:
         raise click.exceptions.Exit(1)
 
 
+_TRIED = (
+    Line("{model.name} ({model.roles})", "bold"),
+    Line(
+        "[{trials:?}Speed: reads {input_tokens_per_s:,.0f} and writes {output_tokens_per_s:,.1f} "
+        "tokens a second; the first reply began after {first_s:.1f} s]",
+        indent=2,
+    ),
+    Line("[{trials:?}Context: [{model.window} tokens][{model.window:!}unknown]]", indent=2),
+    each("kinds", Line("{0}: {1} of {2:#reply/replies} usable", indent=2)),
+    each("trials", Line("[{kind}, {language}: {fault}]", "yellow", 4)),
+    Line("{error}", "yellow", 2),
+    Line("Used: {usage.input_tokens} tokens in, {usage.output_tokens} out", indent=2),
+)
+
+
 def _show(tried: ModelTrials, terminal: Terminal) -> None:
-    terminal.say(f"{tried.model.name} ({', '.join(tried.model.roles)})", style="bold")
-    if tried.trials:
-        window = f"{tried.model.window:,} tokens" if tried.model.window else "unknown"
-        speed = (
-            f"reads {tried.input_tokens_per_s:,.0f} and writes {tried.output_tokens_per_s:,.1f} "
-            f"tokens a second; the first reply began after {tried.trials[0].first_s:.1f} s"
-        )
-        terminal.say(f"Speed: {speed}", indent=2)
-        terminal.say(f"Context: {window}", indent=2)
-    for kind in dict.fromkeys(trial.kind for trial in tried.trials):
-        replies = count_of(tried.tried(kind), "reply", "replies")
-        terminal.say(f"{kind.capitalize()}: {tried.usable(kind)} of {replies} usable", indent=2)
-    for trial in tried.trials:
-        if trial.fault:
-            terminal.say(f"{trial.kind}, {trial.language}: {trial.fault}", indent=4, style="yellow")
-    if tried.error:
-        terminal.say(tried.error, indent=2, style="yellow")
-    used = tried.usage
-    terminal.say(f"Used: {used.input_tokens:,} tokens in, {used.output_tokens:,} out", indent=2)
+    kinds = dict.fromkeys(trial.kind for trial in tried.trials)
+    facts = {
+        **fields_of(tried, "model", "trials", "error", "usage"),
+        **fields_of(tried, "input_tokens_per_s", "output_tokens_per_s"),
+        "first_s": tried.trials[0].first_s if tried.trials else None,
+        "kinds": [(kind.capitalize(), tried.usable(kind), tried.tried(kind)) for kind in kinds],
+    }
+    terminal.show(facts, *_TRIED)
 
 
 def _describe(tried: ModelTrials) -> dict[str, object]:

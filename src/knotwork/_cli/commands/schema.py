@@ -17,7 +17,8 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import NOTES, count_of, fill, note
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._indexing.schema_proposals import ProposalReport
@@ -153,22 +154,24 @@ def _write_proposal(
     written = proposal.toml(heading, "Edit this file, and set extraction.schema to its path.")
     if output is not None:
         output.write_text(written, encoding="utf-8")
-    if session.common.json:
-        file = str(output) if output else None
-        session.terminal.emit({"file": file, **_describe_proposal(proposal), **(further or {})})
-    elif output is not None:
-        schema = proposal.schema
-        parts = (
-            count_of(len(schema.entity_types), "type"),
-            count_of(len(schema.relation_types), "relation"),
-            count_of(len(schema.patterns), "pattern"),
-        )
-        session.terminal.say(f"Wrote {', '.join(parts)} to {output}")
-        session.terminal.note(f"Use it with: --set extraction.schema={output}", style="dim")
-    else:
+    elif not session.common.json:
         _print_toml(written)
+    session.show(
+        {
+            "file": str(output) if output else None,
+            **_describe_proposal(proposal),
+            **(further or {}),
+        },
+        *(_WROTE if output is not None else ()),
+    )
     tokens = _prompt_tokens(proposal)
     session.terminal.note(f"The schema adds about {tokens} tokens to the prompt for each chunk.")
+
+
+_WROTE = (
+    "Wrote {entity_types:#type}, {relation_types:#relation}, {patterns:#pattern} to {file}",
+    note("Use it with: --set extraction.schema={file}"),
+)
 
 
 def _print_toml(toml: str) -> None:
@@ -219,14 +222,16 @@ def _origin(report: ProposalReport) -> str:
 def _note_cost(session: Session, report: ProposalReport) -> None:
     from knotwork._inference.chat import TokenUsage
 
-    session.terminal.notes(report.notes, style="yellow")
-    if not report.model:
-        session.terminal.note(
-            "No model was used. Rules find few types: review the schema, or set llm.model."
-        )
-        return
     total = sum(report.usage.values(), TokenUsage())
-    tokens = f"{total.input_tokens:,} tokens in, {total.output_tokens:,} out"
-    money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
-    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} cached"
-    session.terminal.note(f"Model: {calls}: {tokens}{money}")
+    tokens = "{calls:#call}, {reused} cached: {input_tokens} tokens in, {output_tokens} out"
+    cost = {"used": fill(tokens, total), "cost": report.money if total.calls else None}
+    session.terminal.show(
+        fields_of(report) | cost,
+        NOTES,
+        note(
+            "[{model:!}No model was used. Rules find few types: review the schema, or set "
+            "llm.model.]",
+            "",
+        ),
+        note("[{model:?}Model: {used}[, cost {cost:,.4f}]]", ""),
+    )

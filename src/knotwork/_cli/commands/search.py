@@ -16,6 +16,8 @@ from knotwork._cli.session import (
     command,
     number_option,
 )
+from knotwork._cli.views import Line, Table, each, note
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._registry import Entry
@@ -46,19 +48,14 @@ def search_command(
     **options: Unpack[AskOptions],
 ) -> None:
     """Find the passages that best match a question."""
-    from knotwork._cli.answers import (
-        describe_evidence,
-        find_documents,
-        note_empty_index,
-        print_evidence,
-    )
+    from knotwork._cli.answers import describe_evidence, note_empty_index, show_evidence
     from knotwork._synthesis.ask_request import AskRequest
 
     knowledge_base = session.open()
     evidence = knowledge_base.search(AskRequest(question, **options))
-    if not session.emit(describe_evidence(evidence, knowledge_base.store)):
-        documents = find_documents(knowledge_base, evidence)
-        print_evidence(session.terminal, evidence, documents, explain=explain)
+    described = describe_evidence(evidence, knowledge_base.store)
+    if not session.emit(described):
+        show_evidence(session.terminal, described, explain=explain)
         note_empty_index(session.terminal, knowledge_base)
 
 
@@ -81,9 +78,8 @@ def retrievers_command(session: Session) -> None:
         STEPS,
     )
 
-    retrievers, steps = RETRIEVERS.entries(), STEPS.entries()
-    faults = [*RETRIEVERS.faults(), *STEPS.faults()]
-    if session.emit(
+    retrievers, steps = list(RETRIEVERS.entries()), list(STEPS.entries())
+    session.show(
         {
             "auto": AUTO_IS,
             "auto_over_graphs": AUTO_OVER_GRAPHS,
@@ -96,29 +92,29 @@ def retrievers_command(session: Session) -> None:
                 for entry in retrievers
             },
             "steps": {entry.name: entry.summary for entry in steps},
-            "faults": [str(fault) for fault in faults],
-        }
-    ):
-        return
-    terminal = session.terminal
-    terminal.say("Retrievers", style="bold")
-    rows = [(AUTO, f"{AUTO_IS}; {AUTO_OVER_GRAPHS} if a graph was imported", "")]
-    described = [((e.name, e.summary, _describe_needs(e)), e.is_special) for e in retrievers]
-    terminal.table([*rows, *(row for row, is_special in described if not is_special)], indent=2)
-    terminal.say("\nPatterns, for special cases", style="bold")
-    terminal.table([row for row, is_special in described if is_special], indent=2)
-    terminal.say("\nSteps before or after a retriever", style="bold")
-    terminal.table([(e.name, e.summary, _describe_needs(e)) for e in steps], indent=2)
-    terminal.say("\nExample of a combination: decompose > bm25 + graph > diversify")
-    for fault in faults:
-        terminal.note(str(fault), style="yellow")
+            "faults": [str(fault) for fault in [*RETRIEVERS.faults(), *STEPS.faults()]],
+        },
+        Line("Retrievers", "bold"),
+        Line(f"{AUTO}  {{auto}}; {{auto_over_graphs}} if a graph was imported", indent=2),
+        Table("usual", _COLUMNS, 2),
+        Line("\nPatterns, for special cases", "bold"),
+        Table("special", _COLUMNS, 2),
+        Line("\nSteps before or after a retriever", "bold"),
+        Table("combined", _COLUMNS, 2),
+        "\nExample of a combination: decompose > bm25 + graph > diversify",
+        each("faults", note("{}", "yellow")),
+        usual=[_row(entry) for entry in retrievers if not entry.is_special],
+        special=[_row(entry) for entry in retrievers if entry.is_special],
+        combined=[_row(entry) for entry in steps],
+    )
 
 
-def _describe_needs(entry: Entry) -> str:
-    """Return what a retriever needs, and the distribution of a plugin."""
-    needs = _list_requirements(entry)
-    parts = [f"needs {' and '.join(needs)}"] if needs else []
-    return "; ".join([*parts, *([f"from {entry.origin}"] if entry.is_plugin else [])])
+_COLUMNS = {" 1": "{name}", " 2": "{summary}", " 3": "[needs {needs}]", " 4": "[from {origin}]"}
+
+
+def _row(entry: Entry) -> dict[str, object]:
+    own = {"needs": _list_requirements(entry), "origin": entry.origin if entry.is_plugin else ""}
+    return fields_of(entry, "name", "summary") | own
 
 
 def _list_requirements(entry: Entry) -> list[str]:

@@ -12,6 +12,7 @@ from click.shell_completion import get_completion_class
 
 from knotwork._cli.main import PROGRAM, app
 from knotwork._cli.session import Session, check_choice, command, command_group, complete_from
+from knotwork._cli.views import Line, Table, note
 
 if TYPE_CHECKING:
     from knotwork._diagnosis import Check
@@ -30,9 +31,7 @@ def init_command(session: Session, *, folder: Path, force: bool) -> None:
     from knotwork._config import CONFIG_FILE, write_default_config
 
     path = write_default_config(folder / CONFIG_FILE, overwrite=force)
-    if not session.emit({"path": str(path)}):
-        session.terminal.say(f"Wrote {path}")
-        session.terminal.note("Next: knotwork index FOLDER", style="dim")
+    session.show({"path": str(path)}, "Wrote {path}", note("Next: knotwork index FOLDER"))
 
 
 @command_group()
@@ -51,15 +50,12 @@ def config_command() -> None:
 def show(session: Session, *, origin: bool) -> None:
     """Show every setting. Options override the environment, which overrides knotwork.toml."""
     loaded = session.loaded
-    if session.common.json:
-        file = str(loaded.file) if loaded.file else None
-        session.terminal.emit({"file": file, "settings": loaded.described()})
-        return
-    shown = [
-        (name, "=", value, source) if origin else (name, "=", value)
-        for name, value, source in loaded.rows()
-    ]
-    session.terminal.table(shown)
+    columns = {" 1": "{0}", " 2": "=", " 3": "{1}"} | ({" 4": "{2}"} if origin else {})
+    session.show(
+        {"file": str(loaded.file) if loaded.file else None, "settings": loaded.described()},
+        Table("rows", columns),
+        rows=loaded.rows(),
+    )
 
 
 @command(
@@ -92,20 +88,22 @@ def show_checks(session: Session, checks: Iterable[Check], **beside: object) -> 
 
     Exits with 1 if one failed.
     """
-    terminal = session.terminal
     done = []
     for check in checks:
         done.append(check)
         if not session.common.json:
-            mark, style = ("ok", "green") if check.ok else ("FAILED", "bold red")
-            terminal.say(f"{mark:<7}{check.name}: {check.detail}", style=style)
-            if check.fix:
-                terminal.say(check.fix, indent=7)
+            session.terminal.show(check, *_CHECK)
     ok = all(check.ok for check in done)
     session.emit({"ok": ok, "checks": done, **beside})
     if not ok:
         raise click.exceptions.Exit(1)
 
+
+_CHECK = (
+    Line("[{ok:?}ok     {name}: {detail}]", "green"),
+    Line("[{ok:!}FAILED {name}: {detail}]", "bold red"),
+    Line("{fix}", indent=7),
+)
 
 _COMPLETION_FILES = {
     "bash": "{data}/bash-completion/completions/knotwork",
@@ -137,10 +135,10 @@ def completion_command(session: Session, *, shell: str, install: bool) -> None:
     place = find_completion_file(name)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(script + "\n", encoding="utf-8")
-    if session.emit({"shell": name, "path": str(place)}):
-        return
-    session.terminal.say(f"Wrote {place}. Completion works in new shells.")
-    if name == "zsh":
+    session.show(
+        {"shell": name, "path": str(place)}, "Wrote {path}. Completion works in new shells."
+    )
+    if name == "zsh" and not session.common.json:
         session.terminal.note("Add to ~/.zshrc, before compinit: fpath+=~/.zfunc")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork._cli.session import Session, command, command_group, number_option
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import ROW_COUNT, Table
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -76,13 +76,10 @@ def remove(session: Session, *, name: str) -> None:
 def query(session: Session, *, statement: str, limit: int) -> None:
     """Run one SELECT statement on the tables."""
     result = _open_tables(session).run(statement, row_limit=limit)
-    more = " (--limit allows no more)" if result.truncated else ""
-    session.show_table(
-        fields_of(result, "columns", "rows", "truncated"),
-        [["" if cell is None else str(cell) for cell in row] for row in result.rows],
-        header=result.columns,
-        counted=f"{count_of(len(result.rows), 'row')}{more}",
-    )
+    if not session.emit(fields_of(result, "columns", "rows", "truncated")):
+        texts = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
+        session.terminal.table(texts, header=result.columns)
+        session.terminal.show(result, ROW_COUNT)
 
 
 def _open_tables(session: Session) -> TableFile:
@@ -99,7 +96,8 @@ def _show_tables(session: Session, shapes: list[TableShape]) -> None:
         | {"columns": [{"name": name, "type": kind} for name, kind in shape.columns]}
         for shape in shapes
     ]
-    rows = [
-        (s.name, s.rows, ", ".join(f"{name} {kind}" for name, kind in s.columns)) for s in shapes
-    ]
-    session.show_table({"tables": tables}, rows, header=("table", "rows", "columns"))
+    session.show(
+        {"tables": tables},
+        Table("shapes", "table=name rows columns"),
+        shapes=[fields_of(shape) | {"columns": dict(shape.columns)} for shape in shapes],
+    )

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from knotwork._cli.session import Session, command
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Line, each, note
 from knotwork._shapes.base import fields_of
-
-if TYPE_CHECKING:
-    from knotwork._knowledge_base.repairs import RepairReport
 
 _FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
 
@@ -35,15 +31,12 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     from knotwork._knowledge_base.backups import back_up
 
     report = session.follow(back_up.run(index, target, overwrite=force))
-    if session.emit(report):
-        return
-    size_mb = sum(file.size for file in report.files) / 1e6
-    documents = count_of(report.documents, "document")
-    session.terminal.say(f"Wrote {report.backup}: {documents}, {size_mb:,.1f} MB, verified.")
-    if not report.protected:
-        session.terminal.note(
-            "The index has no checksums: damage may go unnoticed.", style="yellow"
-        )
+    session.show(
+        report,
+        "Wrote {backup}: {documents:#document}, {size_mb:,.1f} MB, verified.",
+        note("[{protected:!}The index has no checksums: damage may go unnoticed.]", "yellow"),
+        size_mb=sum(file.size for file in report.files) / 1e6,
+    )
 
 
 @command(
@@ -63,10 +56,10 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     from knotwork._knowledge_base.backups import restore
 
     report = session.follow(restore.run(backup, index, overwrite=force))
-    if session.emit(fields_of(report) | {"restored": index}):
-        return
-    documents = count_of(report.documents, "document")
-    session.terminal.say(f"Restored {index} with {documents}, as of {report.created}.")
+    session.show(
+        fields_of(report) | {"restored": index},
+        "Restored {restored} with {documents:#document}, as of {created}.",
+    )
 
 
 @command(
@@ -86,8 +79,16 @@ def repair_command(session: Session, *, index: str) -> None:
     from knotwork._knowledge_base.repairs import repair
 
     report = session.follow(repair.run(index, settings=session.settings))
-    if not session.emit(fields_of(report) | {"changed": report.changed}):
-        _print_repair(session, report)
+    session.show(
+        fields_of(report) | {"changed": report.changed},
+        Line("[{changed:!}{index} is intact.]", "green"),
+        Line("[Damaged: {damaged}]", "yellow"),
+        "[Rebuilt: {rebuilt}]",
+        "[Read again: {reread}]",
+        "[Indexed again from their stored text: {from_text}]",
+        each("lost", Line("Lost: {}", "bold red")),
+        note("[The damaged files are kept: {kept}]"),
+    )
     if report.lost:
         raise click.exceptions.Exit(1)
 
@@ -121,34 +122,11 @@ def copy_command(
     limits = session.settings.store
     run = copy_index.run(source, target, without=without, verify=verify, limits=limits)
     report = session.follow(run)
-    if session.emit(report):
-        return
-    terminal = session.terminal
-    documents = count_of(report.documents, "document")
-    verified = f"verified ({report.hash[:16]})" if report.hash else "not verified"
-    terminal.say(f"Copied {report.source} to {report.target}: {documents}, {verified}.")
-    if report.left_out:
-        terminal.say(f"Left out: {', '.join(report.left_out)}", style="yellow")
-    if report.beside:
-        terminal.note(f"Not copied: {', '.join(report.beside)}", style="dim")
-    if report.changed:
-        terminal.note("The source has changed since; the copy is of its state before.", style="dim")
-
-
-def _print_repair(session: Session, report: RepairReport) -> None:
-    terminal = session.terminal
-    if not report.changed:
-        terminal.say(f"{report.index} is intact.", style="green")
-        return
-    if report.damaged:
-        terminal.say(f"Damaged: {', '.join(report.damaged)}", style="yellow")
-    if report.rebuilt:
-        terminal.say(f"Rebuilt: {', '.join(report.rebuilt)}")
-    if report.reread:
-        terminal.say(f"Read again: {', '.join(report.reread)}")
-    if report.from_text:
-        terminal.say(f"Indexed again from their stored text: {', '.join(report.from_text)}")
-    for item in report.lost:
-        terminal.say(f"Lost: {item}", style="bold red")
-    if report.kept:
-        terminal.note(f"The damaged files are kept: {', '.join(report.kept)}", style="dim")
+    session.show(
+        report,
+        "Copied {source} to {target}: {documents:#document}, "
+        "[verified ({hash:.16})][{hash:!}not verified].",
+        Line("[Left out: {left_out}]", "yellow"),
+        note("[Not copied: {beside}]"),
+        note("[{changed:?}The source has changed since; the copy is of its state before.]"),
+    )

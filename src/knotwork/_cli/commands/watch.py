@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import click
 
 from knotwork._cli.session import Decorator, Session, command
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import count_of, format_seconds
 from knotwork._indexing.report import IndexReport
 from knotwork._run import Progress, Stage
 from knotwork.errors import ConfigError
@@ -127,8 +128,6 @@ class WatchLines:
 
     def sum_up(self, seconds: float) -> None:
         """Show how many changes there were."""
-        from knotwork._cli.progress import format_seconds
-
         if self._terminal.json:
             counts = {"event": "ended", "seconds": round(seconds, 1), **self._counts}
             self._terminal.emit(counts)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork._cli.answers import note_empty_index
-from knotwork._cli.index_summary import print_run_estimate
-from knotwork._cli.progress import choose_counter
+from knotwork._cli.index_views import RUN_COST
 from knotwork._cli.session import Session
-from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import count_of, join_lines, shorten_excerpt
 from knotwork._extensions.evaluation.answer_figures import (
     FIGURES,
     AnswerFigures,
@@ -176,7 +176,7 @@ def _ask_all(
 ) -> AnswerRun:
     store = opened.settings.store.shown_path
     answers = []
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+    with session.progress() as counter:
         note_empty_index(session.terminal, opened)
         missing = missing_documents(opened, questions)
         unknown = [
@@ -365,7 +365,7 @@ def _judge(
     remaining = replace(options, budget=budget.remaining())
     with (
         JudgeRun(knowledge_base, answers, remaining) as run,
-        choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
+        session.progress() as counter,
     ):
         estimate = run.estimate(counter.count)
         if after.only_estimate:
@@ -392,7 +392,7 @@ def _print_judging(terminal: Terminal, name: str, run: JudgedRun | RunEstimate |
         return
     if isinstance(run, RunEstimate):
         terminal.say(f"Judging ({name})", style="bold")
-        print_run_estimate(terminal, run)
+        terminal.show(run, *RUN_COST)
         terminal.note(ESTIMATE_NOTE)
         return
     if run.judged is not None:

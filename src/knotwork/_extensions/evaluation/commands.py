@@ -18,7 +18,7 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import count_of
 from knotwork.errors import ConfigError, required
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ def run_retriever_evaluation(
     """
     from platformdirs import user_cache_path
 
-    from knotwork._cli.progress import choose_counter, choose_view
     from knotwork._extensions.evaluation.retriever_runs import (
         EvaluationRun,
         index_dataset,
@@ -223,7 +222,7 @@ def run_retriever_evaluation(
     store = open_store(str(path), create=True)
     models = RoleModels.of(settings, companions_of(store))
     try:
-        with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
+        with session.progress(has_lines=True) as view:
             for step in index_dataset.run(
                 dataset, store=store, embedder=embedder, extractor=extractor
             ):
@@ -235,7 +234,7 @@ def run_retriever_evaluation(
             dataset, names, store=store, embedder=embedder, run=run, models=models,
             reranker=open_reranker(settings.rerank), skipping=skipping,
         )  # fmt: skip
-        with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        with session.progress() as counter:
             for asked in questions:
                 counter.count(f"Asking {asked.retriever}", asked.done, asked.total)
     finally:

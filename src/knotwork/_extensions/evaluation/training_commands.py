@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +14,8 @@ from knotwork._cli.session import (
     number_option,
     path_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Table, count_of
 from knotwork._shapes.base import fields_of
-
-if TYPE_CHECKING:
-    from knotwork._extensions.evaluation.fusion_training import FusionReport
-    from knotwork._extensions.evaluation.path_training import PathTrainingReport
 
 
 @command_group()
@@ -80,24 +75,15 @@ def paths(
     output.write_text(report.model, "utf-8")
     names = ("questions", "held_back", "right_at_1", "right_at_3", "importances")
     described = {"model": str(output), "with_right_path": report.usable}
-    if not session.emit(fields_of(report, *names) | described):
-        print_path_training(session, report, output)
-
-
-def print_path_training(session: Session, report: PathTrainingReport, output: Path) -> None:
-    """Print the accuracy of the ranker, and its ten most important features."""
-    terminal = session.terminal
-    asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a path to an answer.")
-    terminal.say(
-        f"Of {report.held_back} held back, {report.right_at_1:.1%} have a right path in first "
-        f"place, {report.right_at_3:.1%} among the first three."
+    session.show(
+        fields_of(report, *names) | described,
+        "{questions:#question}, {with_right_path} of them with a path to an answer.",
+        "Of {held_back} held back, {right_at_1:.1%} have a right path in first place, "
+        "{right_at_3:.1%} among the first three.",
+        Table("features", "feature=0 gain=1:.1%"),
+        "Wrote {model}. To use it, set the option trees={model} of `paths`.",
+        features=list(report.importances.items())[:10],
     )
-    terminal.table(
-        [(name, f"{share:.1%}") for name, share in list(report.importances.items())[:10]],
-        header=("feature", "gain"),
-    )
-    terminal.say(f"Wrote {output}. To use it, set the option trees={output} of `paths`.")
 
 
 @command(
@@ -120,7 +106,6 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
 
     Recall is measured by five-fold cross-validation.
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._extensions.evaluation.datasets import read_question_set
     from knotwork._extensions.evaluation.fusion_training import (
         collect_fusion_examples,
@@ -141,7 +126,7 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
         lambda text, part: knowledge_base.search(text, retriever=part, k=FUSION_DEPTH),
     )
     examples = []
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+    with session.progress() as counter:
         for done, example in enumerate(collected, start=1):
             examples.append(example)
             counter.count("Searching", done, len(cases))
@@ -152,25 +137,20 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
         "with_gold_found": report.usable,
         "recall_at_5": recall,
     }
-    if not session.emit(described):
-        print_fusion_training(session, report)
-
-
-def print_fusion_training(session: Session, report: FusionReport) -> None:
-    """Print the recall of the fusion and of its best part alone, and the learned weights."""
-    terminal = session.terminal
-    asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a gold document among the results.")
-    rows = [("learned weights", report.learned), ("equal weights", report.equal)]
-    terminal.table(
-        [(name, f"{share:.1%}") for name, share in [*rows, (report.best, report.single)]],
-        header=("", "recall@5"),
-    )
     over = report.over_best
-    won = f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}"
-    if over.difference > 0:
-        terminal.say(f"Compared with {report.best} alone: {won}.")
-    else:
-        terminal.say(f"{report.best} alone is as good ({won}). You do not need a fusion.")
-    terminal.say(f"Learned: {report.specification}")
-    terminal.say("To use it, pass it to --retriever or set retrieval.retriever.")
+    session.show(
+        described,
+        "{questions:#question}, {with_gold_found} of them with a gold document among the results.",
+        Table("recalls", {" of": "{0}", "recall@5": "{1:.1%}"}),
+        "[{helps:?}Compared with {best} alone: {won}.]",
+        "[{helps:!}{best} alone is as good ({won}). You do not need a fusion.]",
+        "Learned: {retriever}",
+        "To use it, pass it to --retriever or set retrieval.retriever.",
+        recalls=[
+            ("learned weights", report.learned),
+            ("equal weights", report.equal),
+            (report.best, report.single),
+        ],
+        helps=over.difference > 0,
+        won=f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}",
+    )

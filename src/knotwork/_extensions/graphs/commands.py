@@ -23,14 +23,13 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.views import Line, Part, Table, each, note
 from knotwork._extensions.graphs import server_commands
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
     from knotwork.records import DocumentLink
 
 
@@ -101,43 +100,29 @@ def import_graph(
         delimiter=_DELIMITER_NAMES.get(delimiter, delimiter),
         vectors=vectors,
     )
-    report = session.follow(run, lambda step: _STAGES[step.stage], with_lines=True)
-    if not session.emit(describe_graph_import(report)):
-        print_graph_import(session.terminal, report)
+    report = session.follow(run, lambda step: _STAGES[step.stage], has_lines=True)
+    bad = sum(report.bad_lines.values())
+    session.show(describe_graph_import(report), *_IMPORTED, **fields_of(report), bad=bad)
 
 
-def print_graph_import(terminal: Terminal, report: GraphImportReport) -> None:
-    """Print the counts of an imported graph, and the lines that could not be read."""
-    if report.unchanged:
-        terminal.say(f"The graph {report.name} is unchanged since it was imported.")
-        return
-    terminal.say(f"Imported the graph {report.name}", style="bold")
-    rows = [
-        (report.facts, f"facts, of {count_of(report.relations, 'relation')}"),
-        (report.things, "entities"),
-        (report.chunks, f"passages, in {count_of(report.documents, 'document')}"),
-    ]
-    if report.shared_names:
-        rows.append((report.shared_names, "entities with a qualifier, as they share a name"))
-    if report.loops:
-        rows.append((report.loops, "facts that relate an entity to itself, stored as text"))
-    terminal.table(rows, indent=2)
-    if report.bad_lines:
-        lines = count_of(sum(report.bad_lines.values()), "line")
-        terminal.say(f"{lines} could not be read completely", style="bold")
-        terminal.table([(n, reason) for reason, n in report.bad_lines.items()], indent=2)
-        examples = [
-            (f"{bad.file}:{bad.line}" if bad.line else bad.file, bad.text)
-            for bad in report.examples[:_SHOWN_BAD_LINES]
-        ]
-        terminal.table(examples, indent=2)
-    for uri in report.removed:
-        terminal.say(f"Removed {uri}, which the graph no longer uses")
-    terminal.say(f"To remove the graph: knotwork delete {report.uri}")
-    terminal.notes(report.notes, style="dim")
+_IMPORTED = (
+    "[{unchanged:?}The graph {name} is unchanged since it was imported.]",
+    Line("[{unchanged:!}Imported the graph {name}]", "bold"),
+    Line("[{facts:#fact}, of {relations:#relation}]", indent=2),
+    Line("[{things:#entity/entities}]", indent=2),
+    Line("[{chunks:#passage}, in {documents:#document}]", indent=2),
+    Line("[{shared_names:#entity/entities} with a qualifier, as they share a name]", indent=2),
+    Line("[{loops:#fact} that relate an entity to itself, stored as text]", indent=2),
+    Line("[{bad:#line} could not be read completely]", "bold"),
+    each("bad_lines", Line("{1:#line}: {0}", indent=2)),
+    each("examples", Line("{file}[:{line}]  {text}", indent=2), most=_SHOWN_BAD_LINES),
+    each("removed", "Removed {}, which the graph no longer uses"),
+    "[{unchanged:!}To remove the graph: knotwork delete {uri}]",
+    each("notes", note("{}")),
+)
 
 
-SHOWN_RELATIONS = 15
+_SHOWN_RELATIONS = 15
 GRAPHRAG_FORMAT = "graphrag"
 """The tables of Microsoft GraphRAG, which hold more than the graph."""
 
@@ -178,14 +163,14 @@ for further in (
 )
 def stats(session: Session) -> None:
     """Count the nodes by label, the edges by type, and the relations by name."""
-    from knotwork._cli.index_summary import NO_EMBEDDER_LABEL
+    from knotwork._cli.index_views import NO_EMBEDDER
     from knotwork._stores.links import linked_documents
 
     opened = session.open()
     statistics = opened.stats()
     links, graph = linked_documents(opened.store), statistics.graph
     linked, dead = len(links.pairs), len(links.dead)
-    if session.emit(
+    session.show(
         {
             "nodes": dict(graph.labels),
             "edges": dict(graph.edge_types),
@@ -193,25 +178,20 @@ def stats(session: Session) -> None:
             "links": {"documents": linked, "dead_targets": dead},
             "embedder": statistics.embedder,
             "skipped": statistics.failed,
-        }
-    ):
-        return
-    blocks = (
-        ("Nodes", graph.labels, None),
-        ("Edges", graph.edge_types, None),
-        ("Most frequent relations", graph.relations, SHOWN_RELATIONS),
+        },
+        *_counts("Nodes", "nodes"),
+        *_counts("Edges", "edges"),
+        *_counts("Most frequent relations", "relations"),
+        "[{links.documents} links between documents]",
+        "[{links.dead_targets} links lead nowhere, see knotwork graph links]",
+        "Embedder: [{embedder}][{embedder:!}" + NO_EMBEDDER + "]",
+        "[Skipped files: {skipped}; see knotwork documents]",
     )
-    for title, counts, most in blocks:
-        session.terminal.say(title, style="bold")
-        rows = [(count, name) for name, count in list(counts.items())[:most]]
-        session.terminal.table(rows or [(0, "none")], indent=2)
-        session.terminal.say()
-    if linked or dead:
-        missing = f"; {dead:,} lead nowhere, see knotwork graph links" if dead else ""
-        session.terminal.say(f"Links between documents: {linked:,}{missing}")
-    session.terminal.say(f"Embedder: {statistics.embedder or NO_EMBEDDER_LABEL}")
-    if statistics.failed:
-        session.terminal.say(f"Skipped files: {statistics.failed:,}; see knotwork documents")
+
+
+def _counts(title: str, items: str) -> tuple[Part, ...]:
+    lines = each(items, Line("{1}  {0}", indent=2), most=_SHOWN_RELATIONS)
+    return Line(title, "bold"), lines, Line(f"[{{{items}:!}}none]", indent=2), ""
 
 
 @command(
@@ -229,11 +209,11 @@ def links(session: Session, *, uri: str) -> None:
     """
     graph = session.open().graph
     found = graph.links(uri) if uri else graph.dead_links()
-    session.show_table(
+    session.show(
         {"links": found},
-        [(link.source, link.words, _describe_target(link)) for link in found],
-        header=("document", "words", "leads to"),
-        counted=count_of(len(found), "link" if uri else "dead link"),
+        Table("shown", "document=0 words=1 leads_to=2"),
+        note("{links:#link}" if uri else "{links:#dead link}"),
+        shown=[(link.source, link.words, _describe_target(link)) for link in found],
     )
 
 
@@ -251,12 +231,9 @@ def conflicts(session: Session) -> None:
     is that of its sentence, else of its document.
     """
     found = session.open().graph.conflicts()
-    if session.emit({"conflicts": found}):
-        return
-    for each in found:
-        session.terminal.table([(c.date or "no date", c.document, c.quote) for c in each.claims])
-        session.terminal.say()
-    session.terminal.note(count_of(len(found), "conflict"), style="dim")
+    claims = {" 1": "[{date}][{date:!}no date]", " 2": "{document}", " 3": "{quote}"}
+    view = each("conflicts", Table("claims", claims), "")
+    session.show({"conflicts": found}, view, note("{conflicts:#conflict}"))
 
 
 def _describe_target(link: DocumentLink) -> str:
@@ -325,12 +302,12 @@ def export(
         from knotwork._extensions.graphs.foreign_indexes.graphrag_export import export_graphrag
 
         tables = export_graphrag(store, output)
-        if not session.emit({"format": format, "files": tables.files, "rows": dict(tables.rows)}):
-            for table in tables.files:
-                rows = count_of(tables.rows[table.stem], "row")
-                session.terminal.say(f"Wrote {rows} to {table}")
+        session.show(
+            {"format": format, "files": tables.files, "rows": dict(tables.rows)},
+            each("written", "Wrote {1:#row} to {0}"),
+            written=[(table, tables.rows[table.stem]) for table in tables.files],
+        )
         return
     report = export_graph(store, output, format=format, raw=raw)
-    if not session.emit({"format": format, **fields_of(report, "files", "nodes", "edges")}):
-        counts = f"{report.nodes:,} nodes and {report.edges:,} edges"
-        session.terminal.say(f"Wrote {counts} to {', '.join(map(str, report.files))}")
+    described = {"format": format, **fields_of(report, "files", "nodes", "edges")}
+    session.show(described, "Wrote {nodes:#node} and {edges:#edge} to {files}")

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from knotwork._cli.session import Session, choice_option, command, text_option
-from knotwork._cli.terminal import Terminal
-from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
+from knotwork._cli.views import Line, Table, each, note
 from knotwork._shapes.base import fields_of
 
 IMPORT_FORMATS = ("auto", "graphrag", "lightrag")
@@ -49,31 +48,22 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     """
     run = session.open(read_only=False).import_from.run(folder, layout=format, name=name)
     report = session.follow(run)
-    if not session.emit(describe_import(report)):
-        print_import(session.terminal, report)
-
-
-def describe_import(report: ImportReport) -> dict[str, object]:
-    """Return the object of `import --json`."""
     dropped = [dict(zip(("kind", "reason", "count"), item, strict=True)) for item in report.dropped]
-    return fields_of(report) | {"dropped": dropped, "seconds": round(report.seconds, 3)}
-
-
-def print_import(terminal: Terminal, report: ImportReport) -> None:
-    """Print the numbers of imported and skipped records."""
-    terminal.say(f"Imported {report.format} index {report.name}", style="bold")
-    rows = [
-        (kind, report.held.get(kind, 0), report.brought.get(kind, 0))
-        for kind in _COUNTED_KINDS
-        if report.held.get(kind) and kind in report.brought
-    ]
-    terminal.table(rows, header=("", "in files", "imported"), indent=2)
-    others = [(n, kind) for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n]
-    dropped = [(count, f"{kind}: {reason}") for kind, reason, count in report.dropped]
-    for title, counts in (("Also created", others), ("Skipped", dropped)):
-        if counts:
-            terminal.say(title, style="bold")
-            terminal.table(counts, indent=2)
-    for uri in report.removed:
-        terminal.say(f"Removed {uri}, which is no longer in the imported index")
-    terminal.notes(report.notes, style="dim")
+    others = {kind: n for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n}
+    session.show(
+        fields_of(report) | {"dropped": dropped, "seconds": round(report.seconds, 3)},
+        Line("Imported {format} index {name}", "bold"),
+        Table("counts", {" kind": "{0}", "in files": "{1}", "imported": "{2}"}, 2),
+        Line("[{others:?}Also created]", "bold"),
+        each("others", Line("{1} {0}", indent=2)),
+        Line("[{dropped:?}Skipped]", "bold"),
+        each("dropped", Line("{count} {kind}: {reason}", indent=2)),
+        each("removed", "Removed {}, which is no longer in the imported index"),
+        each("notes", note("{}")),
+        others=others,
+        counts=[
+            (kind, report.held.get(kind, 0), report.brought.get(kind, 0))
+            for kind in _COUNTED_KINDS
+            if report.held.get(kind) and kind in report.brought
+        ],
+    )

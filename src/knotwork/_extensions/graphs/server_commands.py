@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.explore import print_rows
+from knotwork._cli.commands.explore import show_rows_of
 from knotwork._cli.session import (
     PARAMETER_OPTION,
     ROW_LIMIT_OPTION,
@@ -15,11 +15,10 @@ from knotwork._cli.session import (
     command,
     text_option,
 )
-from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._cli.views import Line, Table, count_of, each, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
-    from knotwork._extensions.graphs.servers.mirror import MirrorReport
     from knotwork.records import PropertyValue
 
 DIFFERS_CODE = 1
@@ -41,17 +40,13 @@ def mirror(session: Session, *, full: bool) -> None:
     finished. The database must hold nothing else.
     """
     run = session.open(read_only=False).graph.mirror.run(full=full)
-    report = session.follow(run, lambda step: step.stage, with_lines=True)
-    if session.common.json:
-        names = ("url", "generation", "written", "removed", "unchanged")
-        session.terminal.emit(fields_of(report, *names))
-    elif report.unchanged:
-        session.terminal.say(f"The mirror at {report.url} is up to date.")
-    else:
-        session.terminal.say(
-            f"The mirror at {report.url} is up to date: {report.written:,} nodes and edges"
-            f" written, {report.removed:,} removed."
-        )
+    report = session.follow(run, has_lines=True)
+    session.show(
+        fields_of(report, "url", "generation", "written", "removed", "unchanged"),
+        "[{unchanged:?}The mirror at {url} is up to date.]",
+        "[{unchanged:!}The mirror at {url} is up to date: {changes}.]",
+        changes=f"{report.written:,} nodes and edges written, {report.removed:,} removed",
+    )
 
 
 @command(
@@ -67,9 +62,18 @@ def verify(session: Session) -> None:
     finished or not of the index as it is now.
     """
     run = session.open().graph.verify_mirror.run()
-    report = session.follow(run, lambda step: step.stage, with_lines=True)
-    if not session.emit(fields_of(report, "url", "generation", "is_current", "parts")):
-        _print_verification(session.terminal, report)
+    report = session.follow(run, has_lines=True)
+    state = "is equal, but its stamp is not current"
+    if report.differing:
+        state = f"differs in {count_of(len(report.differing), 'part')}"
+    session.show(
+        fields_of(report, "url", "generation", "is_current", "parts"),
+        Table("parts", _COMPARED),
+        each("differing", Line("{name}", "bold"), each("differences", Line("{}", indent=2))),
+        "The mirror at {url} {state}.",
+        differing=report.differing,
+        state="is that of the index" if report.is_current else state,
+    )
     if not report.is_current:
         click.get_current_context().exit(DIFFERS_CODE)
 
@@ -97,18 +101,13 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
     """
     del read_only  # says what is so anyway
     found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
-    if session.emit(fields_of(found)):
-        return
-    session.terminal.say(f"Connected {found.name} to {found.url} ({found.server}), for reading.")
-    if not found.is_tested:
-        session.terminal.note(
-            f"Knotwork was not tested against {found.server}: see docs/graph-databases.md."
-        )
-    if found.password_env:
-        session.terminal.note(
-            f"The password is not stored: later commands take it from {found.password_env}.",
-            style="dim",
-        )
+    session.show(
+        found,
+        "Connected {name} to {url} ({server}), for reading.",
+        note("[{tested:!}Knotwork was not tested against {server}: see docs/graph-databases.md.]"),
+        note("[The password is not stored: later commands take it from {password_env}.]"),
+        tested=found.is_tested,
+    )
 
 
 @command(
@@ -120,11 +119,10 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
 def connections(session: Session) -> None:
     """List name, language, kind and URL of each connected graph; nothing is contacted."""
     found = session.open().graph.connections()
-    session.show_table(
+    session.show(
         {"connections": found},
-        [(one.name, one.language, one.server, one.url, one.password_env) for one in found],
-        header=("name", "language", "server", "URL", "password in"),
-        counted="" if found else "No connected graph.",
+        Table("connections", "name language server URL=url password_in=password_env"),
+        note("[{connections:!}No connected graph.]"),
     )
 
 
@@ -138,8 +136,7 @@ def connections(session: Session) -> None:
 def disconnect(session: Session, *, name: str) -> None:
     """Forget a connected graph; the graph itself stays as it is."""
     session.open(read_only=False).graph.disconnect(name)
-    if not session.emit({"disconnected": name}):
-        session.terminal.say(f"Forgot the connection {name}.")
+    session.show({"disconnected": name}, "Forgot the connection {disconnected}.")
 
 
 @command(
@@ -170,29 +167,13 @@ def query(
     result = session.open().graph.query(
         name, statement, query_params, row_limit=limit, timeout_s=timeout_s
     )
-    print_rows(session, result)
+    show_rows_of(session, result)
 
 
-def _print_verification(terminal: Terminal, report: MirrorReport) -> None:
-    rows = [
-        (
-            part.name,
-            part.index_count,
-            part.mirror_count,
-            part.index_checksum,
-            "equal" if part.is_equal else "DIFFERENT",
-        )
-        for part in report.parts
-    ]
-    terminal.table(rows, header=(" ", "index", "mirror", "checksum", " "))
-    for part in report.differing:
-        terminal.say(part.name, style="bold")
-        for difference in part.differences:
-            terminal.say(join_lines(difference), indent=2)
-    if report.is_current:
-        terminal.say(f"The mirror at {report.url} is that of the index.")
-    elif report.differing:
-        parts = count_of(len(report.differing), "part")
-        terminal.say(f"The mirror at {report.url} differs in {parts}.")
-    else:
-        terminal.say(f"The mirror at {report.url} is equal, but its stamp is not current.")
+_COMPARED = {
+    " part": "{name}",
+    "index": "{index_count}",
+    "mirror": "{mirror_count}",
+    "checksum": "{index_checksum}",
+    " verdict": "[{is_equal:?}equal][{is_equal:!}DIFFERENT]",
+}

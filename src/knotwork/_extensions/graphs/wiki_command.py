@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from knotwork._cli.session import WHERE_OPTION, Session, command, command_group
-from knotwork._cli.terminal import count_of
 
 
 @command_group(
@@ -43,12 +42,8 @@ def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: boo
     report = session.follow(
         opened.export_wiki.run(folder, filters=filters or None, overwrite=force)
     )
-    if session.emit(report):
-        return
-    counts = (
-        count_of(report.documents, "document"),
-        count_of(report.entities, "entity", "entities"),
-        count_of(report.topics, "topic"),
+    session.show(
+        report,
+        "Wrote {folder}: {documents:#document}, {entities:#entity/entities}, {topics:#topic}."
+        "[ Removed {removed:#page}.]",
     )
-    removed = f" Removed {count_of(report.removed, 'page')}." if report.removed else ""
-    session.terminal.say(f"Wrote {report.folder}: {', '.join(counts)}.{removed}")

@@ -22,7 +22,7 @@ from knotwork._cli.session import (
     number_option,
     path_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Table, note
 from knotwork._config import is_server_url, shown_url
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
@@ -98,20 +98,19 @@ def serve_command(
     served.check()
 
     def announce(address: str) -> None:
-        if not session.emit({"address": address}):
-            session.terminal.say(f"Serving {shown_url(url) or served.path} at {address}")
-            if not has_pages():
-                session.terminal.note(
-                    "This installation has no web pages. To build them from a copy of the source, "
-                    f"with Node.js, run: {BUILD_COMMAND}",
-                    style="dim",
-                )
-            if app.state.service.warmer.state == "loading":
-                session.terminal.note(
-                    "The embedding model is loading. See /health/ready.",
-                    style="dim",
-                )
-            session.terminal.note("Press Ctrl-C to stop.", style="dim")
+        session.show(
+            {"address": address},
+            "Serving {place} at {address}",
+            note(
+                "[{has_pages:!}This installation has no web pages. To build them from a copy of "
+                f"the source, with Node.js, run: {BUILD_COMMAND}]"
+            ),
+            note("[{is_loading:?}The embedding model is loading. See /health/ready.]"),
+            note("Press Ctrl-C to stop."),
+            place=shown_url(url) or served.path,
+            has_pages=has_pages(),
+            is_loading=app.state.service.warmer.state == "loading",
+        )
         sys.stdout.flush()
 
     app = make_app(served)
@@ -217,10 +216,11 @@ def add(
     keys = _open_key_file(session, place, file)
     bound = workspaces or (ALL_WORKSPACES,)
     key, text = keys.add(name, role=KeyRole(role), workspaces=bound, where=where or "")
-    if session.emit({"id": key.id, "name": name, "role": role, "where": key.where, "key": text}):
-        return
-    session.terminal.say(text)
-    session.terminal.note("Store this key safely: it is not shown again.", style="dim")
+    session.show(
+        {"id": key.id, "name": name, "role": role, "where": key.where, "key": text},
+        "{key}",
+        note("Store this key safely: it is not shown again."),
+    )
 
 
 @command(
@@ -237,14 +237,9 @@ def add(
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
     """List the keys with their roles, workspaces and filters."""
     keys = _open_key_file(session, place, file).listed()
-    names = ("id", "name", "role", "workspaces", "created", "where")
-    shown = [fields_of(key, *names) for key in keys]
-    session.show_table(
-        {"keys": shown},
-        [list((key | {"workspaces": ", ".join(key["workspaces"])}).values()) for key in shown],
-        header=names,
-        counted=count_of(len(keys), "key"),
-    )
+    names = "id name role workspaces created where"
+    shown = [fields_of(key, *names.split()) for key in keys]
+    session.show({"keys": shown}, Table("keys", names), note("{keys:#key}"))
 
 
 @command(
@@ -261,8 +256,7 @@ def list_keys(session: Session, *, place: Path | None, file: Path | None) -> Non
 def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
     """Remove the key with this name or id. Running servers reject it immediately."""
     key = _open_key_file(session, place, file).remove(name)
-    if not session.emit({"removed": key.id, "name": key.name}):
-        session.terminal.say(f"Removed {key.name} ({key.id}).")
+    session.show({"removed": key.id, "name": key.name}, "Removed {name} ({removed}).")
 
 
 def _served_place(session: Session, place: str | Path | None) -> tuple[Path, str]:
