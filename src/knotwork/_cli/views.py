@@ -6,7 +6,7 @@ a path, such as ``index.documents``; ``{}`` is the result itself, ``{#}`` the nu
 an `Each`, and ``{key?}`` may be missing. After a colon stands its format:
 
 - ``#page`` or ``#entity/entities``: a number, or the length of a list, with its noun; or without
-- ``time``: seconds as a duration; ``excerpt``: a shortened text
+- ``time``: seconds as a duration; ``excerpt``: a shortened text; ``label``: a key as words
 - ``?`` and ``!``: nothing; the optional part is shown if the field is not, or is, empty
 - else a format of Python. By default lists and mappings are joined, and thousands are marked.
 
@@ -210,4 +210,8 @@ def shorten_excerpt(text: str) -> str:
     return (cut[:word_end] if word_end > EXCERPT_LENGTH * 0.8 else cut) + " …"
 
 
-_FORMATS: Mapping[str, Callable[[Any], str]] = {"time": format_seconds, "excerpt": shorten_excerpt}
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "time": format_seconds,
+    "excerpt": shorten_excerpt,
+    "label": lambda name: name.replace("_", " ").capitalize(),
+}
