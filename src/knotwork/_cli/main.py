@@ -136,13 +136,13 @@ COMMANDS: Registry[click.Command] = Registry(
     "commands",
     Entry.read(
         """
-demo = knotwork._cli.commands.demo:demo_command
+demo = knotwork._cli.commands.index:demo_command
     Index a bundled sample and answer three questions.
 init = knotwork._cli.commands.setup:init_command
     Create a settings file.
 index = knotwork._cli.commands.index:index_command
     Index files and folders, or update what changed.
-watch = knotwork._cli.commands.watch:watch_command
+watch = knotwork._cli.commands.index:watch_command
     Index folders, and their changes within seconds.
 embed = knotwork._cli.commands.index:embed_command
     Recompute all vectors with another embedding model.
@@ -150,23 +150,23 @@ ask = knotwork._cli.commands.ask:ask_command
     Answer a question, with sources.
 chat = knotwork._cli.commands.chat:chat_command
     Ask questions in a conversation that remembers facts.
-search = knotwork._cli.commands.search:search_command
+search = knotwork._cli.commands.ask:search_command
     Find passages.
 agent = knotwork._cli.commands.ask:agent_command
     Answer a question in several search steps.
-retrievers = knotwork._cli.commands.search:retrievers_command
+retrievers = knotwork._cli.commands.ask:retrievers_command
     List the retrievers.
-explore = knotwork._cli.commands.explore:explore_command
+explore = knotwork._cli.commands.graph:explore_command
     Show entities and the graph around them.
-cypher = knotwork._cli.commands.explore:cypher_command
+cypher = knotwork._cli.commands.graph:cypher_command
     Run a read-only Cypher query on a graph.
-communities = knotwork._cli.commands.explore:communities_command
+communities = knotwork._cli.commands.graph:communities_command
     Show communities of entities and their reports.
 schema = knotwork._cli.commands.schema:schema_command
     Propose, infer or show the extraction schema.
 prompts = knotwork._cli.commands.prompts:prompts_command
     List, show, copy or check the prompts of models.
-tables = knotwork._cli.commands.tables:tables_command
+tables = knotwork._cli.commands.documents:tables_command
     Store tables beside the index, and query them with SQL.
 memory = knotwork._cli.commands.chat:memory_command
     List, add and delete facts stated in conversations.
@@ -174,13 +174,13 @@ documents = knotwork._cli.commands.documents:documents_command
     List indexed documents and skipped files.
 delete = knotwork._cli.commands.documents:delete_command
     Remove documents from the index.
-backup = knotwork._cli.commands.upkeep:backup_command
+backup = knotwork._cli.commands.documents:backup_command
     Copy an index into a folder, while it is in use.
-restore = knotwork._cli.commands.upkeep:restore_command
+restore = knotwork._cli.commands.documents:restore_command
     Restore an index from a backup.
-repair = knotwork._cli.commands.upkeep:repair_command
+repair = knotwork._cli.commands.documents:repair_command
     Repair a damaged index.
-copy = knotwork._cli.commands.upkeep:copy_command
+copy = knotwork._cli.commands.documents:copy_command
     Copy an index to another store, file or server.
 doctor = knotwork._cli.commands.setup:doctor_command
     Check the installation, settings, index and models.

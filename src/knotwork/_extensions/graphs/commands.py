@@ -1,7 +1,7 @@
 """`knotwork graph`: count, export and import knowledge graphs.
 
-The commands on aliases of entities are in `graph_aliases`, those on graph databases in
-`graph_servers`, that on shortest paths in `explore`.
+The commands on aliases and shortest paths are in `knotwork._cli.commands.graph`, those on graph
+databases in `server_commands`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands import graph_aliases
-from knotwork._cli.commands.explore import shortest_paths
+from knotwork._cli.commands.graph import merge, names, shortest_paths, split
 from knotwork._cli.session import (
     Session,
     choice_option,
@@ -140,9 +139,9 @@ def graph_command() -> None:
 
 for further in (
     shortest_paths,
-    graph_aliases.names,
-    graph_aliases.merge,
-    graph_aliases.split,
+    names,
+    merge,
+    split,
     import_graph,
     server_commands.mirror,
     server_commands.verify,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.explore import show_rows_of
+from knotwork._cli.commands.graph import show_rows_of
 from knotwork._cli.session import (
     PARAMETER_OPTION,
     ROW_LIMIT_OPTION,

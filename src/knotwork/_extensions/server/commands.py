@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.watch import every_option
+from knotwork._cli.commands.index import every_option
 from knotwork._cli.session import (
     Session,
     choice_option,
