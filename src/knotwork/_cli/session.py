@@ -7,6 +7,7 @@ options before the command's name.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -473,7 +474,6 @@ RARE_OPTIONS = tuple(names[-1] for names, _ in _COMMON_OPTIONS[2:])
 
 
 def command(
-    *examples: str,
     name: str | None = None,
     short_help: str | None = None,
     group: click.Group | None = None,
@@ -482,9 +482,9 @@ def command(
 ) -> Callable[[CommandFunction], click.Command]:
     """Make a function a command, which gets a `Session` created from the common options.
 
-    ``examples`` end its help, and ``group`` gets it as a subcommand. ``hides_store`` keeps --store
-    out of the help of a command that needs no index. Ctrl-C and SIGTERM stop the work of the
-    command (`stop_on_signals`), unless it ``handles_signals`` itself.
+    Its docstring is its help, with examples after ``$``. ``group`` gets it as a subcommand.
+    ``hides_store`` keeps --store out of the help of a command that needs no index. Ctrl-C and
+    SIGTERM stop the work of the command (`stop_on_signals`), unless it ``handles_signals`` itself.
     """
 
     def decorate(function: CommandFunction) -> click.Command:
@@ -500,7 +500,8 @@ def command(
                 session.discard_created()
                 raise
 
-        made = click.command(name, epilog=show_examples(*examples), short_help=short_help)(run)
+        text, epilog = _read_help(function)
+        made = click.command(name, help=text, epilog=epilog, short_help=short_help)(run)
         made.params += common_options((*RARE_OPTIONS, "--store" if hides_store else ""))
         if group is not None:
             group.add_command(made)
@@ -509,15 +510,24 @@ def command(
     return decorate
 
 
-def command_group(*examples: str) -> Callable[[CommandFunction], click.Group]:
+def command_group() -> Callable[[CommandFunction], click.Group]:
     """Make a function a group of commands, which accepts the common options on their behalf."""
 
     def decorate(function: CommandFunction) -> click.Group:
-        made = click.group(epilog=show_examples(*examples) if examples else None)(function)
+        text, epilog = _read_help(function)
+        made = click.group(help=text, epilog=epilog)(function)
         made.params += common_options((*RARE_OPTIONS, "--store", "--json"))
         return made
 
     return decorate
+
+
+def _read_help(function: CommandFunction) -> tuple[str, str | None]:
+    """Return the help in the docstring of a command, and the epilog with its examples."""
+    lines = (inspect.getdoc(function) or "").splitlines()
+    examples = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    text = "\n".join(line for line in lines if not line.startswith("$ ")).strip()
+    return text, show_examples(*examples) if examples else None
 
 
 OTHER_OPTIONS = "Also --config, --set, -q, -v, --color, --no-progress, --debug (knotwork -h)."

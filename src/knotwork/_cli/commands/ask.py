@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from knotwork.records import Answer, Evidence
 
 
-@command(
-    'knotwork ask "Who approves travel abroad?"',
-    'knotwork ask "What are the main themes?" --mode global',
-    'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
-)
+@command()
 @click.argument("question")
 @RETRIEVER_OPTION
 @MODE_OPTION
@@ -67,6 +63,9 @@ def ask_command(
     sentences of the documents are quoted, and a note gives the reason. Questions about all
     documents, one document or a topic are answered with an outline or central sentences, and
     questions for numbers with counts.
+    $ knotwork ask "Who approves travel abroad?"
+    $ knotwork ask "What are the main themes?" --mode global
+    $ knotwork ask "When was the mine closed?" --where "date >= 2023" --json
     """
     from knotwork._cli.answers import AnswerView, note_usage
 
@@ -121,11 +120,7 @@ def _show(
 AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 
 
-@command(
-    'knotwork agent "Where did the director of Silver Lantern grow up?"',
-    'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
-    'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
-)
+@command()
 @click.argument("question")
 @choice_option(
     "--kind",
@@ -158,6 +153,9 @@ def agent_command(
 
     A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
     answer consists of sentences from the documents.
+    $ knotwork agent "Where did the director of Silver Lantern grow up?"
+    $ knotwork agent "Who approves travel abroad?" --kind corrective --explain
+    $ knotwork agent "What did Ann Lee direct?" --where "date >= 2023"
     """
     from knotwork.agents._agent import ask_agent
 
@@ -174,11 +172,7 @@ _REQUIREMENTS = {"model": "a language model", "embedder": "vectors", "reranker":
 """What a retriever may need, as users read it."""
 
 
-@command(
-    'knotwork search "salt layer"',
-    'knotwork search "Kestrel designer birthplace" -k 5 --explain',
-    'knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json',
-)
+@command()
 @click.argument("question")
 @RETRIEVER_OPTION
 @number_option("-k", help="Number of passages.")
@@ -194,7 +188,12 @@ def search_command(
     explain: bool,
     **options: Unpack[AskOptions],
 ) -> None:
-    """Find the passages that best match a question."""
+    """Find the passages that best match a question.
+
+    $ knotwork search "salt layer"
+    $ knotwork search "Kestrel designer birthplace" -k 5 --explain
+    $ knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json
+    """
     from knotwork._cli.answers import describe_evidence, note_empty_index, show_evidence
     from knotwork._synthesis.ask_request import AskRequest
 
@@ -206,16 +205,14 @@ def search_command(
         note_empty_index(session.terminal, knowledge_base)
 
 
-@command(
-    "knotwork retrievers",
-    "knotwork retrievers --json",
-    'knotwork search "salt layer" --retriever "bm25 + graph > diversify"',
-    hides_store=True,
-)
+@command(hides_store=True)
 def retrievers_command(session: Session) -> None:
     """List the retrievers for --retriever, and the steps to combine them with.
 
     docs/patterns.md describes the purpose, requirements and options of each.
+    $ knotwork retrievers
+    $ knotwork retrievers --json
+    $ knotwork search "salt layer" --retriever "bm25 + graph > diversify"
     """
     from knotwork._retrieval.retriever_registry import (
         AUTO,

@@ -45,12 +45,7 @@ CHAT_COMMANDS = {
 }
 
 
-@command(
-    "knotwork chat",
-    "knotwork chat --store papers.knot --no-llm",
-    "knotwork chat --json < questions.txt    prints a JSON line for each",
-    handles_signals=True,
-)
+@command(handles_signals=True)
 @RETRIEVER_OPTION
 @MODE_OPTION
 @WHERE_OPTION
@@ -72,6 +67,9 @@ def chat_command(
     other statements are offered: at a terminal you are asked; without one they are stored only
     with --yes or by the line /accept. Facts that answer a question come first in the answer, cited
     as [M1]. Type /help for a list of commands.
+    $ knotwork chat
+    $ knotwork chat --store papers.knot --no-llm
+    $ knotwork chat --json < questions.txt    prints a JSON line for each
     """
     from knotwork._cli.answers import note_empty_index
     from knotwork.agents._chat import Chat
@@ -301,23 +299,17 @@ def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     }
 
 
-@command_group(
-    'knotwork memory tell "Ann Lee leads the team since May 2024."',
-    'knotwork memory list "Ann Lee"',
-    'knotwork memory forget "Ann Lee"',
-)
+@command_group()
 def memory_command() -> None:
-    """List, add and delete the facts that conversations remember (knotwork chat)."""
+    """List, add and delete the facts that conversations remember (knotwork chat).
+
+    $ knotwork memory tell "Ann Lee leads the team since May 2024."
+    $ knotwork memory list "Ann Lee"
+    $ knotwork memory forget "Ann Lee"
+    """
 
 
-@command(
-    "knotwork memory list",
-    'knotwork memory list "Ann Lee"',
-    "knotwork memory list --at 2024-02-01 --json | jq .facts",
-    group=memory_command,
-    name="list",
-    short_help="List the remembered facts.",
-)
+@command(group=memory_command, name="list", short_help="List the remembered facts.")
 @click.argument("name", required=False)
 @click.option(
     "--at",
@@ -327,6 +319,9 @@ def memory_command() -> None:
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
+    $ knotwork memory list
+    $ knotwork memory list "Ann Lee"
+    $ knotwork memory list --at 2024-02-01 --json | jq .facts
     """
     from knotwork._text.dates import read_moment
     from knotwork.agents._shapes import FactShape
@@ -343,16 +338,15 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     )
 
 
-@command(
-    'knotwork memory tell "Ann Lee lives in Oslo."',
-    'knotwork memory tell "Ann Lee no longer lives in Oslo."',
-    'knotwork memory tell "请记住：我负责采购。"',
-    group=memory_command,
-    short_help="Remember the facts of a statement.",
-)
+@command(group=memory_command, short_help="Remember the facts of a statement.")
 @click.argument("text")
 def tell(session: Session, *, text: str) -> None:
-    """Remember the facts of a statement. A new value ends the validity of the old one."""
+    """Remember the facts of a statement. A new value ends the validity of the old one.
+
+    $ knotwork memory tell "Ann Lee lives in Oslo."
+    $ knotwork memory tell "Ann Lee no longer lives in Oslo."
+    $ knotwork memory tell "请记住：我负责采购。"
+    """
     from knotwork.agents._chat import Chat
     from knotwork.agents._shapes import MemoryUpdateShape
 
@@ -363,16 +357,15 @@ def tell(session: Session, *, text: str) -> None:
     session.show(MemoryUpdateShape.of(update), *_stated(update), **fields_of(update))
 
 
-@command(
-    'knotwork memory forget "Ann Lee"',
-    "knotwork memory forget me",
-    'knotwork memory forget "Ann Lee" --store papers.knot',
-    group=memory_command,
-    short_help="Delete the facts about a name.",
-)
+@command(group=memory_command, short_help="Delete the facts about a name.")
 @click.argument("name")
 def forget(session: Session, *, name: str) -> None:
-    """Delete all facts with NAME as subject or object; `me` is you."""
+    """Delete all facts with NAME as subject or object; `me` is you.
+
+    $ knotwork memory forget "Ann Lee"
+    $ knotwork memory forget me
+    $ knotwork memory forget "Ann Lee" --store papers.knot
+    """
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
     deleted = note("Deleted {deleted:#fact} about {name}.", "")

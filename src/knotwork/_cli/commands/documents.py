@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from knotwork._stores.table_file import TableFile, TableShape
 
 
-@command(
-    "knotwork documents",
-    "knotwork documents --store handbook.knot",
-    "knotwork documents --json | jq -r '.skipped[].uri'",
-)
+@command()
 @click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
 def documents_command(session: Session, *, fields: bool) -> None:
-    """List the documents of the index, what of them was not read, and the skipped files."""
+    """List the documents of the index, what of them was not read, and the skipped files.
+
+    $ knotwork documents
+    $ knotwork documents --store handbook.knot
+    $ knotwork documents --json | jq -r '.skipped[].uri'
+    """
     from knotwork._cli.progress import describe_failure
     from knotwork._indexing.embedding import refused_chunks, refused_notes
 
@@ -73,39 +74,39 @@ def _list_fields(session: Session) -> None:
     session.show({"fields": found}, Table("fields", "field=name documents values=examples"))
 
 
-@command(
-    "knotwork delete notes/old.md",
-    "knotwork delete a.pdf b.pdf --store handbook.knot",
-    "knotwork delete notes/old.md --json",
-)
+@command()
 @click.argument("uris", metavar="URI...", nargs=-1, required=True, type=click.Path())
 def delete_command(session: Session, *, uris: tuple[str, ...]) -> None:
     """Remove documents, and everything that only they support. Files are not deleted.
 
     If the file of a document is still in an indexed folder, the next `index` adds it again.
+    $ knotwork delete notes/old.md
+    $ knotwork delete a.pdf b.pdf --store handbook.knot
+    $ knotwork delete notes/old.md --json
     """
     removed = session.open_existing().delete(uris)
     session.show({"removed": list(removed)}, each("removed", "Removed {}"))
 
 
-@command_group(
-    "knotwork tables add sales.xlsx prices.csv",
-    'knotwork tables query "SELECT sum(amount) FROM sales"',
-    'knotwork search "average amount in the north" --retriever text_to_sql',
-)
+@command_group()
 def tables_command() -> None:
-    """Store tables of spreadsheets beside the index, and query them with read-only SQL."""
+    """Store tables of spreadsheets beside the index, and query them with read-only SQL.
+
+    $ knotwork tables add sales.xlsx prices.csv
+    $ knotwork tables query "SELECT sum(amount) FROM sales"
+    $ knotwork search "average amount in the north" --retriever text_to_sql
+    """
 
 
-@command(
-    "knotwork tables add sales.csv",
-    "knotwork tables add sales.xlsx prices.tsv",
-    "knotwork tables add sales.xlsx --store sales.knot --json",
-    group=tables_command,
-)
+@command(group=tables_command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def add(session: Session, *, files: tuple[Path, ...]) -> None:
-    """Add or replace the tables of .csv, .tsv, .xlsx and .json files."""
+    """Add or replace the tables of .csv, .tsv, .xlsx and .json files.
+
+    $ knotwork tables add sales.csv
+    $ knotwork tables add sales.xlsx prices.tsv
+    $ knotwork tables add sales.xlsx --store sales.knot --json
+    """
     from knotwork._indexing.commits import add_tables
 
     tables = _open_tables(session)
@@ -113,41 +114,40 @@ def add(session: Session, *, files: tuple[Path, ...]) -> None:
     _show_tables(session, [shape for path in files for shape in add_tables(tables, path, index)])
 
 
-@command(
-    "knotwork tables list",
-    "knotwork tables list --store sales.knot",
-    "knotwork tables list --json | jq .tables",
-    group=tables_command,
-    name="list",
-)
+@command(group=tables_command, name="list")
 def show(session: Session) -> None:
-    """List the tables with their columns."""
+    """List the tables with their columns.
+
+    $ knotwork tables list
+    $ knotwork tables list --store sales.knot
+    $ knotwork tables list --json | jq .tables
+    """
     _show_tables(session, _open_tables(session).tables())
 
 
-@command(
-    "knotwork tables remove sales",
-    "knotwork tables remove sales --store sales.knot",
-    "knotwork tables remove sales_q1",
-    group=tables_command,
-)
+@command(group=tables_command)
 @click.argument("name")
 def remove(session: Session, *, name: str) -> None:
-    """Remove a table."""
+    """Remove a table.
+
+    $ knotwork tables remove sales
+    $ knotwork tables remove sales --store sales.knot
+    $ knotwork tables remove sales_q1
+    """
     _open_tables(session).remove(name)
     session.terminal.note(f"Removed {name}.")
 
 
-@command(
-    'knotwork tables query "SELECT count(*) FROM sales"',
-    'knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5',
-    'knotwork tables query "SELECT max(day) FROM sales" --json',
-    group=tables_command,
-)
+@command(group=tables_command)
 @click.argument("statement")
 @number_option("--limit", default=100, help="Maximum number of rows.")
 def query(session: Session, *, statement: str, limit: int) -> None:
-    """Run one SELECT statement on the tables."""
+    """Run one SELECT statement on the tables.
+
+    $ knotwork tables query "SELECT count(*) FROM sales"
+    $ knotwork tables query "SELECT * FROM sales WHERE amount > 100" --limit 5
+    $ knotwork tables query "SELECT max(day) FROM sales" --json
+    """
     result = _open_tables(session).run(statement, row_limit=limit)
     if not session.emit(fields_of(result, "columns", "rows", "truncated")):
         texts = [["" if cell is None else str(cell) for cell in row] for row in result.rows]
@@ -179,12 +179,7 @@ def _show_tables(session: Session, shapes: list[TableShape]) -> None:
 _FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
 
 
-@command(
-    "knotwork backup handbook.knot backups/handbook",
-    "knotwork backup handbook.knot backups/today --force",
-    "knotwork backup handbook.knot backups/today --json",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("index", type=click.Path())
 @click.argument("target", type=click.Path(path_type=Path))
 @_FORCE
@@ -193,6 +188,9 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
 
     Other processes may search and index meanwhile: the backup is the state of one commit. Every
     page of the copy is verified before the folder gets its name.
+    $ knotwork backup handbook.knot backups/handbook
+    $ knotwork backup handbook.knot backups/today --force
+    $ knotwork backup handbook.knot backups/today --json
     """
     from knotwork._knowledge_base.backups import back_up
 
@@ -205,12 +203,7 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     )
 
 
-@command(
-    "knotwork restore backups/handbook handbook.knot",
-    "knotwork restore backups/handbook handbook.knot --force",
-    "knotwork restore backups/handbook copy.knot --json",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("backup", type=click.Path(path_type=Path))
 @click.argument("index", type=click.Path())
 @_FORCE
@@ -218,6 +211,9 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     """Restore the index INDEX, with the files beside it, from the folder BACKUP.
 
     The backup is verified before anything changes. Stop other processes that use the index.
+    $ knotwork restore backups/handbook handbook.knot
+    $ knotwork restore backups/handbook handbook.knot --force
+    $ knotwork restore backups/handbook copy.knot --json
     """
     from knotwork._knowledge_base.backups import restore
 
@@ -228,12 +224,7 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     )
 
 
-@command(
-    "knotwork repair handbook.knot",
-    "knotwork repair handbook.knot --config knotwork.toml",
-    "knotwork repair handbook.knot --json",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("index", type=click.Path())
 def repair_command(session: Session, *, index: str) -> None:
     """Repair the index INDEX and the files beside it, and list what could not be brought back.
@@ -241,6 +232,9 @@ def repair_command(session: Session, *, index: str) -> None:
     Full text, graph, communities and vectors are rebuilt. Documents that lost something are read
     again from their files. The damaged file stays beside the index. The exit code is 1 if something
     was lost.
+    $ knotwork repair handbook.knot
+    $ knotwork repair handbook.knot --config knotwork.toml
+    $ knotwork repair handbook.knot --json
     """
     from knotwork._knowledge_base.repairs import repair
 
@@ -259,12 +253,7 @@ def repair_command(session: Session, *, index: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-@command(
-    "knotwork copy handbook.knot moved.knot",
-    "knotwork copy handbook.knot small.knot --without communities",
-    "knotwork copy handbook.knot moved.knot --no-verify --json",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("source")
 @click.argument("target")
 @click.option(
@@ -282,6 +271,9 @@ def copy_command(
     Other processes may use SOURCE meanwhile: the copy is of one state. Repeat an interrupted
     command to continue it. In the end both indexes are read and their hashes compared. Tables are
     copied between files only, cached model replies and remembered facts never: use `backup`.
+    $ knotwork copy handbook.knot moved.knot
+    $ knotwork copy handbook.knot small.knot --without communities
+    $ knotwork copy handbook.knot moved.knot --no-verify --json
     """
     from knotwork._knowledge_base.copies import copy_index
 

@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from knotwork.records import PropertyValue, QueryResult
 
 
-@command(
-    'knotwork explore "Oriane Keld"',
-    "knotwork explore 温青岚 --depth 1",
-    'knotwork explore "Oriane Keld" "Skarrow Station" --limit 20',
-)
+@command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @choice_option(
     "--direction",
@@ -61,6 +57,9 @@ def explore_command(
     """Show entities and the knowledge graph around them.
 
     Relations are listed with the strongest first, then co-occurrences.
+    $ knotwork explore "Oriane Keld"
+    $ knotwork explore 温青岚 --depth 1
+    $ knotwork explore "Oriane Keld" "Skarrow Station" --limit 20
     """
     from knotwork._shapes.graph import SubgraphShape
     from knotwork.records import EdgeType
@@ -156,12 +155,7 @@ def _sentence_that_mentions(passage: DossierPassage) -> str:
     return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
 
 
-@command(
-    'knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"',
-    "knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1",
-    'knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json',
-    short_help="Show the shortest paths between two entities.",
-)
+@command(short_help="Show the shortest paths between two entities.")
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 @number_option("--limit", default=5, help="Maximum of paths.")
@@ -169,6 +163,9 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
     """Show the shortest paths between two entities, of at most five relations.
 
     Paths over stated relations come before those over co-occurrences.
+    $ knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"
+    $ knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1
+    $ knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json
     """
     from knotwork._shapes.evidence import PathShape
 
@@ -181,11 +178,7 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
     )
 
 
-@command(
-    "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
-    "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
-    "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
-)
+@command()
 @click.argument("statement")
 @PARAMETER_OPTION
 @text_option("--graph", help="Query this imported or connected graph instead.")
@@ -202,6 +195,9 @@ def cypher_command(
     """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
 
     Statements cannot change the graph or read files.
+    $ knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'
+    $ knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada
+    $ knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json
     """
     graph = session.open().graph
     show_rows_of(session, graph.cypher(statement, query_params, row_limit=limit, **options))
@@ -217,11 +213,7 @@ def show_rows_of(session: Session, result: QueryResult) -> None:
         session.terminal.show(result, ROW_COUNT)
 
 
-@command(
-    "knotwork communities",
-    'knotwork communities "money and travel" -n 3',
-    "knotwork communities --level 1 --json",
-)
+@command()
 @click.argument("topic", metavar="[TOPIC]", required=False, default="")
 @number_option("--level", least=0, help="Show only this level; 0 is the top level.")
 @number_option("-n", "--limit", default=10, help="Maximum number of communities.")
@@ -233,6 +225,9 @@ def communities_command(
 
     With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
     Communities are updated first if documents have changed. No language model is used.
+    $ knotwork communities
+    $ knotwork communities "money and travel" -n 3
+    $ knotwork communities --level 1 --json
     """
     from knotwork._shapes.graph import describe_communities
 
@@ -275,12 +270,7 @@ FIND_COMMAND = "knotwork graph names --find"
 _SHOWN_DOCUMENTS = 5
 
 
-@command(
-    "knotwork graph names --find",
-    'knotwork graph names "World Health Organization"',
-    "knotwork graph names --apart --json",
-    short_help="List entities with aliases, and why they were merged.",
-)
+@command(short_help="List entities with aliases, and why they were merged.")
 @click.argument("name", metavar="[NAME]", required=False, default="")
 @click.option("--apart", is_flag=True, help="List pairs that must not be merged instead.")
 @click.option("--homonyms", is_flag=True, help="List names with several meanings instead.")
@@ -294,6 +284,9 @@ def names(
     NAME limits the list to one entity. With a language model, `knotwork index` compares names;
     --find compares them by rules, at no cost. To change a decision, use `graph merge` and `graph
     split`.
+    $ knotwork graph names --find
+    $ knotwork graph names "World Health Organization"
+    $ knotwork graph names --apart --json
     """
     if apart and homonyms:
         raise ConfigError(
@@ -400,16 +393,16 @@ _ALIASES = (
 )
 
 
-@command(
-    'knotwork graph merge WHO "World Health Organization"',
-    "knotwork graph merge 联通 中国联通",
-    'knotwork graph merge WHO "World Health Organization" --json',
-    short_help="Merge the entities of two names.",
-)
+@command(short_help="Merge the entities of two names.")
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 def merge(session: Session, *, one: str, other: str) -> None:
-    """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it."""
+    """Merge the entities of two names. Indexing keeps them merged; `graph split` reverts it.
+
+    $ knotwork graph merge WHO "World Health Organization"
+    $ knotwork graph merge 联通 中国联通
+    $ knotwork graph merge WHO "World Health Organization" --json
+    """
     opened = session.open_existing()
     before = opened.entities.aliases()
     decided = opened.entities.merge(one, other)
@@ -426,16 +419,16 @@ def merge(session: Session, *, one: str, other: str) -> None:
     )
 
 
-@command(
-    'knotwork graph split Curie "Pierre Curie"',
-    "knotwork graph split 吉林 吉林市",
-    'knotwork graph split Curie "Pierre Curie" --json',
-    short_help="Keep the entities of two names apart.",
-)
+@command(short_help="Keep the entities of two names apart.")
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 def split(session: Session, *, one: str, other: str) -> None:
-    """Keep the entities of two names apart. Indexing never merges them; `graph merge` does."""
+    """Keep the entities of two names apart. Indexing never merges them; `graph merge` does.
+
+    $ knotwork graph split Curie "Pierre Curie"
+    $ knotwork graph split 吉林 吉林市
+    $ knotwork graph split Curie "Pierre Curie" --json
+    """
     opened = session.open_existing()
     before = opened.entities.aliases()
     _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")

@@ -33,11 +33,7 @@ PROGRESS_VIEWS = ("auto", "bar", "plain", "json", "none")
 TIERS = ("none", "lean", "full")
 
 
-@command(
-    "knotwork index ~/papers",
-    'knotwork index notes.md "reports/*.pdf" s3://bucket/papers',
-    "knotwork index docs/ --tier full --estimate",
-)
+@command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--retry",
@@ -91,6 +87,9 @@ def index_command(
     removed.
 
     You can stop the command at any time: run it again to continue.
+    $ knotwork index ~/papers
+    $ knotwork index notes.md "reports/*.pdf" s3://bucket/papers
+    $ knotwork index docs/ --tier full --estimate
     """
     from knotwork._cli.index_views import show_estimate, show_interruption, show_report
     from knotwork._indexing.report import IndexingInterrupted
@@ -146,11 +145,7 @@ def run_indexing(
         raise
 
 
-@command(
-    "knotwork embed",
-    "knotwork embed --model local:multilingual-e5-small",
-    "knotwork embed --model openai:text-embedding-3-small --json",
-)
+@command()
 @text_option(
     "--model",
     metavar="MODEL",
@@ -162,6 +157,9 @@ def embed_command(session: Session, *, model: str) -> None:
 
     Searches use the old vectors until all new ones are ready. You can stop the command at any time:
     run it again to continue.
+    $ knotwork embed
+    $ knotwork embed --model local:multilingual-e5-small
+    $ knotwork embed --model openai:text-embedding-3-small --json
     """
     from knotwork._indexing.reembedding import EmbeddingInterrupted
 
@@ -234,11 +232,7 @@ def every_option(default: str) -> Decorator:
     )
 
 
-@command(
-    "knotwork watch ~/papers",
-    "knotwork watch ~/papers s3://bucket/papers --every 10m",
-    "knotwork watch /mnt/share --poll",
-)
+@command()
 @click.argument("paths", metavar="FOLDER...", nargs=-1, required=True, type=click.Path())
 @every_option("10m")
 @click.option(
@@ -256,6 +250,9 @@ def watch_command(
     It starts with a full comparison, so that changes made while it was stopped are indexed too. A
     folder that is found missing or empty keeps its documents. Ctrl-C or SIGTERM stops it; what is
     finished is kept.
+    $ knotwork watch ~/papers
+    $ knotwork watch ~/papers s3://bucket/papers --every 10m
+    $ knotwork watch /mnt/share --poll
     """
     knowledge_base = session.open(read_only=False)
     started_s, lines = time.monotonic(), WatchLines(session.terminal)
@@ -328,15 +325,14 @@ class WatchLines:
         sys.stdout.flush()  # a service has no terminal
 
 
-@command(
-    "knotwork demo",
-    "knotwork demo --store demo.knot        keep the index in this file",
-    "knotwork demo --json",
-)
+@command()
 def demo_command(session: Session) -> None:
     """Index about twenty bundled documents and answer three questions, with citations.
 
     Nothing leaves this machine, and no language model is used.
+    $ knotwork demo
+    $ knotwork demo --store demo.knot        keep the index in this file
+    $ knotwork demo --json
     """
     from platformdirs import user_cache_path
 

@@ -24,18 +24,15 @@ def models_command() -> None:
 
 
 @command(
-    "knotwork models list",
-    "knotwork models list --set llm.answer=openai:gpt-4o",
-    "knotwork models list --set llm.base_url=http://localhost:11434/v1 --json",
-    group=models_command,
-    name="list",
-    short_help="List the models that are set.",
-    hides_store=True,
+    group=models_command, name="list", short_help="List the models that are set.", hides_store=True
 )
 def list_command(session: Session) -> None:
     """List the models that are set, their context, and the models that their servers offer.
 
     Each server is contacted once, and no model is asked.
+    $ knotwork models list
+    $ knotwork models list --set llm.answer=openai:gpt-4o
+    $ knotwork models list --set llm.base_url=http://localhost:11434/v1 --json
     """
     from knotwork._diagnosis.model_trials import list_models
 
@@ -58,16 +55,14 @@ def list_command(session: Session) -> None:
     )
 
 
-@command(
-    "knotwork models check",
-    "knotwork models check --set llm.model=openai:gpt-4o-mini",
-    "knotwork models check --json",
-    group=models_command,
-    short_help="Ask each model for one word.",
-    hides_store=True,
-)
+@command(group=models_command, short_help="Ask each model for one word.", hides_store=True)
 def check(session: Session) -> None:
-    """Ask each model for one word, as `knotwork doctor` does. The exit code is 1 if one fails."""
+    """Ask each model for one word, as `knotwork doctor` does. The exit code is 1 if one fails.
+
+    $ knotwork models check
+    $ knotwork models check --set llm.model=openai:gpt-4o-mini
+    $ knotwork models check --json
+    """
     from knotwork._cli.commands.setup import show_checks
     from knotwork._diagnosis.models import check_chat_models
 
@@ -75,9 +70,6 @@ def check(session: Session) -> None:
 
 
 @command(
-    "knotwork models measure",
-    "knotwork models measure --json",
-    "knotwork models measure --set llm.model=gguf:/models/small.gguf",
     group=models_command,
     short_help="Measure speed and usable replies of each model.",
     hides_store=True,
@@ -87,6 +79,9 @@ def measure(session: Session) -> None:
 
     Shows tokens per second, and how many of the replies can be used. The exit code is 1 if a model
     gives no usable reply.
+    $ knotwork models measure
+    $ knotwork models measure --json
+    $ knotwork models measure --set llm.model=gguf:/models/small.gguf
     """
     from knotwork._diagnosis.model_trials import estimate_trials, try_models
     from knotwork.errors import ConfigError

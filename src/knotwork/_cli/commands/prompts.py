@@ -27,16 +27,18 @@ def prompts_command() -> None:
 
 
 @command(
-    "knotwork prompts list",
-    "knotwork prompts list --set prompts.dir=prompts",
-    "knotwork prompts list --json",
     group=prompts_command,
     name="list",
     short_help="List the prompts, and which are your own.",
     hides_store=True,
 )
 def list_prompts(session: Session) -> None:
-    """List the prompts by name and language, and which of them files of your own replace."""
+    """List the prompts by name and language, and which of them files of your own replace.
+
+    $ knotwork prompts list
+    $ knotwork prompts list --set prompts.dir=prompts
+    $ knotwork prompts list --json
+    """
     from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._inference.prompt_files import built_in_prompts, read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
@@ -67,14 +69,7 @@ def list_prompts(session: Session) -> None:
     )
 
 
-@command(
-    "knotwork prompts show answer",
-    "knotwork prompts show report-community --language zh",
-    "knotwork prompts show answer --built-in > answer.en.txt",
-    group=prompts_command,
-    short_help="Show a prompt.",
-    hides_store=True,
-)
+@command(group=prompts_command, short_help="Show a prompt.", hides_store=True)
 @click.argument("name")
 @click.option("--language", metavar="CODE", default="en", show_default=True, help="The language.")
 @click.option("--built-in", "built_in", is_flag=True, help="Ignore prompts of your own.")
@@ -82,6 +77,9 @@ def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
     """Show the text of a prompt: your own if there is one.
 
     Your own file of the prompts of extraction has some of the parts; the others are built in.
+    $ knotwork prompts show answer
+    $ knotwork prompts show report-community --language zh
+    $ knotwork prompts show answer --built-in > answer.en.txt
     """
     from knotwork._inference.own_prompts import BUILT_IN
     from knotwork._inference.prompt_files import built_in_prompts, read_prompt_folder
@@ -114,12 +112,7 @@ def _find(
 
 
 @command(
-    "knotwork prompts copy prompts/",
-    "knotwork prompts copy ~/knotwork-prompts",
-    "knotwork prompts copy prompts/ --json",
-    group=prompts_command,
-    short_help="Write the built-in prompts to a folder.",
-    hides_store=True,
+    group=prompts_command, short_help="Write the built-in prompts to a folder.", hides_store=True
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def copy(session: Session, *, folder: Path) -> None:
@@ -127,6 +120,9 @@ def copy(session: Session, *, folder: Path) -> None:
 
     Existing files are kept. Delete the files that you do not change, so that these prompts improve
     with the next release. Then set prompts.dir to the folder.
+    $ knotwork prompts copy prompts/
+    $ knotwork prompts copy ~/knotwork-prompts
+    $ knotwork prompts copy prompts/ --json
     """
     from knotwork._inference.prompt_files import copy_built_in
 
@@ -141,19 +137,15 @@ def copy(session: Session, *, folder: Path) -> None:
     )
 
 
-@command(
-    "knotwork prompts check",
-    "knotwork prompts check prompts/",
-    "knotwork prompts check prompts/ --json",
-    group=prompts_command,
-    short_help="Check the prompts of your own.",
-    hides_store=True,
-)
+@command(group=prompts_command, short_help="Check the prompts of your own.", hides_store=True)
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 def check(session: Session, *, folder: Path | None) -> None:
     """Check the names and placeholders of the prompts in a folder, by default prompts.dir.
 
     The exit code is 1 if there is a fault.
+    $ knotwork prompts check
+    $ knotwork prompts check prompts/
+    $ knotwork prompts check prompts/ --json
     """
     from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._inference.own_prompts import BUILT_IN

@@ -34,13 +34,7 @@ def schema_command() -> None:
     """Propose, infer or show the schema: the types and relations that a language model extracts."""
 
 
-@command(
-    "knotwork schema propose -o schema.toml",
-    'knotwork schema propose --chunks 80 --budget "20k tokens"',
-    "knotwork schema propose --no-model --json",
-    group=schema_command,
-    short_help="Propose a schema for the indexed documents.",
-)
+@command(group=schema_command, short_help="Propose a schema for the indexed documents.")
 @number_option(
     "--chunks",
     default=40,
@@ -68,6 +62,9 @@ def propose(
     The model reads a sample of the passages, a few at a time; what several replies agree on is
     proposed. Without a model, the types and relations in the index are counted. Edit the file, and
     set extraction.schema to its path.
+    $ knotwork schema propose -o schema.toml
+    $ knotwork schema propose --chunks 80 --budget "20k tokens"
+    $ knotwork schema propose --no-model --json
     """
     from knotwork._indexing.schema_proposals import propose_for_index
     from knotwork._shapes.indexing import describe_model_usage, describe_money
@@ -95,14 +92,7 @@ def propose(
     _note_cost(session, report)
 
 
-@command(
-    "knotwork schema examples triples.csv -o schema.toml",
-    "knotwork schema examples triples.tsv -o schema.toml --force",
-    "knotwork schema examples records.jsonl --json",
-    group=schema_command,
-    short_help="Infer a schema from example records.",
-    hides_store=True,
-)
+@command(group=schema_command, short_help="Infer a schema from example records.", hides_store=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @_OUTPUT_OPTION
 @_FORCE_OPTION
@@ -111,6 +101,9 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 
     FILE is a .csv, .tsv or .jsonl file with source, source type, relation, target and target type,
     or with source type, relation and target type only.
+    $ knotwork schema examples triples.csv -o schema.toml
+    $ knotwork schema examples triples.tsv -o schema.toml --force
+    $ knotwork schema examples records.jsonl --json
     """
     from knotwork._transform.model.schema_discovery import schema_of_examples
 
@@ -119,16 +112,14 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
     _write_proposal(session, schema_of_examples(file), output, heading=f"Inferred from {file}.")
 
 
-@command(
-    "knotwork schema show",
-    "knotwork schema show --set extraction.schema=schema.toml",
-    "knotwork schema show --json",
-    group=schema_command,
-    short_help="Show the schema in force.",
-    hides_store=True,
-)
+@command(group=schema_command, short_help="Show the schema in force.", hides_store=True)
 def show(session: Session) -> None:
-    """Show the schema in force, which is the file named by extraction.schema."""
+    """Show the schema in force, which is the file named by extraction.schema.
+
+    $ knotwork schema show
+    $ knotwork schema show --set extraction.schema=schema.toml
+    $ knotwork schema show --json
+    """
     from knotwork._transform.model.extraction_schema import ExtractionSchema, SchemaProposal
 
     path = session.settings.extraction.schema

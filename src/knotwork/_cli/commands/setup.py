@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from knotwork._diagnosis import Check
 
 
-@command(
-    "knotwork init                      write ./knotwork.toml",
-    "knotwork init papers/              write papers/knotwork.toml",
-    "knotwork init --force              replace an existing file by the defaults",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def init_command(session: Session, *, folder: Path, force: bool) -> None:
-    """Create knotwork.toml, which explains every setting and its default in comments."""
+    """Create knotwork.toml, which explains every setting and its default in comments.
+
+    $ knotwork init                      write ./knotwork.toml
+    $ knotwork init papers/              write papers/knotwork.toml
+    $ knotwork init --force              replace an existing file by the defaults
+    """
     from knotwork._config import CONFIG_FILE, write_default_config
 
     path = write_default_config(folder / CONFIG_FILE, overwrite=force)
@@ -39,16 +39,15 @@ def config_command() -> None:
     """Show the settings in force."""
 
 
-@command(
-    "knotwork config show",
-    "knotwork config show --origin",
-    "knotwork config show --set index.chunk_tokens=300 --json",
-    group=config_command,
-    short_help="Show every setting.",
-)
+@command(group=config_command, short_help="Show every setting.")
 @click.option("--origin", is_flag=True, help="Show the origin of each value.")
 def show(session: Session, *, origin: bool) -> None:
-    """Show every setting. Options override the environment, which overrides knotwork.toml."""
+    """Show every setting. Options override the environment, which overrides knotwork.toml.
+
+    $ knotwork config show
+    $ knotwork config show --origin
+    $ knotwork config show --set index.chunk_tokens=300 --json
+    """
     loaded = session.loaded
     columns = {" 1": "{0}", " 2": "=", " 3": "{1}"} | ({" 4": "{2}"} if origin else {})
     session.show(
@@ -58,11 +57,7 @@ def show(session: Session, *, origin: bool) -> None:
     )
 
 
-@command(
-    "knotwork doctor",
-    "knotwork doctor --full --store handbook.knot",
-    "knotwork doctor --json > report.json     for a bug report; holds no secrets",
-)
+@command()
 @click.option(
     "--full",
     is_flag=True,
@@ -73,6 +68,9 @@ def doctor_command(session: Session, *, full: bool) -> None:
     """Check the installation, settings, index and models, and suggest fixes.
 
     The exit code is 1 if a check fails. Nothing is changed.
+    $ knotwork doctor
+    $ knotwork doctor --full --store handbook.knot
+    $ knotwork doctor --json > report.json     for a bug report; holds no secrets
     """
     from knotwork._diagnosis import diagnose
 
@@ -113,16 +111,16 @@ _COMPLETION_FILES = {
 """The file that each shell reads; zsh also needs `fpath+=~/.zfunc` before `compinit`."""
 
 
-@command(
-    "knotwork completion --install            for your current shell",
-    "knotwork completion zsh --install",
-    "knotwork completion bash > completion.sh",
-    hides_store=True,
-)
+@command(hides_store=True)
 @click.argument("shell", default="", shell_complete=complete_from(lambda: _COMPLETION_FILES))
 @click.option("--install", is_flag=True, help="Write the script to the file that the shell reads.")
 def completion_command(session: Session, *, shell: str, install: bool) -> None:
-    """Print or install the completion script of bash, zsh or fish."""
+    """Print or install the completion script of bash, zsh or fish.
+
+    $ knotwork completion --install            for your current shell
+    $ knotwork completion zsh --install
+    $ knotwork completion bash > completion.sh
+    """
     name = shell or Path(os.environ.get("SHELL", "bash")).name
     check_choice("shell", name, tuple(_COMPLETION_FILES))
     kind = get_completion_class(name)

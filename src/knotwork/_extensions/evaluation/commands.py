@@ -47,12 +47,7 @@ _FOLDER_OPTIONS = dict.fromkeys(
 """Options for a folder, with the fix if a file is given."""
 
 
-@command(
-    "knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25",
-    "knotwork eval questions.jsonl --judge --robustness --estimate",
-    "knotwork eval data/hotpot --retrievers auto,bm25 --json",
-    name="eval",
-)
+@command(name="eval")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option(
     "--compare",
@@ -108,6 +103,9 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
     FILE contains questions with the strings that a right answer contains, as JSON lines or CSV;
     each is asked as by `knotwork ask`. DIR is a data set with its own passages, whose index is kept
     in the user's cache folder.
+    $ knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25
+    $ knotwork eval questions.jsonl --judge --robustness --estimate
+    $ knotwork eval data/hotpot --retrievers auto,bm25 --json
     """
     if path.is_dir():
         _refuse_options(path, "a folder", _FILE_OPTIONS)

@@ -23,13 +23,7 @@ def train_command() -> None:
     """Train the path ranker, or learn the weights of a fusion, from questions."""
 
 
-@command(
-    "knotwork train paths -o paths.model",
-    "knotwork train paths --questions asked.jsonl -o paths.model",
-    "knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json",
-    group=train_command,
-    short_help="Train the path ranker.",
-)
+@command(group=train_command, short_help="Train the path ranker.")
 @click.option(
     "-o",
     "--output",
@@ -59,6 +53,9 @@ def paths(
     """Train the first-stage ranker of the retriever `paths` on labelled or generated questions.
 
     A fifth of the questions is held back to evaluate the ranker. Requires the extra `rank`.
+    $ knotwork train paths -o paths.model
+    $ knotwork train paths --questions asked.jsonl -o paths.model
+    $ knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json
     """
     from knotwork._extensions.evaluation.path_training import (
         make_path_questions,
@@ -86,13 +83,7 @@ def paths(
     )
 
 
-@command(
-    'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
-    'knotwork train fusion "bm25 + top_down" --questions asked.jsonl',
-    'knotwork train fusion "graph + paths" --questions asked.jsonl --json',
-    group=train_command,
-    short_help="Learn the weights of a fusion.",
-)
+@command(group=train_command, short_help="Learn the weights of a fusion.")
 @click.argument("parts", metavar="RETRIEVERS")
 @click.option(
     "--questions",
@@ -105,6 +96,9 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     """Learn the weights of several retrievers in a fusion (`+`).
 
     Recall is measured by five-fold cross-validation.
+    $ knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl
+    $ knotwork train fusion "bm25 + top_down" --questions asked.jsonl
+    $ knotwork train fusion "graph + paths" --questions asked.jsonl --json
     """
     from knotwork._extensions.evaluation.datasets import read_question_set
     from knotwork._extensions.evaluation.fusion_training import (

@@ -40,13 +40,7 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 """Names for delimiters that are hard to type in a shell."""
 
 
-@command(
-    "knotwork graph import films.tsv",
-    "knotwork graph import people.csv knows.csv --name friends",
-    "knotwork graph import ontology.ttl --json",
-    name="import",
-    short_help="Import a graph: triples, tables, GraphML, RDF.",
-)
+@command(name="import", short_help="Import a graph: triples, tables, GraphML, RDF.")
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -87,6 +81,9 @@ def import_graph(
     are triples and tables of nodes and edges (TSV, CSV), GraphML and RDF. Lines that cannot be read
     are counted and shown. Importing the same name again replaces the graph; `knotwork delete
     graph:NAME` removes it.
+    $ knotwork graph import films.tsv
+    $ knotwork graph import people.csv knows.csv --name friends
+    $ knotwork graph import ontology.ttl --json
     """
     from knotwork._extensions.graphs.graph_import.graph_importer import describe_graph_import
 
@@ -153,15 +150,14 @@ for further in (
     graph_command.add_command(further)
 
 
-@command(
-    "knotwork graph stats",
-    "knotwork graph stats --store handbook.knot",
-    "knotwork graph stats --json",
-    group=graph_command,
-    short_help="Count nodes, edges and relations.",
-)
+@command(group=graph_command, short_help="Count nodes, edges and relations.")
 def stats(session: Session) -> None:
-    """Count the nodes by label, the edges by type, and the relations by name."""
+    """Count the nodes by label, the edges by type, and the relations by name.
+
+    $ knotwork graph stats
+    $ knotwork graph stats --store handbook.knot
+    $ knotwork graph stats --json
+    """
     from knotwork._cli.index_views import NO_EMBEDDER
     from knotwork._stores.links import linked_documents
 
@@ -193,18 +189,15 @@ def _counts(title: str, items: str) -> tuple[Part, ...]:
     return Line(title, "bold"), lines, Line(f"[{{{items}:!}}none]", indent=2), ""
 
 
-@command(
-    "knotwork graph links",
-    "knotwork graph links docs/setup.md",
-    "knotwork graph links docs/setup.md --json",
-    group=graph_command,
-    short_help="List the links of a document, or all dead links.",
-)
+@command(group=graph_command, short_help="List the links of a document, or all dead links.")
 @click.argument("uri", metavar="[URI]", default="")
 def links(session: Session, *, uri: str) -> None:
     """List the links of a document and those that lead to it. Without URI, list dead links.
 
     A link is dead if it leads to a document that is not in the index.
+    $ knotwork graph links
+    $ knotwork graph links docs/setup.md
+    $ knotwork graph links docs/setup.md --json
     """
     graph = session.open().graph
     found = graph.links(uri) if uri else graph.dead_links()
@@ -216,18 +209,15 @@ def links(session: Session, *, uri: str) -> None:
     )
 
 
-@command(
-    "knotwork graph conflicts",
-    "knotwork graph conflicts --store handbook.knot",
-    "knotwork graph conflicts --json",
-    group=graph_command,
-    short_help="List the values on which documents disagree.",
-)
+@command(group=graph_command, short_help="List the values on which documents disagree.")
 def conflicts(session: Session) -> None:
     """List what documents give different values for, each with its date, the newest first.
 
     Sentences are compared whose words agree but for a number, a date or a name. The date of a value
     is that of its sentence, else of its document.
+    $ knotwork graph conflicts
+    $ knotwork graph conflicts --store handbook.knot
+    $ knotwork graph conflicts --json
     """
     found = session.open().graph.conflicts()
     claims = {" 1": "[{date}][{date:!}no date]", " 2": "{document}", " 3": "{quote}"}
@@ -243,13 +233,7 @@ def _describe_target(link: DocumentLink) -> str:
     return f"{link.document}, {link.section}" if link.section else link.document
 
 
-@command(
-    "knotwork graph export --format graphml --output graph.graphml",
-    "knotwork graph export --format graphrag --output tables/",
-    "knotwork graph export | jq '.nodes | length'",
-    group=graph_command,
-    short_help="Export the whole graph to a file.",
-)
+@command(group=graph_command, short_help="Export the whole graph to a file.")
 @choice_option(
     "--format",
     metavar="NAME",
@@ -277,6 +261,9 @@ def export(
     Equal indexes give equal files. Without --output, json, graphml and cypher are written to
     standard output. The graphrag tables also contain text units, communities and reports. In csv,
     an apostrophe precedes text that a spreadsheet would run as a formula.
+    $ knotwork graph export --format graphml --output graph.graphml
+    $ knotwork graph export --format graphrag --output tables/
+    $ knotwork graph export | jq '.nodes | length'
     """
     from knotwork._extensions.graphs.export import FOLDER_FORMATS, export_graph
 

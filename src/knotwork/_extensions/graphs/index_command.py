@@ -23,11 +23,7 @@ _COUNTED_KINDS = (
 """The kinds of records that both systems have, in the order of display."""
 
 
-@command(
-    "knotwork import ragtest/output",
-    "knotwork import rag_storage/ --format lightrag --store handbook.knot",
-    "knotwork import ragtest/ --json",
-)
+@command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @choice_option(
     "--format",
@@ -45,6 +41,9 @@ def import_command(session: Session, *, folder: Path, format: str, name: str) ->
     Documents, text units, entities, relations, communities and reports are imported; skipped
     records are counted with the reason. Vectors are recomputed. Importing the same name again
     replaces the first import, and `knotwork delete` removes it.
+    $ knotwork import ragtest/output
+    $ knotwork import rag_storage/ --format lightrag --store handbook.knot
+    $ knotwork import ragtest/ --json
     """
     run = session.open(read_only=False).import_from.run(folder, layout=format, name=name)
     report = session.follow(run)

@@ -25,12 +25,7 @@ DIFFERS_CODE = 1
 """The exit code of a verification that found a difference."""
 
 
-@command(
-    "knotwork graph mirror",
-    "knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb",
-    "knotwork graph mirror --full --json",
-    short_help="Copy the graph to a graph database, or update the copy.",
-)
+@command(short_help="Copy the graph to a graph database, or update the copy.")
 @click.option("--full", is_flag=True, help="Compare all of it, although the stamp is current.")
 def mirror(session: Session, *, full: bool) -> None:
     """Write what changed in the graph to the database in graph.mirror.
@@ -38,6 +33,9 @@ def mirror(session: Session, *, full: bool) -> None:
     The copy has the nodes, edges and properties that Cypher shows. Only what differs is written. A
     run that was stopped or killed continues where it ended, and a copy counts only when it is
     finished. The database must hold nothing else.
+    $ knotwork graph mirror
+    $ knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb
+    $ knotwork graph mirror --full --json
     """
     run = session.open(read_only=False).graph.mirror.run(full=full)
     report = session.follow(run, has_lines=True)
@@ -49,17 +47,15 @@ def mirror(session: Session, *, full: bool) -> None:
     )
 
 
-@command(
-    "knotwork graph verify",
-    "knotwork graph verify --store handbook.knot",
-    "knotwork graph verify --json",
-    short_help="Compare the copy in a graph database with the index.",
-)
+@command(short_help="Compare the copy in a graph database with the index.")
 def verify(session: Session) -> None:
     """Compare counts and checksums of every label and type in the mirror with the index.
 
     The first differences are listed. The exit code is 1 if there are any, or if the copy is not
     finished or not of the index as it is now.
+    $ knotwork graph verify
+    $ knotwork graph verify --store handbook.knot
+    $ knotwork graph verify --json
     """
     run = session.open().graph.verify_mirror.run()
     report = session.follow(run, has_lines=True)
@@ -78,12 +74,7 @@ def verify(session: Session) -> None:
         click.get_current_context().exit(DIFFERS_CODE)
 
 
-@command(
-    "knotwork graph connect bolt://reader@localhost/movies --name movies",
-    "knotwork graph connect sparql+http://localhost:7878/query --name facts",
-    "knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY",
-    short_help="Connect to a graph database or SPARQL server, to read it.",
-)
+@command(short_help="Connect to a graph database or SPARQL server, to read it.")
 @click.argument("url")
 @click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
 @text_option(
@@ -98,6 +89,9 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
     The index remembers name and URL, never the password. URLs are bolt://USER@HOST:7687/DATABASE,
     also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is
     more than a query is refused before it is sent.
+    $ knotwork graph connect bolt://reader@localhost/movies --name movies
+    $ knotwork graph connect sparql+http://localhost:7878/query --name facts
+    $ knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY
     """
     del read_only  # says what is so anyway
     found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
@@ -110,14 +104,14 @@ def connect(session: Session, *, url: str, name: str, password_env: str, read_on
     )
 
 
-@command(
-    "knotwork graph connections",
-    "knotwork graph connections --store handbook.knot",
-    "knotwork graph connections --json",
-    short_help="List the graphs that the index is connected to.",
-)
+@command(short_help="List the graphs that the index is connected to.")
 def connections(session: Session) -> None:
-    """List name, language, kind and URL of each connected graph; nothing is contacted."""
+    """List name, language, kind and URL of each connected graph; nothing is contacted.
+
+    $ knotwork graph connections
+    $ knotwork graph connections --store handbook.knot
+    $ knotwork graph connections --json
+    """
     found = session.open().graph.connections()
     session.show(
         {"connections": found},
@@ -126,25 +120,20 @@ def connections(session: Session) -> None:
     )
 
 
-@command(
-    "knotwork graph disconnect movies",
-    "knotwork graph disconnect movies --store handbook.knot",
-    "knotwork graph disconnect movies --json",
-    short_help="Forget a connected graph.",
-)
+@command(short_help="Forget a connected graph.")
 @click.argument("name")
 def disconnect(session: Session, *, name: str) -> None:
-    """Forget a connected graph; the graph itself stays as it is."""
+    """Forget a connected graph; the graph itself stays as it is.
+
+    $ knotwork graph disconnect movies
+    $ knotwork graph disconnect movies --store handbook.knot
+    $ knotwork graph disconnect movies --json
+    """
     session.open(read_only=False).graph.disconnect(name)
     session.show({"disconnected": name}, "Forgot the connection {disconnected}.")
 
 
-@command(
-    "knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'",
-    "knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up",
-    "knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json",
-    short_help="Run a query on a connected graph, in its language.",
-)
+@command(short_help="Run a query on a connected graph, in its language.")
 @click.argument("name")
 @click.argument("statement")
 @PARAMETER_OPTION
@@ -163,6 +152,9 @@ def query(
 
     It can only read: SELECT, ASK, CONSTRUCT and DESCRIBE of SPARQL, and what `knotwork cypher`
     allows.
+    $ knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'
+    $ knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up
+    $ knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json
     """
     result = session.open().graph.query(
         name, statement, query_params, row_limit=limit, timeout_s=timeout_s

@@ -9,22 +9,17 @@ import click
 from knotwork._cli.session import WHERE_OPTION, Session, command, command_group
 
 
-@command_group(
-    "knotwork export wiki handbook-wiki",
-    "knotwork export wiki handbook-wiki --force",
-    "knotwork graph export --output graph.json    for programs",
-)
+@command_group()
 def export_command() -> None:
-    """Export the index for people to read. For programs: knotwork graph export."""
+    """Export the index for people to read. For programs: knotwork graph export.
+
+    $ knotwork export wiki handbook-wiki
+    $ knotwork export wiki handbook-wiki --force
+    $ knotwork graph export --output graph.json    for programs
+    """
 
 
-@command(
-    "knotwork export wiki handbook-wiki",
-    'knotwork export wiki notes --where "date >= 2023"',
-    "knotwork export wiki handbook-wiki --json",
-    group=export_command,
-    short_help="Write linked Markdown, which Obsidian opens.",
-)
+@command(group=export_command, short_help="Write linked Markdown, which Obsidian opens.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @WHERE_OPTION
 @click.option("--force", is_flag=True, help="Write into a folder that holds other files.")
@@ -34,6 +29,9 @@ def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: boo
     Open FOLDER as a vault in Obsidian, or read it with any editor. Each statement links to the
     document and section that it is from. No language model is used. The next export into FOLDER
     replaces its own pages and removes those that are gone; other files stay.
+    $ knotwork export wiki handbook-wiki
+    $ knotwork export wiki notes --where "date >= 2023"
+    $ knotwork export wiki handbook-wiki --json
     """
     opened = session.open()
     if not opened.communities.is_current():
