@@ -67,7 +67,7 @@ _RANKED = (Line("{#}. {place}  {score:.3f}", "cyan"), Line("{excerpt:excerpt}", 
 _REASONS = (
     Line("[from the question: {seeds}]", indent=4),
     each("path", Line("over “{entity_name}” in: {sentence_text:excerpt}", indent=4)),
-    Line("[score {score:.3f} = {scores:.3f}]", "dim", 4),
+    Line("[{scores:?}score {score:.3f} = {scores:.3f}]", "dim", 4),
 )
 
 

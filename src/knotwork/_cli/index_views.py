@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from knotwork._indexing.report import IndexReport
     from knotwork._indexing.runs import IndexEstimate
 
+INDEX_COUNTS = (
+    "{total_documents:#document}, {total_chunks:#chunk}, {total_entities:#entity/entities}"
+)
 NO_EMBEDDER = "none: full text and knowledge graph only"
 OWN_PROMPTS = "{files:#file} of your own, version {version}, in {folder}"
 
@@ -34,7 +37,11 @@ _ENRICHED = (
     "[{enrichment.reports.by_model:#report} written]",
 )
 _MODEL = (
-    "[Model      {model}[, cost {cost:,.4f}]]",
+    Line(
+        "[{usage:?}Model      {total.calls:#call}[, {total.reused:#cached reply/cached replies}]: "
+        "{total.input_tokens} tokens in[ ({total.cached_tokens} of them cached)], "
+        "{total.output_tokens} out[, cost {cost:,.4f}]]"
+    ),
     Table(
         "usage",
         {" 1": "{0}", " 2": "{1.calls:#call}, {1.input_tokens} in, {1.output_tokens} out"},
@@ -52,15 +59,12 @@ _MODEL = (
         "yellow",
     ),
 )
-_TOKENS = (
-    "{calls:#call}[, {reused:#cached reply/cached replies}]: "
-    "{input_tokens} tokens in[ ({cached_tokens} of them cached)], {output_tokens} out"
-)
 _REPORT = (
     Line("Documents  [{changes}][{changes:!}{nothing}]", "bold"),
-    "Index      {counts} in {store}",
+    "Index      " + INDEX_COUNTS + " in {store}",
     "Time       {total_s:time}[ ({rate:,.0f} chunks/s)][: {stages:time}]",
-    "Embedder   [{embedder}{was_used}][{embedder:!}" + NO_EMBEDDER + "]",
+    "Embedder   [{embedder} ({embedded:#text} embedded, {reused} reused)]"
+    "[{embedder:!}" + NO_EMBEDDER + "]",
     "[{usage:?}{prompts:?}Prompts    {own_prompts}]",
     *_MODEL,
     each(
@@ -106,20 +110,17 @@ def _facts(report: IndexReport) -> dict[str, Any]:
         by_reason[failure.reason.replace("_", " ")].append(
             line + (" (its earlier content is kept)" if failure.kept else "")
         )
-    counts = "{total_documents:#document}, {total_chunks:#chunk}, {total_entities:#entity/entities}"
     done = report.enrichment
     written = (done.descriptions, done.reports) if done else ()
     return {
         **fields_of(report),
         "changes": fill_all(_CHANGES, report),
-        "counts": fill(counts, report),
         "nothing": "none finished" if report.interrupted else "none found",
         "total_s": total_s,
         "rate": report.chunks / total_s if report.chunks and total_s else 0,
         "stages": {stage: value for stage, value in longest if value >= 0.05},
-        "was_used": fill(" ({embedded:#text} embedded, {reused} reused)", report),
         "own_prompts": fill(OWN_PROMPTS, report.prompts),
-        "model": fill(_TOKENS, total) if report.usage else "",
+        "total": total,
         "cost": report.money if total.calls else None,
         "enriched": fill_all(_ENRICHED, report),
         "unwritten": sum(part.unanswered for part in written if part),
@@ -152,7 +153,7 @@ _ESTIMATE = (
     "[Cached    {kept:#chunk}, at no cost]",
     "[Pictures  {pictures} to describe]",
     "[Sample    {sampled:#chunk} read now, {spent.tokens} tokens]",
-    "[{sampled:?}          [{readable}][{readable:!}0] of {sampled} replies were usable]",
+    "[{sampled:?}          {readable} of {sampled} replies were usable]",
     "[{sampled:!}Sample    none needed: enough replies are cached]",
 )
 

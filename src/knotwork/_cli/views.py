@@ -8,10 +8,11 @@ an `Each`, and ``{key?}`` may be missing. After a colon stands its format:
 - ``#page`` or ``#entity/entities``: a number, or the length of a list, with its noun; or without
 - ``time``: seconds as a duration; ``excerpt``: a shortened text; ``label``: a key as words
 - ``?`` and ``!``: nothing; the optional part is shown if the field is not, or is, empty
+- ``.5``: the first five of a list, and how many more there are
 - else a format of Python. By default lists and mappings are joined, and thousands are marked.
 
-An optional part is left out if one of its own fields is empty or a count of 0, and so is a line
-that is empty. ``[[`` is a bracket.
+An optional part is left out if its ``?`` or ``!`` says so or, without these, if its first field
+is empty or a count of 0. So is a line that is empty. ``[[`` is a bracket.
 """
 
 from __future__ import annotations
@@ -133,8 +134,10 @@ def fill_all(templates: Collection[str], result: object) -> list[str]:
 
 
 def _fill(nodes: Collection[Any], result: object, number: int) -> tuple[str, bool]:
-    """Return the text of nodes, and whether none of their own fields is empty."""
-    texts, is_full = [], True
+    """Return the text of nodes, and whether it is to be shown if it is optional."""
+    texts: list[str] = []
+    shown: list[bool] = []
+    has_guard = False
     for node in nodes:
         if isinstance(node, str):
             texts.append(node)
@@ -145,9 +148,13 @@ def _fill(nodes: Collection[Any], result: object, number: int) -> tuple[str, boo
             path, spec = node
             value = number if path == "#" else find(result, path)
             is_empty = not value and not isinstance(value, float | Decimal)
-            is_full &= is_empty == (spec == "!")
+            if spec in {"?", "!"}:
+                shown = [*(shown if has_guard else ()), is_empty == (spec == "!")]
+                has_guard = True
+            elif not shown:
+                shown = [not is_empty]
             texts.append(show(value, spec))
-    return "".join(texts), is_full
+    return "".join(texts), all(shown)
 
 
 def show(value: Any, spec: str = "") -> str:  # noqa: ANN401  of any type
@@ -163,7 +170,10 @@ def show(value: Any, spec: str = "") -> str:  # noqa: ANN401  of any type
     if spec in _FORMATS:
         return _FORMATS[spec](value)
     if isinstance(value, Collection) and not isinstance(value, str):
-        return ", ".join(show(item, spec) for item in value)
+        most = int(spec[1:]) if re.fullmatch(r"\.\d+", spec) else None
+        items = [show(item, "" if most else spec) for item in value]
+        more = f" and {len(items) - most:,} more" if most and len(items) > most else ""
+        return ", ".join(items[:most]) + more
     spec = spec or ("," if isinstance(value, int) else "")
     return join_lines(format(value, spec))
 

@@ -319,6 +319,7 @@ def memory_command() -> None:
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
+
     $ knotwork memory list
     $ knotwork memory list "Ann Lee"
     $ knotwork memory list --at 2024-02-01 --json | jq .facts

@@ -267,7 +267,6 @@ def _show_places(community: CommunityShape) -> dict[str, object]:
 
 
 FIND_COMMAND = "knotwork graph names --find"
-_SHOWN_DOCUMENTS = 5
 
 
 @command(short_help="List entities with aliases, and why they were merged.")
@@ -316,19 +315,8 @@ def names(
             }
             for item in found[:limit]
         ]
-        shown = [
-            fields_of(item, "name")
-            | {
-                "reason": item.homonym.reason,
-                "meanings": [
-                    (documents[:_SHOWN_DOCUMENTS], max(len(documents) - _SHOWN_DOCUMENTS, 0))
-                    for documents in item.documents
-                ],
-            }
-            for item in found[:limit]
-        ]
         total = len(found)
-        session.show({"homonyms": described}, *_HOMONYMS, shown=shown, total=total, limit=limit)
+        session.show({"homonyms": described}, *_HOMONYMS, total=total, limit=limit)
     else:
         session.show(
             {
@@ -373,9 +361,9 @@ def _decisions(items: str) -> Table:
 _LIMIT = ", at most {limit} shown (see --limit)"
 _HOMONYMS = (
     each(
-        "shown",
+        "homonyms",
         Line("{name}: {reason}", "bold"),
-        each("meanings", Line("{#}. in {0}[ and {1} more]", indent=2)),
+        each("meanings", Line("{#}. in {documents:.5}", indent=2)),
     ),
     "[{homonyms:!}No name with several meanings was found.]",
     note("[{total:#name with several meanings/names with several meanings}" + _LIMIT + "]"),

@@ -15,8 +15,6 @@ from knotwork._shapes.base import fields_of
 if TYPE_CHECKING:
     from knotwork._diagnosis.model_trials import ModelTrials
 
-_SHOWN_OFFERS = 12
-
 
 @command_group()
 def models_command() -> None:
@@ -41,14 +39,10 @@ def list_command(session: Session) -> None:
         {"models": found},
         "[{models:!}No language model is set (llm.model).]",
         Table("models", "model=name for=roles context=window server"),
-        each("models", note("[{name}: {error}]", "yellow")),
-        each("offers", note("{name} offers {shown}[ and {more} more (--json shows all)].")),
+        each("models", note("[{error:?}{name}: {error}]", "yellow")),
+        each("offers", note("{name} offers {offered:.12} (--json shows all).")),
         offers=[
-            {
-                "name": model.server or model.name,
-                "shown": model.offered[:_SHOWN_OFFERS],
-                "more": max(len(model.offered) - _SHOWN_OFFERS, 0),
-            }
+            {"name": model.server or model.name, "offered": model.offered}
             for model in found
             if model.offered and not model.error
         ],
@@ -112,7 +106,7 @@ _TRIED = (
     ),
     Line("[{trials:?}Context: [{model.window} tokens][{model.window:!}unknown]]", indent=2),
     each("kinds", Line("{0}: {1} of {2:#reply/replies} usable", indent=2)),
-    each("trials", Line("[{kind}, {language}: {fault}]", "yellow", 4)),
+    each("trials", Line("[{fault:?}{kind}, {language}: {fault}]", "yellow", 4)),
     Line("{error}", "yellow", 2),
     Line("Used: {usage.input_tokens} tokens in, {usage.output_tokens} out", indent=2),
 )

@@ -17,7 +17,7 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.views import NOTES, count_of, fill, note
+from knotwork._cli.views import NOTES, count_of, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -153,16 +153,12 @@ def _write_proposal(
             **_describe_proposal(proposal),
             **(further or {}),
         },
-        *(_WROTE if output is not None else ()),
+        "[{file:?}Wrote {entity_types:#type}, {relation_types:#relation}, {patterns:#pattern} "
+        "to {file}]",
+        note("[Use it with: --set extraction.schema={file}]"),
     )
     tokens = _prompt_tokens(proposal)
     session.terminal.note(f"The schema adds about {tokens} tokens to the prompt for each chunk.")
-
-
-_WROTE = (
-    "Wrote {entity_types:#type}, {relation_types:#relation}, {patterns:#pattern} to {file}",
-    note("Use it with: --set extraction.schema={file}"),
-)
 
 
 def _print_toml(toml: str) -> None:
@@ -214,15 +210,17 @@ def _note_cost(session: Session, report: ProposalReport) -> None:
     from knotwork._inference.chat import TokenUsage
 
     total = sum(report.usage.values(), TokenUsage())
-    tokens = "{calls:#call}, {reused} cached: {input_tokens} tokens in, {output_tokens} out"
-    cost = {"used": fill(tokens, total), "cost": report.money if total.calls else None}
     session.terminal.show(
-        fields_of(report) | cost,
+        fields_of(report) | {"total": total, "cost": report.money if total.calls else None},
         NOTES,
         note(
             "[{model:!}No model was used. Rules find few types: review the schema, or set "
             "llm.model.]",
             "",
         ),
-        note("[{model:?}Model: {used}[, cost {cost:,.4f}]]", ""),
+        note(
+            "[{model:?}Model: {total.calls:#call}, {total.reused} cached: {total.input_tokens} "
+            "tokens in, {total.output_tokens} out[, cost {cost:,.4f}]]",
+            "",
+        ),
     )
