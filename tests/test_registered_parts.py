@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import knotwork
-from knotwork._diagnosis.plugins import check_plugins
+from knotwork._diagnosis.installation import check_plugins
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._knowledge_base.registries import GROUPS, find_registry
 from knotwork.errors import ConfigError, RetrievalError, UnknownName

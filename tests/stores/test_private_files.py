@@ -7,7 +7,7 @@ import pytest
 
 import knotwork
 from knotwork._config import load_settings
-from knotwork._diagnosis.permissions import check_permissions
+from knotwork._diagnosis.installation import check_permissions
 from knotwork.agents._fact_memory import FactMemory
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")

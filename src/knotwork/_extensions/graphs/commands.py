@@ -1,8 +1,4 @@
-"""`knotwork graph`: count, export and import knowledge graphs.
-
-The commands on aliases and shortest paths are in `knotwork._cli.commands.graph`, those on graph
-databases in `server_commands`.
-"""
+"""`knotwork graph`, `import` and `export`: graphs with their files and servers, other indexes."""
 
 from __future__ import annotations
 
@@ -13,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knotwork._cli.commands.graph import merge, names, shortest_paths, split
+from knotwork._cli.commands.graph import merge, names, shortest_paths, show_rows_of, split
 from knotwork._cli.session import (
+    PARAMETER_OPTION,
+    ROW_LIMIT_OPTION,
+    STATEMENT_TIMEOUT_OPTION,
+    WHERE_OPTION,
     Session,
     choice_option,
     command,
@@ -22,14 +22,13 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.views import Line, Part, Table, each, note
-from knotwork._extensions.graphs import server_commands
+from knotwork._cli.views import Line, Part, Table, count_of, each, note
 from knotwork._shapes.base import fields_of
 from knotwork._text.printable import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork.records import DocumentLink
+    from knotwork.records import DocumentLink, PropertyValue
 
 
 AUTO_FORMAT = "auto"
@@ -40,7 +39,18 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 """Names for delimiters that are hard to type in a shell."""
 
 
-@command(name="import", short_help="Import a graph: triples, tables, GraphML, RDF.")
+@command_group()
+def graph_command() -> None:
+    """Count, import, export or mirror the graph, merge entities, and connect other graphs."""
+
+
+for further in (shortest_paths, names, merge, split):
+    graph_command.add_command(further)
+
+
+@command(
+    group=graph_command, name="import", short_help="Import a graph: triples, tables, GraphML, RDF."
+)
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -118,6 +128,158 @@ _IMPORTED = (
 )
 
 
+DIFFERS_CODE = 1
+"""The exit code of a verification that found a difference."""
+
+
+@command(group=graph_command, short_help="Copy the graph to a graph database, or update the copy.")
+@click.option("--full", is_flag=True, help="Compare all of it, although the stamp is current.")
+def mirror(session: Session, *, full: bool) -> None:
+    """Write what changed in the graph to the database in graph.mirror.
+
+    The copy has the nodes, edges and properties that Cypher shows. Only what differs is written. A
+    run that was stopped or killed continues where it ended, and a copy counts only when it is
+    finished. The database must hold nothing else.
+    $ knotwork graph mirror
+    $ knotwork graph mirror --set graph.mirror=bolt://neo4j@localhost/hb
+    $ knotwork graph mirror --full --json
+    """
+    run = session.open(read_only=False).graph.mirror.run(full=full)
+    report = session.follow(run, has_lines=True)
+    session.show(
+        fields_of(report, "url", "generation", "written", "removed", "unchanged"),
+        "[{unchanged:?}The mirror at {url} is up to date.]",
+        "[{unchanged:!}The mirror at {url} is up to date: {changes}.]",
+        changes=f"{report.written:,} nodes and edges written, {report.removed:,} removed",
+    )
+
+
+@command(group=graph_command, short_help="Compare the copy in a graph database with the index.")
+def verify(session: Session) -> None:
+    """Compare counts and checksums of every label and type in the mirror with the index.
+
+    The first differences are listed. The exit code is 1 if there are any, or if the copy is not
+    finished or not of the index as it is now.
+    $ knotwork graph verify
+    $ knotwork graph verify --store handbook.knot
+    $ knotwork graph verify --json
+    """
+    run = session.open().graph.verify_mirror.run()
+    report = session.follow(run, has_lines=True)
+    state = "is equal, but its stamp is not current"
+    if report.differing:
+        state = f"differs in {count_of(len(report.differing), 'part')}"
+    session.show(
+        fields_of(report, "url", "generation", "is_current", "parts"),
+        Table("parts", _COMPARED),
+        each("differing", Line("{name}", "bold"), each("differences", Line("{}", indent=2))),
+        "The mirror at {url} {state}.",
+        differing=report.differing,
+        state="is that of the index" if report.is_current else state,
+    )
+    if not report.is_current:
+        click.get_current_context().exit(DIFFERS_CODE)
+
+
+@command(
+    group=graph_command, short_help="Connect to a graph database or SPARQL server, to read it."
+)
+@click.argument("url")
+@click.option("--name", metavar="NAME", required=True, help="Name of the graph in commands.")
+@text_option(
+    "--password-env",
+    metavar="VARIABLE",
+    help="Environment variable with the password. Default: NAME_PASSWORD.",
+)
+@click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")
+def connect(session: Session, *, url: str, name: str, password_env: str, read_only: bool) -> None:
+    """Make a live graph a source of `graph query`, `cypher --graph` and retrievers by query.
+
+    The index remembers name and URL, never the password. URLs are bolt://USER@HOST:7687/DATABASE,
+    also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is
+    more than a query is refused before it is sent.
+    $ knotwork graph connect bolt://reader@localhost/movies --name movies
+    $ knotwork graph connect sparql+http://localhost:7878/query --name facts
+    $ knotwork graph connect bolt+s://h --name crm --password-env CRM_KEY
+    """
+    del read_only  # says what is so anyway
+    found = session.open(read_only=False).graph.connect(url, name=name, password_env=password_env)
+    session.show(
+        found,
+        "Connected {name} to {url} ({server}), for reading.",
+        note("[{tested:!}Knotwork was not tested against {server}: see docs/graph-databases.md.]"),
+        note("[The password is not stored: later commands take it from {password_env}.]"),
+        tested=found.is_tested,
+    )
+
+
+@command(group=graph_command, short_help="List the graphs that the index is connected to.")
+def connections(session: Session) -> None:
+    """List name, language, kind and URL of each connected graph; nothing is contacted.
+
+    $ knotwork graph connections
+    $ knotwork graph connections --store handbook.knot
+    $ knotwork graph connections --json
+    """
+    found = session.open().graph.connections()
+    session.show(
+        {"connections": found},
+        Table("connections", "name language server URL=url password_in=password_env"),
+        note("[{connections:!}No connected graph.]"),
+    )
+
+
+@command(group=graph_command, short_help="Forget a connected graph.")
+@click.argument("name")
+def disconnect(session: Session, *, name: str) -> None:
+    """Forget a connected graph; the graph itself stays as it is.
+
+    $ knotwork graph disconnect movies
+    $ knotwork graph disconnect movies --store handbook.knot
+    $ knotwork graph disconnect movies --json
+    """
+    session.open(read_only=False).graph.disconnect(name)
+    session.show({"disconnected": name}, "Forgot the connection {disconnected}.")
+
+
+@command(group=graph_command, short_help="Run a query on a connected graph, in its language.")
+@click.argument("name")
+@click.argument("statement")
+@PARAMETER_OPTION
+@ROW_LIMIT_OPTION
+@STATEMENT_TIMEOUT_OPTION
+def query(
+    session: Session,
+    *,
+    name: str,
+    statement: str,
+    query_params: dict[str, PropertyValue],
+    limit: int,
+    timeout_s: float,
+) -> None:
+    """Run a statement on a connected graph: Cypher over Bolt, SPARQL over HTTP.
+
+    It can only read: SELECT, ASK, CONSTRUCT and DESCRIBE of SPARQL, and what `knotwork cypher`
+    allows.
+    $ knotwork graph query movies 'MATCH (m:Movie) RETURN m.title LIMIT 5'
+    $ knotwork graph query movies 'MATCH (m {t: $t}) RETURN m' --param t=Up
+    $ knotwork graph query facts 'SELECT ?s { ?s a ?kind } LIMIT 5' --json
+    """
+    result = session.open().graph.query(
+        name, statement, query_params, row_limit=limit, timeout_s=timeout_s
+    )
+    show_rows_of(session, result)
+
+
+_COMPARED = {
+    " part": "{name}",
+    "index": "{index_count}",
+    "mirror": "{mirror_count}",
+    "checksum": "{index_checksum}",
+    " verdict": "[{is_equal:?}equal][{is_equal:!}DIFFERENT]",
+}
+
+
 _SHOWN_RELATIONS = 15
 GRAPHRAG_FORMAT = "graphrag"
 """The tables of Microsoft GraphRAG, which hold more than the graph."""
@@ -127,27 +289,6 @@ def _export_formats() -> tuple[str, ...]:
     from knotwork._extensions.graphs.export import FORMATS
 
     return (*FORMATS, GRAPHRAG_FORMAT)
-
-
-@command_group()
-def graph_command() -> None:
-    """Count, import, export or mirror the graph, merge entities, and connect other graphs."""
-
-
-for further in (
-    shortest_paths,
-    names,
-    merge,
-    split,
-    import_graph,
-    server_commands.mirror,
-    server_commands.verify,
-    server_commands.connect,
-    server_commands.connections,
-    server_commands.disconnect,
-    server_commands.query,
-):
-    graph_command.add_command(further)
 
 
 @command(group=graph_command, short_help="Count nodes, edges and relations.")
@@ -297,3 +438,99 @@ def export(
     report = export_graph(store, output, format=format, raw=raw)
     described = {"format": format, **fields_of(report, "files", "nodes", "edges")}
     session.show(described, "Wrote {nodes:#node} and {edges:#edge} to {files}")
+
+
+IMPORT_FORMATS = ("auto", "graphrag", "lightrag")
+_COUNTED_KINDS = (
+    "documents",
+    "text units",
+    "entities",
+    "relations",
+    "claims",
+    "communities",
+    "reports",
+)
+"""The kinds of records that both systems have, in the order of display."""
+
+
+@command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@choice_option(
+    "--format",
+    metavar="NAME",
+    valid=IMPORT_FORMATS,
+    kind="import format",
+    default="auto",
+    show_default=True,
+    help="auto, graphrag or lightrag.",
+)
+@text_option("--name", help="Name of the import. Default: the folder's name.")
+def import_command(session: Session, *, folder: Path, format: str, name: str) -> None:  # noqa: A002
+    """Import an index of Microsoft GraphRAG or LightRAG, without calling a model again.
+
+    Documents, text units, entities, relations, communities and reports are imported; skipped
+    records are counted with the reason. Vectors are recomputed. Importing the same name again
+    replaces the first import, and `knotwork delete` removes it.
+    $ knotwork import ragtest/output
+    $ knotwork import rag_storage/ --format lightrag --store handbook.knot
+    $ knotwork import ragtest/ --json
+    """
+    run = session.open(read_only=False).import_from.run(folder, layout=format, name=name)
+    report = session.follow(run)
+    dropped = [dict(zip(("kind", "reason", "count"), item, strict=True)) for item in report.dropped]
+    others = {kind: n for kind, n in report.brought.items() if kind not in _COUNTED_KINDS and n}
+    session.show(
+        fields_of(report) | {"dropped": dropped, "seconds": round(report.seconds, 3)},
+        Line("Imported {format} index {name}", "bold"),
+        Table("counts", {" kind": "{0}", "in files": "{1}", "imported": "{2}"}, 2),
+        Line("[{others:?}Also created]", "bold"),
+        each("others", Line("{1} {0}", indent=2)),
+        Line("[{dropped:?}Skipped]", "bold"),
+        each("dropped", Line("{count} {kind}: {reason}", indent=2)),
+        each("removed", "Removed {}, which is no longer in the imported index"),
+        each("notes", note("{}")),
+        others=others,
+        counts=[
+            (kind, report.held.get(kind, 0), report.brought.get(kind, 0))
+            for kind in _COUNTED_KINDS
+            if report.held.get(kind) and kind in report.brought
+        ],
+    )
+
+
+@command_group()
+def export_command() -> None:
+    """Export the index for people to read. For programs: knotwork graph export.
+
+    $ knotwork export wiki handbook-wiki
+    $ knotwork export wiki handbook-wiki --force
+    $ knotwork graph export --output graph.json    for programs
+    """
+
+
+@command(group=export_command, short_help="Write linked Markdown, which Obsidian opens.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@WHERE_OPTION
+@click.option("--force", is_flag=True, help="Write into a folder that holds other files.")
+def wiki(session: Session, *, folder: Path, filters: tuple[str, ...], force: bool) -> None:
+    """Write a page for each document, entity and topic into FOLDER, as linked Markdown.
+
+    Open FOLDER as a vault in Obsidian, or read it with any editor. Each statement links to the
+    document and section that it is from. No language model is used. The next export into FOLDER
+    replaces its own pages and removes those that are gone; other files stay.
+    $ knotwork export wiki handbook-wiki
+    $ knotwork export wiki notes --where "date >= 2023"
+    $ knotwork export wiki handbook-wiki --json
+    """
+    opened = session.open()
+    if not opened.communities.is_current():
+        session.terminal.note("Building communities and reports …", style="dim")
+        opened = session.open(read_only=False)
+    report = session.follow(
+        opened.export_wiki.run(folder, filters=filters or None, overwrite=force)
+    )
+    session.show(
+        report,
+        "Wrote {folder}: {documents:#document}, {entities:#entity/entities}, {topics:#topic}."
+        "[ Removed {removed:#page}.]",
+    )
