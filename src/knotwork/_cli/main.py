@@ -162,9 +162,9 @@ cypher = knotwork._cli.commands.graph:cypher_command
     Run a read-only Cypher query on a graph.
 communities = knotwork._cli.commands.graph:communities_command
     Show communities of entities and their reports.
-schema = knotwork._cli.commands.schema:schema_command
+schema = knotwork._cli.commands.models:schema_command
     Propose, infer or show the extraction schema.
-prompts = knotwork._cli.commands.prompts:prompts_command
+prompts = knotwork._cli.commands.models:prompts_command
     List, show, copy or check the prompts of models.
 tables = knotwork._cli.commands.documents:tables_command
     Store tables beside the index, and query them with SQL.

@@ -2,8 +2,8 @@
 
 A view is a tuple of parts: templates of lines, `Line`, `Each` and `Table`. A template has fields of
 the result, and optional parts: ``"Wrote {folder}: {pages:#page}[, {removed} removed]"``. A field is
-a path, such as ``index.documents``; ``{}`` is the result itself, ``{#}`` the number of the item of
-an `Each`, and ``{key?}`` may be missing. After a colon stands its format:
+a path, such as ``index.documents``; ``{}`` is the result itself, and ``{#}`` the number of the item
+of an `Each`. After a colon stands its format:
 
 - ``#page`` or ``#entity/entities``: a number, or the length of a list, with its noun; or without
 - ``time``: seconds as a duration; ``excerpt``: a shortened text; ``label``: a key as words
@@ -88,13 +88,12 @@ ROW_COUNT = note("[{rows:#row}][{rows:!}No rows.][{truncated:?} (--limit allows 
 
 
 def find(result: Any, path: str) -> Any:  # noqa: ANN401  of any type
-    """Return the value at a path in mappings and attributes; "" is the result itself.
+    """Return the value at a path in mappings, tuples and attributes; "" is the result itself.
 
-    Raises KeyError or AttributeError, unless the missing key ends in ``?``: None then.
+    What is below None is None. Raises KeyError, IndexError or AttributeError for a wrong path.
     """
-    for key in filter(None, path.split(".")):
-        name = key.rstrip("?")
-        if result is None or (key != name and name not in result):
+    for name in filter(None, path.split(".")):
+        if result is None:
             return None
         if isinstance(result, Mapping):
             result = result[name]
@@ -103,7 +102,7 @@ def find(result: Any, path: str) -> Any:  # noqa: ANN401  of any type
     return result
 
 
-_TOKEN = re.compile(r"\{([\w.?#]*)(?::([^}]+))?\}|(\[\[|\[|\])|([^{\[\]]+)")
+_TOKEN = re.compile(r"\{([\w.#]*)(?::([^}]+))?\}|(\[\[|\[|\])|([^{\[\]]+)")
 
 
 @cache
