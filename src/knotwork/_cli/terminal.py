@@ -204,11 +204,6 @@ class Terminal:
         if not self.quiet:
             self._print(self.err, text, style, 0)
 
-    def notes(self, texts: Iterable[str], *, style: str) -> None:
-        """Print several notes."""
-        for text in texts:
-            self.note(text, style=style)
-
     def fail(self, message: str, fix: str) -> None:
         """Print an error and its fix on standard error."""
         for word, style, given in (("error", "bold red", message), ("fix", "bold cyan", fix)):

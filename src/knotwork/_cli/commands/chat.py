@@ -20,7 +20,7 @@ from knotwork._cli.session import (
     text_option,
     without_option,
 )
-from knotwork._cli.views import Line, Part, Table, count_of, each, join_lines, note
+from knotwork._cli.views import NOTES, Line, Part, Table, count_of, each, join_lines, note
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
@@ -77,7 +77,7 @@ def chat_command(
     knowledge_base = session.open()
     is_watched = sys.stdin.isatty() and not session.common.json
     with Chat(knowledge_base, **options) as chat:
-        session.terminal.notes(chat.notes, style="yellow")
+        session.terminal.show(chat, NOTES)
         note_empty_index(session.terminal, knowledge_base)
         if is_watched:
             session.terminal.note(

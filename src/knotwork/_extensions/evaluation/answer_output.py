@@ -16,7 +16,7 @@ from knotwork._cli.answers import note_empty_index
 from knotwork._cli.index_views import RUN_COST
 from knotwork._cli.session import Session
 from knotwork._cli.terminal import Terminal
-from knotwork._cli.views import Line, Table, count_of, join_lines, note, shorten_excerpt
+from knotwork._cli.views import NOTES, Line, Table, count_of, join_lines, note, shorten_excerpt
 from knotwork._extensions.evaluation.answer_figures import (
     FIGURES,
     AnswerFigures,
@@ -182,7 +182,7 @@ def _ask_all(
         ]
         if len(unknown) > _SHOWN_NAMES:  # their names may be misspelt
             unknown[_SHOWN_NAMES:] = [f"… and {len(unknown) - _SHOWN_NAMES:,} more documents."]
-        session.terminal.notes(unknown, style="yellow")
+        session.terminal.show({"notes": unknown}, NOTES)
         for item in ask_questions(opened, questions, filters=filters, budget=budget):
             answers.append(item)
             counter.count(f"Asking ({name})", len(answers), len(questions))
