@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import knotwork
-from knotwork._extensions.diagnosis.plugins import check_plugins
+from knotwork._extensions.diagnosis.installation import check_plugins
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._knowledge_base.registries import GROUPS, find_registry
 from knotwork.errors import ConfigError, RetrievalError, UnknownName

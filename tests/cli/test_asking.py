@@ -234,7 +234,7 @@ def test_explore_walks_from_a_name():
     header, *relations = stated.splitlines()
     assert header.split() == ["from", "relation", "to", "weight"]
     other, *pairs = together.splitlines()
-    assert other.split() == ["entity", "entity", "sentences"]
+    assert other.split() == ["entity", "with", "sentences"]
     assert len(relations) + len(pairs) == 3
     assert not any("co-occurs" in line for line in relations)
     assert "--limit allows no more" in shown.err

@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 
-from knotwork._cli.answers import describe_evidence, print_evidence, show_rows
+from knotwork._cli.answers import describe_evidence, show_evidence, show_rows
 from knotwork._cli.terminal import Terminal, write_json
 from knotwork._stores.urls import open_store
 from knotwork.records import Evidence, GraphPath, Hop, Query, QueryResult, Span
@@ -29,7 +29,8 @@ EVIDENCE = Evidence(
 def printed(evidence, *, explain):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        print_evidence(Terminal(color="never"), evidence, {}, explain=explain)
+        described = describe_evidence(evidence, open_store("memory:"))
+        show_evidence(Terminal(color="never"), described, explain=explain)
     return out.getvalue()
 
 

@@ -38,7 +38,7 @@ def test_imported_and_skipped_parts_are_reported(store, films):
     outcome = knotwork("graph", "import", films)
     assert outcome.code == 0, outcome.err
     assert "Imported the graph films" in outcome.out
-    assert "4  facts, of 2 relations" in outcome.out
+    assert "4 facts, of 2 relations" in outcome.out
     assert "1 line could not be read" in outcome.out
     assert "expected 3 columns, found 1" in outcome.out
     assert "films.tsv:5  nothing here" in outcome.out

@@ -8,7 +8,8 @@ import sys
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._cli import main, progress
+from knotwork._cli import main
+from knotwork._cli.progress import ProgressView
 from knotwork._cli.terminal import Terminal, printable_errors
 from knotwork._text.visible import make_printable
 from knotwork.errors import StoreError
@@ -113,9 +114,9 @@ def test_a_bar_shows_markup_as_text(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "100")
-    with progress.BarCounter(Terminal(color="always")) as counter:
+    with ProgressView(Terminal(color="always"), "bar") as counter:
         counter.count(f"[red]x[/red]{HOSTILE}", 1, 2)
-        counter._progress.refresh()
+        counter._bars.refresh()
     assert "[red]x[/red]" in stream.getvalue()
     assert "\u202e" not in stream.getvalue()
 

@@ -32,7 +32,7 @@ def test_imported_and_skipped_parts_are_reported(store, folder):
     lines = [line.split() for line in outcome.out.splitlines()]
     assert ["relations", "5", "4"] in lines
     assert ["reports", "2", "2"] in lines
-    assert "1  claims: it is marked as false" in outcome.out
+    assert "1 claims: it is marked as false" in outcome.out
     assert store.is_file()
 
 

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from knotwork._cli.answers import StreamedText, print_answer
-from knotwork._cli.terminal import Terminal, shorten_excerpt
+from knotwork._cli.answers import StreamedText, show_answer
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import shorten_excerpt
 from knotwork.records import Answer, Citation, Span
 
 LIST = "Steps:\n\n1. Sound the **horn** twice and wait for the lamp.\n   - Look.\n2. Close. [1]"
@@ -116,7 +117,7 @@ def test_quotes_of_long_pieces_are_cut():
 def test_sources_follow_the_answer(capsys):
     cited = Citation(1, "a.md", "", "", "", Span(0, 9), "1. Sound\n2. Close", "c", 1.0)
     answer = Answer("Q", LIST, answered=True, citations=(cited,), confidence=None)
-    print_answer(Terminal(), answer, needed=0.2)
+    show_answer(Terminal(), answer, needed=0.2)
     assert capsys.readouterr().out == (
         f"{LIST}\n\nSources\n[1] a.md, characters 0-9\n    “1. Sound 2. Close”\n"
     )

@@ -7,16 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from knotwork._cli.progress import (
-    BarView,
-    JsonView,
-    PlainView,
-    SilentView,
-    choose_view,
-    describe_failure,
-    format_seconds,
-)
+from knotwork._cli.progress import ProgressView, describe_failure
 from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import format_seconds
 from knotwork._indexing.report import Failure, IndexReport
 from knotwork._run import Counts, Progress, Stage
 
@@ -56,7 +49,7 @@ class Clock:
 
 
 def test_json_lines_hold_every_event(capsys):
-    view = JsonView()
+    view = ProgressView(Terminal(), "json")
     with view:
         for event in EVENTS:
             view.show(event)
@@ -80,7 +73,7 @@ def test_json_lines_hold_every_event(capsys):
 
 def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
     clock = Clock(2, 4, 6, 8, 10, 12)
-    view = PlainView(Terminal(), clock=clock)
+    view = ProgressView(Terminal(), "plain", clock=clock)
     with view:
         clock.show(view, EVENTS)
     lines = capsys.readouterr().err.splitlines()
@@ -96,7 +89,7 @@ def test_a_long_file_is_named_with_its_seconds_and_the_share_that_was_read(capsy
     reading = Progress(Stage.READING, 0, 1, "scan.pdf", counts=Counts(seconds=35.0))
     half = replace(reading, counts=replace(reading.counts, share=0.5))
     clock = Clock(6, 12)
-    with PlainView(Terminal(), clock=clock) as view:
+    with ProgressView(Terminal(), "plain", clock=clock) as view:
         clock.show(view, [reading, half])
     before, after = capsys.readouterr().err.splitlines()
     assert before.endswith("reading scan.pdf for 35 s")
@@ -104,16 +97,16 @@ def test_a_long_file_is_named_with_its_seconds_and_the_share_that_was_read(capsy
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
     clock = Clock(1)
-    view = BarView(Terminal(color="always"), clock=clock)
+    view = ProgressView(Terminal(color="always"), "bar", clock=clock)
     with view:
         clock.show(view, [half])
-        view._progress.refresh()
+        view._bars.refresh()
     assert "scan.pdf (50%)" in capsys.readouterr().err
 
 
 def test_a_log_says_that_a_model_is_loaded_and_leaves_that_time_out(capsys):
     clock = Clock(2, 4, 34, 40)
-    with PlainView(Terminal(), clock=clock) as view:
+    with ProgressView(Terminal(), "plain", clock=clock) as view:
         clock.show(view, [EVENTS[0], LOADING, EVENTS[1], EVENTS[3]])
     assert capsys.readouterr().err.splitlines() == [
         "3 files found",
@@ -127,20 +120,20 @@ def test_a_bar_says_that_a_model_is_loaded_until_it_is(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
     clock = Clock(1, 2)
-    view = BarView(Terminal(color="always"), clock=clock)
+    view = ProgressView(Terminal(color="always"), "bar", clock=clock)
     with view:
         clock.show(view, [EVENTS[0], LOADING])
-        view._progress.refresh()
+        view._bars.refresh()
     assert "Loading the model" in capsys.readouterr().err
     clock = Clock(1, 2, 3)
-    view = BarView(Terminal(color="always"), clock=clock)
+    view = ProgressView(Terminal(color="always"), "bar", clock=clock)
     with view:
         clock.show(view, [EVENTS[0], LOADING, EVENTS[3]])
     assert "Loading the model" not in capsys.readouterr().err.split("40/80")[-1]
 
 
 def test_json_names_the_model_that_is_loaded(capsys):
-    JsonView().show(LOADING)
+    ProgressView(Terminal(), "json").show(LOADING)
     line = json.loads(capsys.readouterr().err)
     assert (line["event"], line["model"]) == ("loading", "local:tiny")
 
@@ -149,7 +142,7 @@ def test_bars_show_counts_rates_and_the_skipped_file(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
     clock = Clock(1, 2, 3, 4, 5)
-    view = BarView(Terminal(color="always"), clock=clock)
+    view = ProgressView(Terminal(color="always"), "bar", clock=clock)
     with view:
         clock.show(view, EVENTS[:-1])
     drawn = capsys.readouterr().err
@@ -172,7 +165,7 @@ STEPS = [
 
 def test_plain_lines_count_what_a_model_makes_of_the_index(capsys):
     clock = Clock(1, 2, 3, 10, 20)
-    with PlainView(Terminal(), clock=clock) as view:
+    with ProgressView(Terminal(), "plain", clock=clock) as view:
         clock.show(view, STEPS)
     assert capsys.readouterr().err.splitlines() == [
         "the language model processes names",
@@ -184,7 +177,7 @@ def test_plain_lines_count_what_a_model_makes_of_the_index(capsys):
 def test_a_bar_counts_what_a_model_makes_and_leaves_the_files_alone(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
-    view = BarView(Terminal(color="always"))
+    view = ProgressView(Terminal(color="always"), "bar")
     with view:
         for event in [*EVENTS[:-1], *STEPS]:
             view.show(event)
@@ -198,16 +191,16 @@ def test_a_bar_counts_what_a_model_makes_and_leaves_the_files_alone(capsys, monk
 @pytest.mark.parametrize(
     ("wanted", "hidden", "quiet", "kind"),
     [
-        ("auto", False, False, PlainView),
-        ("auto", True, False, SilentView),
-        ("auto", False, True, SilentView),
-        ("json", True, True, JsonView),
-        ("bar", False, False, BarView),
-        ("none", False, False, SilentView),
+        ("auto", False, False, "plain"),
+        ("auto", True, False, "none"),
+        ("auto", False, True, "none"),
+        ("json", True, True, "json"),
+        ("bar", False, False, "bar"),
+        ("none", False, False, "none"),
     ],
 )
 def test_the_view_follows_the_options(wanted, hidden, quiet, kind):
-    assert type(choose_view(Terminal(quiet=quiet), wanted, hidden=hidden)) is kind
+    assert ProgressView(Terminal(quiet=quiet), wanted, hidden=hidden).kind == kind
 
 
 def test_a_failure_names_its_file_once():

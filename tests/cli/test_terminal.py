@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
+from knotwork._cli.terminal import Terminal, write_json
+from knotwork._cli.views import count_of, join_lines
 from knotwork._text.visible import make_printable
 
 

@@ -8,7 +8,7 @@ import pytest
 import knotwork
 from knotwork._config import load_settings
 from knotwork._extensions.agents.fact_memory import FactMemory
-from knotwork._extensions.diagnosis.permissions import check_permissions
+from knotwork._extensions.diagnosis.installation import check_permissions
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 

@@ -7,36 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from knotwork._cli.terminal import (
+from knotwork._cli.terminal import Terminal, settled_length, wrap_text
+from knotwork._cli.views import (
     EXCERPT_LENGTH,
-    Terminal,
+    NOTES,
+    Line,
     count_of,
+    each,
     join_lines,
-    settled_length,
-    shorten_excerpt,
-    wrap_text,
+    note,
 )
 from knotwork._retrieval.query_rows import (
     is_node,
     is_relationship,
     node_name,
-    show_parameters,
     show_value,
 )
 from knotwork._run import Progress, Stage
 from knotwork._shapes import results
+from knotwork._shapes.base import Json, fields_of
 from knotwork._text.visible import make_printable
-from knotwork.records import (
-    RETRIEVAL_QUERY,
-    Answer,
-    Citation,
-    Document,
-    Evidence,
-    Hit,
-    MemoryCitation,
-    PropertyValue,
-    QueryResult,
-)
+from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, PropertyValue
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
@@ -46,12 +37,44 @@ _MOST_PATHS = 5
 _MOST_ROWS = 20
 
 
+_CITED = each(
+    "citations",
+    Line(
+        "[[{number}] {document}[, {part}][, page {page}][, {box.text}][, {time.text}], "
+        "characters {span.start}-{span.end}",
+        "cyan",
+    ),
+    Line("“{quote:excerpt}”", indent=4),
+)
+_REMEMBERED = each(
+    "memory",
+    Line("[[M{number}] remembered[, {source}]", "cyan"),
+    Line("“{text:excerpt}”", indent=4),
+)
+_USAGE = note(
+    "[{mode}, ]{retriever}[, confidence {confidence:.2f} ({strength})], {ms:.0f} ms, "
+    "{tokens} model tokens[ ({usage.input_tokens} in[, {usage.cached_tokens} of them cached], "
+    "{usage.output_tokens} out)][ in {calls}][, cost {cost}][: {stages}]"
+)
+_QUERY = (
+    Line("{statement}", "cyan"),
+    Line("[with {bound}]", "dim", 4),
+    Line("[on {place}[, from {row_count:#row}[ ({numbers})]]]", "dim", 4),
+)
+_RANKED = (Line("{#}. {place}  {score:.3f}", "cyan"), Line("{excerpt:excerpt}", indent=4))
+_REASONS = (
+    Line("[from the question: {seeds}]", indent=4),
+    each("path", Line("over “{entity_name}” in: {sentence_text:excerpt}", indent=4)),
+    Line("[{scores:?}score {score:.3f} = {scores:.3f}]", "dim", 4),
+)
+
+
 def describe_evidence(evidence: Evidence, store: Store) -> dict[str, Any]:
     """Return the object of `search --json`. Its keys are a public interface: docs/json.md."""
     return {"query": evidence.query.text, **results.describe_evidence(evidence, store)}
 
 
-def print_answer(
+def show_answer(
     terminal: Terminal, answer: Answer, *, needed: float, is_shown: bool = False
 ) -> None:
     """Print an answer with its sources, or the refusal with the nearest passages.
@@ -70,142 +93,87 @@ def print_answer(
         language = detect_language(answer.question)
         terminal.say(low_confidence(language, found=answer.confidence, needed=needed))
     for result in answer.results:
-        terminal.say()
-        terminal.say("Query", style="bold")
-        if result.source == RETRIEVAL_QUERY:
-            print_result(terminal, result)
-        else:
-            print_query(terminal, result)  # the text of the answer lists its rows
+        terminal.show(result, "", Line("Query", "bold"))
+        # The text of the answer lists the rows of other queries.
+        has_rows = result.source == RETRIEVAL_QUERY
+        _show_query(terminal, results.RESULT(result), has_rows=has_rows)
     if answer.citations or answer.memory:
-        terminal.say()
         title = "Sources" if answer.answered else "Nearest passages"
-        terminal.say(title, style="bold")
-    for fact in answer.memory:
-        print_memory(terminal, fact)
-    for citation in answer.citations:
-        print_citation(terminal, citation)
-    terminal.notes(answer.notes, style="yellow")
+        terminal.show(title, "", Line("{}", "bold"))
+    cited = [
+        fields_of(item) | {"part": item.section.removeprefix(item.title).removeprefix(" > ")}
+        for item in answer.citations
+    ]
+    terminal.show(
+        {"memory": answer.memory, "citations": cited, "notes": answer.notes},
+        _REMEMBERED, _CITED, NOTES,
+    )  # fmt: skip
 
 
-def print_citation(terminal: Terminal, citation: Citation) -> None:
-    """Print the place of a quote, and the quote."""
-    place = [citation.document]
-    section = citation.section.removeprefix(citation.title).removeprefix(" > ")
-    if section:
-        place.append(section)
-    if citation.page:
-        place.append(f"page {citation.page}")
-    if citation.box:
-        place.append(citation.box.text)
-    if citation.time:
-        place.append(citation.time.text)
-    place.append(f"characters {citation.span.start}-{citation.span.end}")
-    terminal.say(f"[{citation.number}] {join_lines(', '.join(place))}", style="cyan")
-    terminal.say(f"“{shorten_excerpt(citation.quote)}”", indent=4)
-
-
-def print_memory(terminal: Terminal, fact: MemoryCitation) -> None:
-    """Print where a remembered fact was stated, and the fact with its period."""
-    source = f", {join_lines(fact.source)}" if fact.source else ""
-    terminal.say(f"[M{fact.number}] remembered{source}", style="cyan")
-    terminal.say(f"“{shorten_excerpt(fact.text)}”", indent=4)
-
-
-def print_answer_usage(terminal: Terminal, answer: Answer) -> None:
-    """Note the retriever, confidence, time and cost of an answer on standard error."""
-    parts = [describe_retrieval(answer)]
-    if answer.confidence is not None:
-        parts.append(f"confidence {answer.confidence:.2f} ({answer.strength})")
-    parts += [f"{answer.usage.seconds * 1000:.0f} ms", describe_cost(answer)]
-    terminal.note(", ".join(parts), style="dim")
-
-
-def describe_retrieval(answer: Answer) -> str:
-    """Return the retriever of an answer, after its mode unless that is `basic`."""
-    if answer.mode in ("basic", answer.retriever):
-        return answer.retriever
-    return f"{answer.mode}, {answer.retriever}"
-
-
-def describe_cost(answer: Answer) -> str:
-    """Return the tokens and calls of an answer, its cost if known, and the tokens by stage."""
+def note_usage(terminal: Terminal, answer: Answer) -> None:
+    """Note the retriever, confidence, time, tokens and cost of an answer on standard error."""
     usage = answer.usage
-    tokens = usage.input_tokens + usage.output_tokens
-    if not usage.model_calls and not usage.reused_calls:
-        return f"{tokens} model tokens"
     calls = [count_of(usage.model_calls, "call")] if usage.model_calls else []
     calls += [f"{usage.reused_calls:,} cached"] if usage.reused_calls else []
-    cached = f", {usage.cached_tokens:,} of them cached" if usage.cached_tokens else ""
-    text = (
-        f"{tokens:,} model tokens ({usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out) "
-        f"in {' and '.join(calls)}"
-    )
-    if usage.model_calls and usage.money is not None:
-        text += f", cost {usage.money.normalize():f}"
-    paid = [item for item in usage.stages if item.model_calls]
-    if len(paid) > 1:
-        parts = [f"{item.stage} {item.input_tokens + item.output_tokens:,}" for item in paid]
-        text += f": {', '.join(parts)}"
-    return text
+    paid = {s.stage: s.input_tokens + s.output_tokens for s in usage.stages if s.model_calls}
+    has_cost = usage.model_calls and usage.money is not None
+    facts = {
+        "mode": "" if answer.mode in ("basic", answer.retriever) else answer.mode,
+        **fields_of(answer, "retriever", "confidence", "strength", "usage"),
+        "ms": usage.seconds * 1000,
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "calls": " and ".join(calls),
+        "cost": f"{usage.money.normalize():f}" if has_cost and usage.money is not None else "",
+        "stages": paid if len(paid) > 1 else {},
+    }
+    terminal.show(facts, _USAGE)
 
 
-def print_evidence(
-    terminal: Terminal, evidence: Evidence, documents: Mapping[str, Document], *, explain: bool
-) -> None:
-    """Print the results of queries, the paths and the hits.
+def show_evidence(terminal: Terminal, described: Mapping[str, Any], *, explain: bool) -> None:
+    """Print the object of `describe_evidence`: the results of queries, the paths and the hits.
 
     ``explain`` adds why each hit was found, and the steps of the retriever.
     """
-    for result in evidence.results:
-        print_result(terminal, result)
-    for number, path in enumerate(evidence.paths[:_MOST_PATHS], start=1):
-        score = f"  {path.score:.3f}" if explain else ""
-        terminal.say(f"path {number}: {join_lines(path.text)}{score}", style="magenta")
-    if not evidence.hits and not evidence.results:
-        terminal.say("No passage found.")
-    for rank, hit in enumerate(evidence.hits, start=1):
-        document = documents.get(hit.chunk.document_id)
-        place = [document.uri if document else hit.chunk.document_title]
-        place += [heading for heading in hit.chunk.headings[-1:] if heading not in place]
-        terminal.say(f"{rank}. {join_lines(', '.join(place))}  {hit.score:.3f}", style="cyan")
-        terminal.say(shorten_excerpt(choose_excerpt(hit)), indent=4)
-        if explain:
-            print_reasons(terminal, hit)
-    for step in evidence.trace if explain else ():
-        terminal.say(f"· {join_lines(step)}", style="dim")
-    terminal.notes(evidence.notes, style="dim")
+    for result in described["results"]:
+        _show_query(terminal, result, has_rows=True)
+    if not described["hits"] and not described["results"]:
+        described = {**described, "none": "No passage found."}
+    score = "  {score:.3f}" if explain else ""
+    hits = [
+        {**hit, "place": _place(hit), "excerpt": choose_excerpt(hit)} for hit in described["hits"]
+    ]
+    terminal.show(
+        {"none": "", **described, "hits": hits, "trace": described["trace"] if explain else ()},
+        each("paths", Line("path {#}: {text}" + score, "magenta"), most=_MOST_PATHS),
+        "[{none}]",
+        each("hits", *_RANKED, *(_REASONS if explain else ())),
+        each("trace", Line("· {}", "dim")),
+        each("notes", note("{}")),
+    )
 
 
-def print_query(terminal: Terminal, result: QueryResult) -> None:
-    """Print a query, its parameters, and the graph or tables it read."""
-    terminal.say(join_lines(result.statement), style="cyan")
-    if result.parameters:
-        terminal.say(f"with {join_lines(show_parameters(result))}", style="dim", indent=4)
-    if result.place:
-        rows = _describe_sources(result)
-        terminal.say(f"on {join_lines(result.place)}{rows}", style="dim", indent=4)
+def _place(hit: Json) -> str:
+    """Return the document of a hit, and its last heading unless that is the same."""
+    parts = (hit["document"] or hit["title"], hit["section"].rpartition(" > ")[2])
+    return ", ".join(dict.fromkeys(filter(None, parts)))
 
 
-def _describe_sources(result: QueryResult) -> str:
-    """Return the number of file rows behind a result, with the first row numbers."""
-    if result.row_count is None:
-        return ""
-    numbers = ", ".join(str(source.row) for source in result.row_sources)
-    more = ", …" if len(result.row_sources) < result.row_count else ""
-    listed = f" ({numbers}{more})" if numbers else ""
-    return f", from {count_of(result.row_count, 'row')}{listed}"
-
-
-def print_result(terminal: Terminal, result: QueryResult) -> None:
-    """Print a query and up to 20 of its rows."""
-    print_query(terminal, result)
-    rows = show_rows(result.rows)
-    terminal.table(rows[:_MOST_ROWS], header=result.columns, indent=4)
+def _show_query(terminal: Terminal, result: Json, *, has_rows: bool) -> None:
+    """Print a query, its parameters, what it read, and up to 20 of its rows."""
+    numbers = ", ".join(str(source["row"]) for source in result["row_sources"])
+    if numbers and len(result["row_sources"]) < (result["row_count"] or 0):
+        numbers += ", …"
+    bound = ", ".join(f"{name} = {value!r}" for name, value in result["parameters"].items())
+    terminal.show({**result, "bound": bound, "numbers": numbers}, *_QUERY)
+    if not has_rows:
+        return
+    rows = show_rows(result["rows"])
+    terminal.table(rows[:_MOST_ROWS], header=result["columns"], indent=4)
     rest = len(rows) - _MOST_ROWS
     if not rows:
         terminal.say("no rows", indent=4)
-    elif rest > 0 or result.truncated:
-        more = f"{max(rest, 0):,} more rows" if rest > 0 else "more rows"
+    elif rest > 0 or result["truncated"]:
+        more = f"{rest:,} more rows" if rest > 0 else "more rows"
         terminal.say(f"and {more}", style="dim", indent=4)
 
 
@@ -223,27 +191,15 @@ def _show_value(value: PropertyValue) -> str:
     return show_value(value)
 
 
-def print_reasons(terminal: Terminal, hit: Hit) -> None:
-    """Print why a hit was found: its seeds, its evidence path and the parts of its score."""
-    if hit.seeds:
-        terminal.say(f"from the question: {join_lines(', '.join(hit.seeds))}", indent=4)
-    for step in hit.path:
-        sentence = shorten_excerpt(step.sentence_text)
-        terminal.say(f"over “{join_lines(step.entity_name)}” in: {sentence}", indent=4)
-    if hit.scores:
-        parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.scores.items())
-        terminal.say(f"score {hit.score:.3f} = {parts}", style="dim", indent=4)
-
-
-def choose_excerpt(hit: Hit) -> str:
+def choose_excerpt(hit: Json) -> str:
     """Return the text of a hit, from its best sentence on if the text is long."""
-    if not hit.sentences:
-        return hit.chunk.text
-    (start, _), _ = hit.sentences[0]
-    offset = max(start - hit.chunk.span.start, 0)
-    if len(hit.chunk.text) <= EXCERPT_LENGTH or offset >= len(hit.chunk.text):
-        return hit.chunk.text
-    return ("… " if offset else "") + hit.chunk.text[offset:]
+    text: str = hit["text"]
+    if not hit["sentences"] or len(text) <= EXCERPT_LENGTH:
+        return text
+    offset = max(hit["sentences"][0]["span"].start - hit["span"].start, 0)
+    if offset >= len(text):
+        return text
+    return ("… " if offset else "") + text[offset:]
 
 
 _LAID_OUT = re.compile(r"^[ \t]*(?:\||(?P<fence>```|~~~)|`{1,2}\Z|~{1,2}\Z)", re.MULTILINE)
@@ -358,12 +314,6 @@ def describe_step(step: Progress) -> str:
     """Return the name of a step, with its progress if it has several parts."""
     name = join_lines(step.note).capitalize()
     return f"{name}, {step.done} of {step.total}" if step.total > 1 else name
-
-
-def find_documents(knowledge_base: KnowledgeBase, evidence: Evidence) -> dict[str, Document]:
-    """Return the documents of the hits, by id."""
-    ids = {hit.chunk.document_id for hit in evidence.hits}
-    return knowledge_base.store.documents.documents(ids)
 
 
 def note_empty_index(terminal: Terminal, knowledge_base: KnowledgeBase) -> None:

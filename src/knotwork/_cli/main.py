@@ -10,12 +10,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from knotwork._cli.interruption import Terminated
-from knotwork._cli.session import common_options, show_examples, take_common
+from knotwork._cli.session import common_options, show_examples
 from knotwork._cli.terminal import Terminal, printable_errors
 from knotwork._registry import Entry, Registry
 from knotwork.errors import KnotworkError, UnknownName
@@ -136,7 +136,7 @@ COMMANDS: Registry[click.Command] = Registry(
     "commands",
     Entry.read(
         """
-demo = knotwork._cli.commands.demo:demo_command
+demo = knotwork._cli.commands.index:demo_command
     Index a bundled sample and answer three questions.
 init = knotwork._cli.commands.setup:init_command
     Create a settings file.
@@ -146,23 +146,23 @@ embed = knotwork._cli.commands.index:embed_command
     Recompute all vectors with another embedding model.
 ask = knotwork._cli.commands.ask:ask_command
     Answer a question, with sources.
-search = knotwork._cli.commands.search:search_command
+search = knotwork._cli.commands.ask:search_command
     Find passages.
-retrievers = knotwork._cli.commands.search:retrievers_command
+retrievers = knotwork._cli.commands.ask:retrievers_command
     List the retrievers.
-tables = knotwork._cli.commands.tables:tables_command
+tables = knotwork._cli.commands.documents:tables_command
     Store tables beside the index, and query them with SQL.
 documents = knotwork._cli.commands.documents:documents_command
     List indexed documents and skipped files.
 delete = knotwork._cli.commands.documents:delete_command
     Remove documents from the index.
-backup = knotwork._cli.commands.upkeep:backup_command
+backup = knotwork._cli.commands.documents:backup_command
     Copy an index into a folder, while it is in use.
-restore = knotwork._cli.commands.upkeep:restore_command
+restore = knotwork._cli.commands.documents:restore_command
     Restore an index from a backup.
-repair = knotwork._cli.commands.upkeep:repair_command
+repair = knotwork._cli.commands.documents:repair_command
     Repair a damaged index.
-copy = knotwork._cli.commands.upkeep:copy_command
+copy = knotwork._cli.commands.documents:copy_command
     Copy an index to another store, file or server.
 config = knotwork._cli.commands.setup:config_command
     Show the settings in force.
@@ -220,9 +220,8 @@ class CommandGroup(click.Group):
 )
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.pass_context
-def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # noqa: ANN401
+def app(ctx: click.Context, /, *, version: bool) -> None:
     """Get cited answers from your own documents. Options may come anywhere."""
-    ctx.obj = take_common(arguments)
     if version:
         from knotwork import __version__
 
@@ -232,4 +231,4 @@ def app(ctx: click.Context, /, *, version: bool, **arguments: Any) -> None:  # n
         click.echo(ctx.get_help())
 
 
-app.params += common_options(hidden=False)
+app.params += common_options(hidden=())

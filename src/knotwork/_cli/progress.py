@@ -1,4 +1,4 @@
-"""Show the progress of an indexing run as bars, log lines or JSON lines, with the time left."""
+"""Show the progress of a run as bars, log lines or JSON lines, with the time left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from knotwork._cli.terminal import Terminal, count_of, join_lines, write_json
+from knotwork._cli.terminal import Terminal, write_json
+from knotwork._cli.views import count_of, format_seconds, join_lines
 from knotwork._indexing.report import Failure
 from knotwork._run import Progress, Stage
 from knotwork._shapes.base import fields_of
@@ -17,47 +18,146 @@ if TYPE_CHECKING:
     from rich import progress as rich_progress
 
 
-LINE_INTERVAL_S = 5.0
-LOADING_LABEL = "Loading the model"
+_LINE_INTERVAL_S = 5.0
+_LOADING_LABEL = "Loading the model"
 _NAME_WIDTH = 18
 _RATE_S = 0.1
 """Seconds of work before the first rate is shown."""
+_MEGABYTE = 1_000_000
+_NAMED_KINDS = (Stage.STARTED, Stage.READING)
 
 
-def choose_view(terminal: Terminal, wanted: str, *, hidden: bool) -> SilentView:
-    """Return the view for ``wanted``: `auto`, `bar`, `plain`, `json` or `none`."""
-    if wanted == "json":
-        return JsonView()
-    if wanted == "none" or hidden or terminal.quiet:
-        return SilentView()
-    if wanted == "bar" or (wanted == "auto" and terminal.is_interactive):
-        return BarView(terminal)
-    return PlainView(terminal)
+class ProgressView:
+    """Shows the steps of a run: as a ``bar`` for each kind of part, as ``plain`` lines every few
+    seconds, as a line of ``json`` for each step, or as ``none``.
 
+    ``auto`` shows bars on an interactive terminal, and lines elsewhere, if the work ``has_lines``.
+    Use it as a context manager.
+    """
 
-class SilentView:
-    """Shows nothing of a run; other views show its events while they are open."""
+    def __init__(
+        self,
+        terminal: Terminal,
+        wanted: str = "auto",
+        *,
+        hidden: bool = False,
+        has_lines: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if wanted == "auto":
+            wanted = "bar" if terminal.is_interactive else "plain" if has_lines else "none"
+        self.kind = "none" if wanted != "json" and (hidden or terminal.quiet) else wanted
+        self._terminal, self._clock = terminal, clock
+        self._last_line_s = clock()
+        self._time_left = TimeLeft(clock)
+        """Of the whole run of indexing."""
+        self._parts: dict[str, tuple[TimeLeft, rich_progress.TaskID | None]] = {}
+        self._skipped = 0
+        self._bars = _make_bars(terminal) if self.kind == "bar" else None
 
     def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        return None
-
-    def count(self, label: str, done: int, total: int) -> None:
-        """Ignore the step."""
+        if self._bars is not None:
+            self._bars.stop()
 
     def show(self, step: Progress) -> None:
-        """Ignore the step."""
+        """Show a step of indexing."""
+        if self.kind == "json":
+            write_json(describe_event(step), sys.stderr)
+            sys.stderr.flush()
+        elif step.stage == Stage.ENRICHING:
+            if step.note not in self._parts:
+                self._note(f"the language model processes {step.note}")
+            self.count(step.note, step.done, step.total, line="{done} of {total} {label}")
+        elif self.kind == "bar":
+            self._draw(step)
+        elif self.kind == "plain":
+            self._log(step)
 
+    def count(
+        self, label: str, done: int, total: int, *, line: str = "{label}: {done} of {total}"
+    ) -> None:
+        """Show that ``done`` of ``total`` parts are finished, of a kind of work named ``label``."""
+        time_left, _ = self._parts.setdefault(label, (TimeLeft(self._clock), None))
+        left = _format_left(time_left.update(done, total))
+        if self.kind == "bar":
+            rate = _format_rate(done, time_left.worked_s)
+            self._bar(label, completed=done, total=total or None, rate=rate, left=left)
+        elif self.kind == "plain" and total and self._is_due():
+            text = line.format(label=label, done=f"{done:,}", total=f"{total:,}")
+            self._terminal.note(", ".join(filter(None, (text, left))))
 
-class JsonView(SilentView):
-    """Writes every event as one line of JSON to standard error."""
+    def _log(self, step: Progress) -> None:
+        left = _format_left(self._time_left.follow(step))
+        if step.stage == Stage.LOADING:
+            self._terminal.note(f"loading the model {step.note}")
+        elif step.stage == Stage.DISCOVERED and step.total:
+            self._terminal.note(f"{count_of(step.total, 'file')} found")
+        elif step.stage == Stage.FAILED:
+            self._terminal.note(f"skipped {describe_failure(step.subject, step.note)}")
+        elif self._is_due():
+            counts, worked_s = step.counts, self._time_left.worked_s
+            parts = [f"{step.done:,} of {step.total:,} files", count_of(counts.chunks, "chunk")]
+            if counts.bytes_total >= _MEGABYTE:
+                read, total = counts.bytes_read / _MEGABYTE, counts.bytes_total / _MEGABYTE
+                parts.append(f"{read:,.1f} of {total:,.1f} MB read")
+            if counts.chunks and worked_s > 0:
+                parts += [f"{counts.chunks / worked_s:,.0f} chunks/s", left]
+            if step.stage == Stage.READING:
+                seconds = f"for {format_seconds(counts.seconds)}{_format_share(counts.share)}"
+                parts.append(f"reading {join_lines(step.subject)} {seconds}")
+            self._terminal.note(", ".join(filter(None, parts)))
 
-    def show(self, step: Progress) -> None:
-        """Write the step."""
-        write_json(describe_event(step), sys.stderr)
-        sys.stderr.flush()
+    def _draw(self, step: Progress) -> None:
+        """Redraw the bars of files and of chunks."""
+        left = _format_left(self._time_left.follow(step))
+        counts, worked_s = step.counts, self._time_left.worked_s
+        is_loading = step.stage == Stage.LOADING
+        self._skipped += step.stage == Stage.FAILED
+        is_named = step.stage in _NAMED_KINDS
+        self._bar(
+            "files",
+            completed=step.done,
+            total=step.total,
+            rate=_format_rate(step.done, worked_s),
+            left=left,
+            skipped=f"{self._skipped} skipped" if self._skipped else "",
+            name=f"{_shorten_name(step.subject)}{_format_share(counts.share)}" if is_named else "",
+        )
+        self._bar(
+            "chunks",
+            completed=counts.chunks,
+            total=max(counts.chunks_known, counts.chunks) or None,
+            rate="" if is_loading else _format_rate(counts.chunks, worked_s),
+            name=_LOADING_LABEL if is_loading else "",
+        )
+
+    def _bar(self, label: str, **values: Any) -> None:  # noqa: ANN401  those of a bar
+        """Redraw a bar, or add it."""
+        assert self._bars is not None, "bars are shown"
+        time_left, task = self._parts.get(label, (self._time_left, None))
+        if task is None:
+            shown = join_lines(label[:1].upper() + label[1:])
+            task = self._bars.add_task(shown, total=None, rate="", left="", skipped="", name="")
+            self._parts[label] = time_left, task
+        self._bars.update(task, **values)
+
+    def _is_due(self) -> bool:
+        """Return whether it is time for another line."""
+        if self._clock() - self._last_line_s < _LINE_INTERVAL_S:
+            return False
+        self._last_line_s = self._clock()
+        return True
+
+    def _note(self, text: str) -> None:
+        """Write a line of its own."""
+        if self.kind == "plain":
+            self._last_line_s = self._clock()
+            self._terminal.note(text)
 
 
 def describe_event(step: Progress) -> dict[str, Any]:
@@ -77,169 +177,7 @@ def describe_event(step: Progress) -> dict[str, Any]:
     return described
 
 
-_MEGABYTE = 1_000_000
-_NAMED_KINDS = (Stage.STARTED, Stage.READING)
-
-
-class PlainView(SilentView):
-    """Writes a line every 5 seconds, and one for each skipped file."""
-
-    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
-        self._terminal = terminal
-        self._clock = clock
-        self._last_line_s = clock()
-        self._time_left = self._step_left = TimeLeft(clock)
-
-    def show(self, step: Progress) -> None:
-        """Write a line if the event needs one or 5 seconds have passed."""
-        now = self._clock()
-        if step.stage == Stage.ENRICHING:
-            self._show_step(step, now)
-            return
-        left = _format_left(self._time_left.follow(step))
-        if step.stage == Stage.LOADING:
-            self._terminal.note(f"loading the model {step.note}")
-        elif step.stage == Stage.DISCOVERED and step.total:
-            self._terminal.note(f"{count_of(step.total, 'file')} found")
-        elif step.stage == Stage.FAILED:
-            self._terminal.note(f"skipped {describe_failure(step.subject, step.note)}")
-        elif now - self._last_line_s >= LINE_INTERVAL_S:
-            self._last_line_s = now
-            line = self._describe_counts(step, left)
-            if step.stage == Stage.READING:
-                seconds = format_seconds(step.counts.seconds)
-                line += f", reading {join_lines(step.subject)} for {seconds}"
-                line += _format_share(step.counts.share)
-            self._terminal.note(line)
-
-    def _show_step(self, step: Progress, now: float) -> None:
-        if not step.total and not step.done:
-            self._last_line_s, self._step_left = now, TimeLeft(self._clock)
-            self._terminal.note(f"the language model processes {step.note}")
-            return
-        left = _format_left(self._step_left.update(step.done, step.total))
-        if now - self._last_line_s >= LINE_INTERVAL_S and step.total:
-            self._last_line_s = now
-            line = f"{step.done:,} of {step.total:,} {step.note}"
-            self._terminal.note(f"{line}, {left}" if left else line)
-
-    def _describe_counts(self, step: Progress, left: str) -> str:
-        line = f"{step.done:,} of {step.total:,} files, {count_of(step.counts.chunks, 'chunk')}"
-        if step.counts.bytes_total >= _MEGABYTE:
-            read, total = step.counts.bytes_read / _MEGABYTE, step.counts.bytes_total / _MEGABYTE
-            line += f", {read:,.1f} of {total:,.1f} MB read"
-        worked_s = self._time_left.worked_s
-        if not step.counts.chunks or worked_s <= 0:
-            return line
-        line += f", {step.counts.chunks / worked_s:,.0f} chunks/s"
-        return f"{line}, {left}" if left else line
-
-
-def _format_share(share: float) -> str:
-    """Return how much of a file was read, behind its name; "" if that is unknown."""
-    return f" ({share:.0%})" if share else ""
-
-
-class _Bars(SilentView):
-    """Bars that are drawn while the view is open."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._progress = _make_progress(terminal)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-
-class BarView(_Bars):
-    """Draws a bar for files, one for chunks, and one for each step of enrichment by a model."""
-
-    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(terminal)
-        self._clock = clock
-        self._files = _add_bar(self._progress, "Files")
-        self._chunks = _add_bar(self._progress, "Chunks")
-        self._step: rich_progress.TaskID | None = None
-        self._step_name = ""
-        self._skipped = 0
-        self._time_left = self._step_left = TimeLeft(clock)
-
-    def show(self, step: Progress) -> None:
-        """Redraw the bars."""
-        if step.stage == Stage.ENRICHING:
-            self._show_step(step)
-            return
-        left = _format_left(self._time_left.follow(step))
-        worked_s = self._time_left.worked_s
-        is_loading = step.stage == Stage.LOADING
-        self._skipped += step.stage == Stage.FAILED
-        self._progress.update(
-            self._files,
-            completed=step.done,
-            total=step.total,
-            rate=_format_rate(step.done, worked_s),
-            left=left,
-            skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=f"{_shorten_name(step.subject)}{_format_share(step.counts.share)}"
-            if step.stage in _NAMED_KINDS
-            else "",
-        )
-        self._progress.update(
-            self._chunks,
-            completed=step.counts.chunks,
-            total=max(step.counts.chunks_known, step.counts.chunks) or None,
-            rate="" if is_loading else _format_rate(step.counts.chunks, worked_s),
-            name=LOADING_LABEL if is_loading else "",
-        )
-
-    def _show_step(self, step: Progress) -> None:
-        """Redraw the bar of the current step of enrichment, or add one for a new step."""
-        if self._step is None or step.note != self._step_name:
-            self._step = _add_bar(self._progress, join_lines(step.note.capitalize()))
-            self._step_name, self._step_left = step.note, TimeLeft(self._clock)
-        self._progress.update(
-            self._step,
-            completed=step.done,
-            total=step.total or None,
-            left=_format_left(self._step_left.update(step.done, step.total)),
-        )
-
-
-class BarCounter(_Bars):
-    """Draws one bar."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__(terminal)
-        self._task = _add_bar(self._progress, "")
-        self._label = ""
-        self._time_left = TimeLeft()
-
-    def count(self, label: str, done: int, total: int) -> None:
-        """Redraw the bar."""
-        if label != self._label:
-            self._label, self._time_left = label, TimeLeft()
-        left = _format_left(self._time_left.update(done, total))
-        self._progress.update(
-            self._task,
-            description=join_lines(label),
-            completed=done,
-            total=total,
-            rate=_format_rate(done, self._time_left.worked_s),
-            left=left,
-        )
-
-
-def choose_counter(terminal: Terminal, *, hidden: bool) -> SilentView:
-    """Return a counter that draws a bar on an interactive terminal, and nothing elsewhere."""
-    if hidden or terminal.quiet or not terminal.is_interactive:
-        return SilentView()
-    return BarCounter(terminal)
-
-
-def _make_progress(terminal: Terminal) -> rich_progress.Progress:
+def _make_bars(terminal: Terminal) -> rich_progress.Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Bars
 
@@ -258,16 +196,17 @@ def _make_progress(terminal: Terminal) -> rich_progress.Progress:
     )
 
 
-def _add_bar(progress: rich_progress.Progress, label: str) -> rich_progress.TaskID:
-    return progress.add_task(label, total=None, rate="", left="", skipped="", name="")
-
-
 def _format_rate(done: int, seconds: float) -> str:
     return f"{done / seconds:,.0f}/s" if seconds >= _RATE_S else ""
 
 
 def _format_left(seconds: float | None) -> str:
     return "" if seconds is None else f"{format_seconds(seconds)} left"
+
+
+def _format_share(share: float) -> str:
+    """Return how much of a file was read, behind its name; "" if that is unknown."""
+    return f" ({share:.0%})" if share else ""
 
 
 def _shorten_name(uri: str) -> str:
@@ -281,18 +220,6 @@ def describe_failure(uri: str, message: str) -> str:
     """Return a failure as one line that names the file once."""
     line = join_lines(message)
     return line if uri in message else f"{join_lines(uri)}: {line}"
-
-
-def format_seconds(seconds: float) -> str:
-    """Format a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 _MIN_WORK_S = 2.0

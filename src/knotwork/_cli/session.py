@@ -7,13 +7,13 @@ options before the command's name.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,12 +22,15 @@ import click
 
 from knotwork._cli.interruption import stop_on_signals
 from knotwork._cli.terminal import Terminal
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 if TYPE_CHECKING:
     import logging
 
-    from knotwork._cli.terminal import Cell, Payload
+    from knotwork._cli.progress import ProgressView
+    from knotwork._cli.terminal import Payload
+    from knotwork._cli.views import Part
     from knotwork._config import Loaded, Settings
     from knotwork._knowledge_base import KnowledgeBase
     from knotwork._run import Progress, Run
@@ -56,15 +59,6 @@ class CommonOptions:
     color: str | None = None
     no_progress: bool = False
     debug: bool = False
-
-    def over(self, earlier: CommonOptions) -> CommonOptions:
-        """Return these options, completed by ``earlier`` ones. Assignments of both apply."""
-        values = {
-            item.name: getattr(self, item.name) or getattr(earlier, item.name)
-            for item in fields(self)
-        }
-        values["assignments"] = (*earlier.assignments, *self.assignments)
-        return CommonOptions(**values)
 
 
 class Session:
@@ -95,43 +89,30 @@ class Session:
             self.terminal.emit(payload)
         return self.common.json
 
-    def show_table(
-        self,
-        payload: Payload,
-        rows: Iterable[Sequence[Cell]],
-        *,
-        header: Sequence[str],
-        counted: str = "",
-    ) -> None:
-        """Print a JSON object if --json was given, else rows in columns and a note on them."""
+    def show(self, payload: Payload, *view: Part, **beside: object) -> None:
+        """Print a JSON object if --json was given, else as a view of it and of fields beside it."""
         if not self.emit(payload):
-            self.terminal.table(rows, header=header)
-            self.terminal.notes(filter(None, [counted]), style="dim")
+            given = payload if isinstance(payload, Mapping) else fields_of(payload)
+            self.terminal.show({**given, **beside}, *view)
+
+    def progress(self, wanted: str = "auto", *, has_lines: bool = False) -> ProgressView:
+        """Return a view of work in progress; ``has_lines`` shows lines if there is no bar."""
+        from knotwork._cli.progress import ProgressView
+
+        hidden = self.common.no_progress
+        return ProgressView(self.terminal, wanted, hidden=hidden, has_lines=has_lines)
 
     def follow(
         self,
         run: Run[T],
-        label: Callable[[Progress], str] = lambda step: step.stage.capitalize(),
+        label: Callable[[Progress], str] = lambda step: step.stage,
         *,
-        with_lines: bool = False,
+        has_lines: bool = False,
     ) -> T:
-        """Show the progress of a run under the labels of its steps, and return its result.
-
-        ``with_lines`` notes the progress every few seconds if
-        there is no bar.
-        """
-        from knotwork._cli.progress import LINE_INTERVAL_S, choose_counter
-
-        hidden = self.common.no_progress
-        has_lines = with_lines and not (self.terminal.is_interactive or hidden or self.common.json)
-        last_line_s = time.monotonic()
-        with choose_counter(self.terminal, hidden=hidden) as counter:
+        """Show the progress of a run under the labels of its steps, and return its result."""
+        with self.progress(has_lines=has_lines and not self.common.json) as view:
             for step in run:
-                name = label(step)
-                counter.count(name, step.done, step.total)
-                if has_lines and time.monotonic() - last_line_s > LINE_INTERVAL_S:
-                    last_line_s = time.monotonic()
-                    self.terminal.note(f"{name}: {step.done:,} of {step.total:,}")
+                view.count(label(step), step.done, step.total)
             return run.result()
 
     def settings_with(self, assignments: Sequence[str]) -> Settings:
@@ -256,8 +237,6 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
 CommandFunction = Callable[..., None]
 Decorator = Callable[[CommandFunction], CommandFunction]
 Completion = Callable[[click.Context, click.Parameter, str], list[str]]
-
-_COMMON_NAMES = tuple(CommonOptions.__dataclass_fields__)
 
 
 def complete_from(values: Callable[[], Iterable[str]]) -> Completion:
@@ -430,58 +409,71 @@ MODE_OPTION = choice_option(
 )
 
 
-def common_options(
-    *, hidden: bool, hides_store: bool = False, hides_json: bool = False
-) -> list[click.Parameter]:
-    """Return the common options. ``hidden`` keeps the rarer ones out of the help of a command."""
+_COMMON = "knotwork.common"
+"""The key of the common options that were given, in what the contexts of a run share."""
+
+_COMMON_OPTIONS: tuple[tuple[list[str], dict[str, Any]], ...] = (
+    (
+        ["--store"],
+        {
+            "metavar": "FILE",
+            "type": click.Path(),
+            "help": "Index file or URL. [env: KNOTWORK_STORE_PATH]",
+        },
+    ),
+    (["--json"], {"is_flag": True, "help": "Print one JSON object on standard output."}),
+    (
+        ["--config"],
+        {
+            "metavar": "FILE",
+            "type": click.Path(path_type=Path),
+            "help": "Settings file. [env: KNOTWORK_CONFIG]",
+        },
+    ),
+    (
+        ["--set", "assignments"],
+        {
+            "metavar": "KEY=VALUE",
+            "multiple": True,
+            "help": "Change a setting, such as index.chunk_tokens=300.",
+        },
+    ),
+    (["-q", "--quiet"], {"count": True, "help": "Print fewer notes."}),
+    (["-v", "--verbose"], {"count": True, "help": "Log more; -vv logs everything."}),
+    (
+        ["--color"],
+        {
+            "metavar": "WHEN",
+            "shell_complete": complete_from(lambda: COLORS),
+            "help": "auto, always or never. [env: NO_COLOR]",
+        },
+    ),
+    (["--no-progress"], {"is_flag": True, "help": "Hide progress bars."}),
+    (["--debug"], {"is_flag": True, "help": "Show the traceback of an error."}),
+)
+
+
+def common_options(hidden: Sequence[str]) -> list[click.Parameter]:
+    """Return the common options, of which the ``hidden`` ones are not in the help."""
     return [
         click.Option(
-            ["--store"],
-            metavar="FILE",
-            type=click.Path(),
-            help="Index file or URL. [env: KNOTWORK_STORE_PATH]",
-            hidden=hides_store,
-        ),
-        click.Option(
-            ["--json"],
-            is_flag=True,
-            help="Print one JSON object on standard output.",
-            hidden=hides_json,
-        ),
-        click.Option(
-            ["--config"],
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Settings file. [env: KNOTWORK_CONFIG]",
-            hidden=hidden,
-        ),
-        click.Option(
-            ["--set", "assignments"],
-            metavar="KEY=VALUE",
-            multiple=True,
-            help="Change a setting, such as index.chunk_tokens=300.",
-            hidden=hidden,
-        ),
-        click.Option(["-q", "--quiet"], count=True, help="Print fewer notes.", hidden=hidden),
-        click.Option(
-            ["-v", "--verbose"], count=True, help="Log more; -vv logs everything.", hidden=hidden
-        ),
-        click.Option(
-            ["--color"],
-            metavar="WHEN",
-            shell_complete=complete_from(lambda: COLORS),
-            help="auto, always or never. [env: NO_COLOR]",
-            hidden=hidden,
-        ),
-        click.Option(["--no-progress"], is_flag=True, help="Hide progress bars.", hidden=hidden),
-        click.Option(
-            ["--debug"], is_flag=True, help="Show the traceback of an error.", hidden=hidden
-        ),
+            names, **given, hidden=names[-1] in hidden, expose_value=False, callback=_keep_common
+        )
+        for names, given in _COMMON_OPTIONS
     ]
 
 
+def _keep_common(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    """Keep a common option for the session: one further right counts, assignments add up."""
+    given, name = context.meta.setdefault(_COMMON, {}), parameter.name
+    if value:
+        given[name] = (*given.get(name, ()), *value) if parameter.multiple else value
+
+
+RARE_OPTIONS = tuple(names[-1] for names, _ in _COMMON_OPTIONS[2:])
+
+
 def command(
-    *examples: str,
     name: str | None = None,
     short_help: str | None = None,
     group: click.Group | None = None,
@@ -490,18 +482,16 @@ def command(
 ) -> Callable[[CommandFunction], click.Command]:
     """Make a function a command, which gets a `Session` created from the common options.
 
-    ``examples`` end its help, and ``group`` gets it as a subcommand. ``hides_store`` keeps --store
-    out of the help of a command that needs no index. Ctrl-C and SIGTERM stop the work of the
-    command (`stop_on_signals`), unless it ``handles_signals`` itself.
+    Its docstring is its help, with examples after ``$``. ``group`` gets it as a subcommand.
+    ``hides_store`` keeps --store out of the help of a command that needs no index. Ctrl-C and
+    SIGTERM stop the work of the command (`stop_on_signals`), unless it ``handles_signals`` itself.
     """
 
     def decorate(function: CommandFunction) -> click.Command:
         @wraps(function)
         def run(**arguments: Any) -> None:  # noqa: ANN401
             context = click.get_current_context()
-            given = take_common(arguments)
-            before = context.find_root().obj
-            session = Session(given.over(before) if isinstance(before, CommonOptions) else given)
+            session = Session(CommonOptions(**context.meta[_COMMON]))
             context.call_on_close(session.close)
             try:
                 with nullcontext() if handles_signals else stop_on_signals():
@@ -510,8 +500,9 @@ def command(
                 session.discard_created()
                 raise
 
-        made = click.command(name, epilog=show_examples(*examples), short_help=short_help)(run)
-        made.params += common_options(hidden=True, hides_store=hides_store)
+        text, epilog = _read_help(function)
+        made = click.command(name, help=text, epilog=epilog, short_help=short_help)(run)
+        made.params += common_options((*RARE_OPTIONS, "--store" if hides_store else ""))
         if group is not None:
             group.add_command(made)
         return made
@@ -519,27 +510,24 @@ def command(
     return decorate
 
 
-def command_group(*examples: str) -> Callable[[CommandFunction], click.Group]:
+def command_group() -> Callable[[CommandFunction], click.Group]:
     """Make a function a group of commands, which accepts the common options on their behalf."""
 
     def decorate(function: CommandFunction) -> click.Group:
-        @wraps(function)
-        def run(**arguments: Any) -> None:  # noqa: ANN401
-            root = click.get_current_context().find_root()
-            given = take_common(arguments)
-            root.obj = given.over(root.obj) if isinstance(root.obj, CommonOptions) else given
-            function(**arguments)
-
-        made = click.group(epilog=show_examples(*examples) if examples else None)(run)
-        made.params += common_options(hidden=True, hides_store=True, hides_json=True)
+        text, epilog = _read_help(function)
+        made = click.group(help=text, epilog=epilog)(function)
+        made.params += common_options((*RARE_OPTIONS, "--store", "--json"))
         return made
 
     return decorate
 
 
-def take_common(arguments: dict[str, Any]) -> CommonOptions:
-    """Remove the common options from the arguments of a command, and return them."""
-    return CommonOptions(**{name: arguments.pop(name) for name in _COMMON_NAMES})
+def _read_help(function: CommandFunction) -> tuple[str, str | None]:
+    """Return the help in the docstring of a command, and the epilog with its examples."""
+    lines = (inspect.getdoc(function) or "").splitlines()
+    examples = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    text = "\n".join(line for line in lines if not line.startswith("$ ")).strip()
+    return text, show_examples(*examples) if examples else None
 
 
 OTHER_OPTIONS = "Also --config, --set, -q, -v, --color, --no-progress, --debug (knotwork -h)."

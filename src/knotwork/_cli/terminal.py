@@ -17,9 +17,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from knotwork._cli.views import Line, Part, Table, fill, find, join_lines, show
 from knotwork._shapes.base import fields_of
 from knotwork._text.visible import escape_unsafe, make_printable
-from knotwork.records import Span, lead_gap
+from knotwork.records import lead_gap
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -39,16 +40,6 @@ _CODE_INDENT = 4
 
 _NUMBER = re.compile(r"(?:[-+]?[\d.,]+)?")
 """A number or an empty cell."""
-
-
-def join_lines(text: str) -> str:
-    """Return a text as one printable line."""
-    return " ".join(make_printable(text).split())
-
-
-def count_of(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun, such as "1,024 chunks". ``many`` is an irregular plural."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 class PrintableStream:
@@ -109,10 +100,38 @@ class Terminal:
         """Print one JSON object on standard output; it may be a record, or have records in it."""
         write_json(payload, sys.stdout)
 
+    def show(self, result: object, *parts: Part, number: int = 0) -> None:
+        """Print a result as a view describes it (`views`); it may have a number in its list."""
+        for part in parts:
+            line = Line(part) if isinstance(part, str) else part
+            if isinstance(line, Line):
+                text = fill(line.text, result, number)
+                if line.note and text:
+                    self.note(text, style=line.style)
+                elif text or not line.text:
+                    self.say(text, style=line.style, indent=line.indent)
+                continue
+            found = find(result, line.items) or ()
+            items = list(found.items() if isinstance(found, Mapping) else found)
+            if isinstance(line, Table):
+                self._show_rows(items, line)
+                continue
+            shown = items[: line.most]
+            for place, item in enumerate(shown, start=1):
+                self.show(item, *line.parts, number=place)
+            if line.more and len(items) > len(shown):
+                self.show(len(items) - len(shown), line.more)
+
+    def _show_rows(self, items: Sequence[object], part: Table) -> None:
+        cells = part.cells()
+        rows = [[fill(template, item) for template in cells.values()] for item in items]
+        names = ["" if name[:1].isdigit() or name[:1] == " " else name for name in cells]
+        self.table(rows, header=names if any(names) else (), indent=part.indent)
+
     def say(self, text: str = "", *, lead: str = "", style: str = "", indent: int = 0) -> None:
         """Print a paragraph of the result, after a ``lead`` in bold unless it is empty."""
         whole = f"{lead}{lead_gap(text)}{text}" if lead else text
-        self._print(self.out, whole, style, indent, bold=[Span(0, len(lead))])
+        self._print(self.out, whole, style, indent, bold=[(0, len(make_printable(lead)))])
 
     def markdown(self, text: str, *, lead: str = "", style: str = "", indent: int = 0) -> None:
         """Print a Markdown text as `say` does; on a terminal, lay out its lists, tables and code.
@@ -150,7 +169,7 @@ class Terminal:
 
         whole, bold = "", []
         for run, is_bold in [(lead, True), (" — " if lead else "", False), *split_bold(text)]:
-            bold += [Span(len(whole), len(whole) + len(run))] if is_bold else []
+            bold += [(len(whole), len(whole) + len(run))] if is_bold else []
             whole += run
         self._print(self.out, whole, style, indent, bold=bold, mark=mark)
 
@@ -185,11 +204,6 @@ class Terminal:
         if not self.quiet:
             self._print(self.err, text, style, 0)
 
-    def notes(self, texts: Iterable[str], *, style: str) -> None:
-        """Print several notes."""
-        for text in texts:
-            self.note(text, style=style)
-
     def fail(self, message: str, fix: str) -> None:
         """Print an error and its fix on standard error."""
         for word, style, given in (("error", "bold red", message), ("fix", "bold cyan", fix)):
@@ -212,7 +226,7 @@ class Terminal:
         """
         from rich.cells import cell_len
 
-        table = [[_show_cell(cell) for cell in row] for row in rows]
+        table = [[show(cell) for cell in row] for row in rows]
         to_right = [
             all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table, strict=True)
         ]
@@ -252,7 +266,7 @@ class Terminal:
         style: str,
         indent: int,
         *,
-        bold: Sequence[Span] = (),
+        bold: Sequence[tuple[int, int]] = (),
         mark: str = "",
     ) -> None:
         """Print a paragraph whose parts ``bold`` are bold; ``mark`` ends the first margin."""
@@ -264,22 +278,14 @@ class Terminal:
             return
         from rich.text import Text
 
+        paragraph = Text(shown, style)
+        for start, end in bold:
+            paragraph.stylize("bold", start, end)
+        paragraph.expand_tabs(8)
         first = margin[: indent - len(mark)] + mark
-        # Wrapping moves white space only, so that letters have the same numbers before and after.
-        runs = [
-            Span(_count_letters(text[: run.start]), _count_letters(text[: run.end])) for run in bold
-        ]
-        count = 0
-        for line in wrap_text(shown.expandtabs(), max(console.width - indent, _NARROWEST)):
-            letters = [place for place, letter in enumerate(line) if not letter.isspace()]
-            shown_line = Text.assemble(first if line else "", (line, style))
-            before = len(shown_line) - len(line)
-            for run in runs:
-                inside = letters[max(run.start - count, 0) : max(run.end - count, 0)]
-                if inside:
-                    shown_line.stylize("bold", before + inside[0], before + inside[-1] + 1)
-            console.print(shown_line, soft_wrap=True)
-            count += len(letters)
+        for start, end in _line_spans(paragraph.plain, max(console.width - indent, _NARROWEST)):
+            line = paragraph[start:end]
+            console.print(Text.assemble(first if line else "", line), soft_wrap=True)
             first = margin
 
 
@@ -293,16 +299,6 @@ def write_json(payload: Payload, stream: TextIO) -> None:
 def _as_json(value: Any) -> object:  # noqa: ANN401  what a payload may have in it
     """Return the fields of a record, and a path as a text."""
     return str(value) if isinstance(value, Path) else fields_of(value)
-
-
-def _show_cell(value: Cell) -> str:
-    if value is None:
-        return ""
-    return join_lines(value) if isinstance(value, str) else f"{value:,}"
-
-
-def _count_letters(text: str) -> int:
-    return sum(not letter.isspace() for letter in make_printable(text))
 
 
 def _join_runs(cell: str) -> Text:
@@ -359,7 +355,7 @@ def wrap_text(text: str, width: int) -> list[str]:
     Lines break at white space and next to Chinese and Japanese characters, but not before closing
     punctuation or a citation mark, nor after opening punctuation. A longer word is cut.
     """
-    return [line for paragraph in text.split("\n") for line in _wrap_line(paragraph, width)]
+    return [text[start:end] for start, end in _line_spans(text, width)]
 
 
 def settled_length(text: str) -> int:
@@ -375,42 +371,24 @@ def settled_length(text: str) -> int:
     return start
 
 
-def _wrap_line(text: str, width: int) -> Iterator[str]:
+def _line_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each line of a wrapped text."""
     from rich.cells import cell_len
 
-    line = ""
-    for match in _piece_pattern().finditer(text.rstrip()):
-        piece = match[0]
-        if cell_len(line + piece) <= width:
-            line += piece
-            continue
-        if line.strip():
-            yield line
-            piece = piece.lstrip()
-        line = ""
-        for character in piece:
-            if cell_len(line + character) > width and line:
-                yield line.rstrip()
-                line = ""
-            line += character
-    yield line.rstrip()
-
-
-EXCERPT_LENGTH = 320
-_MARKUP = re.compile(
-    r"^[ >]*(?:(?:```|~~~)\S*|\|(?:[ :]*-{3,}[ :]*\|)+)$|^#{1,6} (?=\S)", re.MULTILINE
-)
-
-
-def shorten_excerpt(text: str) -> str:
-    """Return a text as one printable line of at most `EXCERPT_LENGTH` characters, cut at a word.
-
-    Marks of headings, fences of code and the line below the header of a table are left out.
-    """
-    line = join_lines(_MARKUP.sub("", text))
-    if len(line) <= EXCERPT_LENGTH:
-        return line
-    cut = line[:EXCERPT_LENGTH]
-    word_end = cut.rfind(" ")
-    # Chinese has no spaces to cut at; a space far back would discard too much.
-    return (cut[:word_end] if word_end > EXCERPT_LENGTH * 0.8 else cut) + " …"
+    first = 0
+    for paragraph in text.split("\n"):
+        start = end = first
+        for match in _piece_pattern().finditer(text, first, first + len(paragraph.rstrip())):
+            if cell_len(text[start : match.end()]) <= width:
+                end = match.end()
+                continue
+            if end > start:
+                yield start, end
+                start = match.start() + len(match[0]) - len(match[0].lstrip())
+            for end in range(start + 1, match.end() + 1):
+                if cell_len(text[start:end]) > width and end - 1 > start:
+                    yield start, start + len(text[start : end - 1].rstrip())
+                    start = end - 1
+            end = match.end()
+        yield start, end
+        first += len(paragraph) + 1

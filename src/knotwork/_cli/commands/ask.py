@@ -1,4 +1,4 @@
-"""`knotwork ask`: answer a question."""
+"""`knotwork ask`, `search` and `retrievers`: answers and passages."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from knotwork._cli.session import (
     WHERE_OPTION,
     Session,
     command,
+    number_option,
     text_option,
     without_option,
 )
+from knotwork._cli.views import Line, Table, each, note
 from knotwork._run import Stage
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._knowledge_base import KnowledgeBase
+    from knotwork._registry import Entry
     from knotwork._synthesis.ask_request import AskOptions
     from knotwork.records import Answer, Evidence
 
 
-@command(
-    'knotwork ask "Who approves travel abroad?"',
-    'knotwork ask "What are the main themes?" --mode global',
-    'knotwork ask "When was the mine closed?" --where "date >= 2023" --json',
-)
+@command()
 @click.argument("question")
 @RETRIEVER_OPTION
 @MODE_OPTION
@@ -61,8 +61,11 @@ def ask_command(
     sentences of the documents are quoted, and a note gives the reason. Questions about all
     documents, one document or a topic are answered with an outline or central sentences, and
     questions for numbers with counts.
+    $ knotwork ask "Who approves travel abroad?"
+    $ knotwork ask "What are the main themes?" --mode global
+    $ knotwork ask "When was the mine closed?" --where "date >= 2023" --json
     """
-    from knotwork._cli.answers import AnswerView, print_answer_usage
+    from knotwork._cli.answers import AnswerView, note_usage
 
     if not question.strip():
         raise ConfigError("The question is empty.", fix='For example: knotwork ask "Who …?"')
@@ -75,12 +78,12 @@ def ask_command(
             evidence = step.value if step.stage == Stage.FOUND else evidence
     answer = run.result()
     passages = evidence if explain else None
-    show_answer(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
+    show_found(session, knowledge_base, answer, passages, is_shown=view.has_shown_answer)
     if not session.common.json:
-        print_answer_usage(session.terminal, answer)
+        note_usage(session.terminal, answer)
 
 
-def show_answer(
+def show_found(
     session: Session,
     knowledge_base: KnowledgeBase,
     answer: Answer,
@@ -92,10 +95,9 @@ def show_answer(
     """Print an answer, and the passages of ``evidence``; in JSON also what stands ``beside`` it."""
     from knotwork._cli.answers import (
         describe_evidence,
-        find_documents,
         note_empty_index,
-        print_answer,
-        print_evidence,
+        show_answer,
+        show_evidence,
     )
     from knotwork._shapes.results import ANSWER
 
@@ -105,9 +107,107 @@ def show_answer(
     if session.emit(payload):
         return
     needed = session.settings.answer.abstain_below
-    print_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
+    show_answer(session.terminal, answer, needed=needed, is_shown=is_shown)
     if evidence:
         session.terminal.say("\nPassages", style="bold")
-        documents = find_documents(knowledge_base, evidence)
-        print_evidence(session.terminal, evidence, documents, explain=True)
+        show_evidence(session.terminal, payload["evidence"], explain=True)
     note_empty_index(session.terminal, knowledge_base)
+
+
+_REQUIREMENTS = {"model": "a language model", "embedder": "vectors", "reranker": "a reranker"}
+"""What a retriever may need, as users read it."""
+
+
+@command()
+@click.argument("question")
+@RETRIEVER_OPTION
+@number_option("-k", help="Number of passages.")
+@WHERE_OPTION
+@MIN_SCORE_OPTION
+@RETRIEVAL_QUERY_OPTION
+@PARAMETER_OPTION
+@click.option("--explain", is_flag=True, help="Show why each passage was found.")
+def search_command(
+    session: Session,
+    *,
+    question: str,
+    explain: bool,
+    **options: Unpack[AskOptions],
+) -> None:
+    """Find the passages that best match a question.
+
+    $ knotwork search "salt layer"
+    $ knotwork search "Kestrel designer birthplace" -k 5 --explain
+    $ knotwork search "salt layer" --where "tags = lake" --retriever bm25 --json
+    """
+    from knotwork._cli.answers import describe_evidence, note_empty_index, show_evidence
+    from knotwork._synthesis.ask_request import AskRequest
+
+    knowledge_base = session.open()
+    evidence = knowledge_base.search(AskRequest(question, **options))
+    described = describe_evidence(evidence, knowledge_base.store)
+    if not session.emit(described):
+        show_evidence(session.terminal, described, explain=explain)
+        note_empty_index(session.terminal, knowledge_base)
+
+
+@command(hides_store=True)
+def retrievers_command(session: Session) -> None:
+    """List the retrievers for --retriever, and the steps to combine them with.
+
+    docs/patterns.md describes the purpose, requirements and options of each.
+    $ knotwork retrievers
+    $ knotwork retrievers --json
+    $ knotwork search "salt layer" --retriever "bm25 + graph > diversify"
+    """
+    from knotwork._retrieval.retriever_registry import (
+        AUTO,
+        AUTO_IS,
+        AUTO_OVER_GRAPHS,
+        RETRIEVERS,
+        STEPS,
+        USUAL_RETRIEVERS,
+    )
+
+    retrievers, steps = list(RETRIEVERS.entries()), list(STEPS.entries())
+    usual = [entry for entry in retrievers if entry.name in USUAL_RETRIEVERS or entry.is_plugin]
+    session.show(
+        {
+            "auto": AUTO_IS,
+            "auto_over_graphs": AUTO_OVER_GRAPHS,
+            "retrievers": {
+                entry.name: {
+                    "summary": entry.summary,
+                    "needs": _list_requirements(entry),
+                    "distribution": entry.distribution,
+                }
+                for entry in retrievers
+            },
+            "steps": {entry.name: entry.summary for entry in steps},
+            "faults": [str(fault) for fault in [*RETRIEVERS.faults(), *STEPS.faults()]],
+        },
+        Line("Retrievers", "bold"),
+        Line(f"{AUTO}  {{auto}}; {{auto_over_graphs}} if a graph was imported", indent=2),
+        Table("usual", _COLUMNS, 2),
+        Line("\nPatterns, for special cases", "bold"),
+        Table("special", _COLUMNS, 2),
+        Line("\nSteps before or after a retriever", "bold"),
+        Table("combined", _COLUMNS, 2),
+        "\nExample of a combination: decompose > bm25 + graph > diversify",
+        each("faults", note("{}", "yellow")),
+        usual=list(map(_row, usual)),
+        special=[_row(entry) for entry in retrievers if entry not in usual],
+        combined=[_row(entry) for entry in steps],
+    )
+
+
+_COLUMNS = {" 1": "{name}", " 2": "{summary}", " 3": "[needs {needs}]", " 4": "[from {origin}]"}
+
+
+def _row(entry: Entry) -> dict[str, object]:
+    own = {"needs": _list_requirements(entry), "origin": entry.origin if entry.is_plugin else ""}
+    return fields_of(entry, "name", "summary") | own
+
+
+def _list_requirements(entry: Entry) -> list[str]:
+    return [text for need, text in _REQUIREMENTS.items() if need in entry.needs]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from knotwork._cli.commands.ask import show_answer
+from knotwork._cli.commands.ask import show_found
 from knotwork._cli.session import (
     MODE_OPTION,
     RETRIEVER_OPTION,
@@ -23,18 +23,21 @@ from knotwork._cli.session import (
     text_option,
     without_option,
 )
-from knotwork._cli.terminal import Terminal, count_of, join_lines
+from knotwork._cli.views import NOTES, Line, Part, Table, count_of, each, join_lines, note
+from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 if TYPE_CHECKING:
     from knotwork._extensions.agents.agent import AgentOptions
     from knotwork._extensions.agents.chat import Chat, ChatResponse, MemoryOffer, MemoryUpdate
-    from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
+    from knotwork._extensions.agents.fact_memory import FactMemory
     from knotwork._synthesis.ask_request import AskOptions
     from knotwork.records import Answer
 
 
 PROMPT = "> "
+
+
 CHAT_COMMANDS = {
     "/accept": "remember what was offered last, or by its id: /accept ID",
     "/refuse": "do not remember what was offered last: /refuse [ID]",
@@ -48,12 +51,7 @@ CHAT_COMMANDS = {
 }
 
 
-@command(
-    "knotwork chat",
-    "knotwork chat --store papers.knot --no-llm",
-    "knotwork chat --json < questions.txt    prints a JSON line for each",
-    handles_signals=True,
-)
+@command(handles_signals=True)
 @RETRIEVER_OPTION
 @MODE_OPTION
 @WHERE_OPTION
@@ -75,6 +73,9 @@ def chat_command(
     other statements are offered: at a terminal you are asked; without one they are stored only
     with --yes or by the line /accept. Facts that answer a question come first in the answer, cited
     as [M1]. Type /help for a list of commands.
+    $ knotwork chat
+    $ knotwork chat --store papers.knot --no-llm
+    $ knotwork chat --json < questions.txt    prints a JSON line for each
     """
     from knotwork._cli.answers import note_empty_index
     from knotwork._extensions.agents.chat import Chat
@@ -82,7 +83,7 @@ def chat_command(
     knowledge_base = session.open()
     is_watched = sys.stdin.isatty() and not session.common.json
     with Chat(knowledge_base, **options) as chat:
-        session.terminal.notes(chat.notes, style="yellow")
+        session.terminal.show(chat, NOTES)
         note_empty_index(session.terminal, knowledge_base)
         if is_watched:
             session.terminal.note(
@@ -143,9 +144,9 @@ def _answer(session: Session, chat: Chat, line: str) -> ChatResponse | None:
         session.terminal.emit(_describe_reply(reply))
         return reply
     if reply.told is not None:
-        print_stated_facts(session.terminal, reply.told)
+        session.terminal.show(reply.told, *_stated(reply.told))
     if reply.answer is not None:
-        _print_answer(session, reply, is_shown=view.has_shown_answer)
+        _show_answer(session, reply, reply.answer, is_shown=view.has_shown_answer)
     return reply
 
 
@@ -156,10 +157,7 @@ def _settle_offer(
     terminal = session.terminal
     is_json = session.common.json
     if not is_json and not accepts:
-        for fact in offer.facts:
-            terminal.say(f"Remember “{join_lines(fact.text)}”?")
-        for fact in offer.ended:
-            terminal.say(f"Remember as no longer valid: “{join_lines(fact.text)}”?")
+        terminal.show(offer, *_OFFERED)
     if asks and not accepts:
         accepts = _agrees()
         if not accepts:
@@ -188,7 +186,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         raise UnknownName("command", name, CHAT_COMMANDS)
     terminal = session.terminal
     if name == "/facts":
-        _print_facts(terminal, chat.facts())
+        terminal.show({"facts": chat.facts()}, *_FACTS)
     elif name == "/accept":
         _accept(session, chat, rest.strip())
     elif name == "/refuse":
@@ -206,7 +204,7 @@ def _run_command(session: Session, chat: Chat, line: str) -> None:
         chat.clear()
         terminal.note("New conversation.", style="dim")
     else:
-        terminal.table(list(CHAT_COMMANDS.items()))
+        terminal.table(CHAT_COMMANDS.items())
 
 
 def _save(session: Session, replies: Sequence[ChatResponse], name: str) -> None:
@@ -247,44 +245,46 @@ def _accept(session: Session, chat: Chat, offer_id: str) -> None:
 
     offer_id = offer_id or next((offer.id for offer in reversed(chat.offers)), "")
     update = chat.accept(offer_id)
-    if not session.emit({"accepted": offer_id, **MEMORY_UPDATE(update)}):
-        print_stated_facts(session.terminal, update)
+    described = {"accepted": offer_id, **MEMORY_UPDATE(update)}
+    session.show(described, *_stated(update), **fields_of(update))
 
 
-def _print_answer(session: Session, reply: ChatResponse, *, is_shown: bool) -> None:
-    from knotwork._cli.answers import print_answer, print_answer_usage
+def _show_answer(session: Session, reply: ChatResponse, answer: Answer, *, is_shown: bool) -> None:
+    from knotwork._cli.answers import note_usage, show_answer
 
-    assert reply.answer is not None, "a reply to a question has an answer"
-    needed = session.settings.answer.abstain_below
-    print_answer(session.terminal, reply.answer, needed=needed, is_shown=is_shown)
-    cited = {(fact.subject, fact.relation, fact.object) for fact in reply.answer.memory}
+    show_answer(
+        session.terminal, answer, needed=session.settings.answer.abstain_below, is_shown=is_shown
+    )
+    cited = {(fact.subject, fact.relation, fact.object) for fact in answer.memory}
     others = [f for f in reply.remembered if (f.subject, f.relation, f.object) not in cited]
     if others:
-        session.terminal.say("\nOther remembered facts", style="bold")
-        _print_facts(session.terminal, others)
-    print_answer_usage(session.terminal, reply.answer)
+        title = Line("\nOther remembered facts", "bold")
+        session.terminal.show({"facts": others}, title, *_FACTS)
+    note_usage(session.terminal, answer)
     session.terminal.say()
 
 
-def print_stated_facts(terminal: Terminal, update: MemoryUpdate) -> None:
-    """Print the facts that a statement added and ended, and the model tokens to read it."""
+def _stated(update: MemoryUpdate) -> tuple[Part, ...]:
+    """Return the view of the facts that a statement added and ended."""
     lead = "Remembered" if update.saved else "Remembered until this conversation ends"
-    for fact in update.learned:
-        terminal.say(f"{lead}: {join_lines(fact.text)}.")
-    for fact in update.ended:
-        terminal.say(f"No longer valid: {join_lines(fact.text)}.")
-    if update.note:
-        terminal.note(update.note, style="yellow")
-    if update.tokens:
-        terminal.note(f"{update.tokens:,} model tokens", style="dim")
+    return (
+        each("learned", lead + ": {text}."),
+        each("ended", "No longer valid: {text}."),
+        note("{note}", "yellow"),
+        note("[{tokens} model tokens]"),
+    )
 
 
-def _print_facts(terminal: Terminal, facts: Sequence[RememberedFact]) -> None:
-    """Print facts, one per line."""
-    for fact in facts:
-        terminal.say(join_lines(fact.text), indent=2)
-    if not facts:
-        terminal.note("No facts are remembered.", style="dim")
+_OFFERED = (
+    each("facts", "Remember “{text}”?"),
+    each("ended", "Remember as no longer valid: “{text}”?"),
+)
+
+
+_FACTS = (
+    each("facts", Line("{text}", indent=2)),
+    note("[{facts:!}No facts are remembered.]"),
+)
 
 
 def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
@@ -307,23 +307,17 @@ def _describe_reply(reply: ChatResponse) -> dict[str, Any]:
     }
 
 
-@command_group(
-    'knotwork memory tell "Ann Lee leads the team since May 2024."',
-    'knotwork memory list "Ann Lee"',
-    'knotwork memory forget "Ann Lee"',
-)
+@command_group()
 def memory_command() -> None:
-    """List, add and delete the facts that conversations remember (knotwork chat)."""
+    """List, add and delete the facts that conversations remember (knotwork chat).
+
+    $ knotwork memory tell "Ann Lee leads the team since May 2024."
+    $ knotwork memory list "Ann Lee"
+    $ knotwork memory forget "Ann Lee"
+    """
 
 
-@command(
-    "knotwork memory list",
-    'knotwork memory list "Ann Lee"',
-    "knotwork memory list --at 2024-02-01 --json | jq .facts",
-    group=memory_command,
-    name="list",
-    short_help="List the remembered facts.",
-)
+@command(group=memory_command, name="list", short_help="List the remembered facts.")
 @click.argument("name", required=False)
 @click.option(
     "--at",
@@ -333,6 +327,10 @@ def memory_command() -> None:
 def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     """List all remembered facts, or those about NAME (`me` is you), including those no longer
     valid.
+
+    $ knotwork memory list
+    $ knotwork memory list "Ann Lee"
+    $ knotwork memory list --at 2024-02-01 --json | jq .facts
     """
     from knotwork._extensions.agents.shapes import FACT
     from knotwork._text.dates import read_moment
@@ -342,24 +340,22 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
         raise ConfigError(f"`{at}` is not a date.", fix="Write it as 2024-02-01, 2024-02 or 2024.")
     with closing(_open_memory(session)) as memory:
         facts = memory.about([name], at=moment) if name else memory.facts(at=moment)
-    session.show_table(
+    session.show(
         {"facts": list(map(FACT, facts))},
-        [(f.subject, f.relation, f.object, f.valid_from, f.valid_to, f.source) for f in facts],
-        header=("subject", "relation", "object", "since", "until", "from"),
-        counted=count_of(len(facts), "fact"),
+        Table("facts", "subject relation object since until from=source"),
+        note("{facts:#fact}"),
     )
 
 
-@command(
-    'knotwork memory tell "Ann Lee lives in Oslo."',
-    'knotwork memory tell "Ann Lee no longer lives in Oslo."',
-    'knotwork memory tell "请记住：我负责采购。"',
-    group=memory_command,
-    short_help="Remember the facts of a statement.",
-)
+@command(group=memory_command, short_help="Remember the facts of a statement.")
 @click.argument("text")
 def tell(session: Session, *, text: str) -> None:
-    """Remember the facts of a statement. A new value ends the validity of the old one."""
+    """Remember the facts of a statement. A new value ends the validity of the old one.
+
+    $ knotwork memory tell "Ann Lee lives in Oslo."
+    $ knotwork memory tell "Ann Lee no longer lives in Oslo."
+    $ knotwork memory tell "请记住：我负责采购。"
+    """
     from knotwork._extensions.agents.chat import Chat
     from knotwork._extensions.agents.shapes import MEMORY_UPDATE
 
@@ -367,24 +363,22 @@ def tell(session: Session, *, text: str) -> None:
         if chat.unsaved is not None:
             raise chat.unsaved
         update = chat.tell(text)
-    if not session.emit(MEMORY_UPDATE(update)):
-        print_stated_facts(session.terminal, update)
+    session.show(MEMORY_UPDATE(update), *_stated(update), **fields_of(update))
 
 
-@command(
-    'knotwork memory forget "Ann Lee"',
-    "knotwork memory forget me",
-    'knotwork memory forget "Ann Lee" --store papers.knot',
-    group=memory_command,
-    short_help="Delete the facts about a name.",
-)
+@command(group=memory_command, short_help="Delete the facts about a name.")
 @click.argument("name")
 def forget(session: Session, *, name: str) -> None:
-    """Delete all facts with NAME as subject or object; `me` is you."""
+    """Delete all facts with NAME as subject or object; `me` is you.
+
+    $ knotwork memory forget "Ann Lee"
+    $ knotwork memory forget me
+    $ knotwork memory forget "Ann Lee" --store papers.knot
+    """
     with closing(_open_memory(session)) as memory:
         count = memory.forget(name)
-    if not session.emit({"name": name, "deleted": count}):
-        session.terminal.note(f"Deleted {count_of(count, 'fact')} about {name}.")
+    deleted = note("Deleted {deleted:#fact} about {name}.", "")
+    session.show({"name": name, "deleted": count}, deleted)
 
 
 def _open_memory(session: Session) -> FactMemory:
@@ -396,11 +390,7 @@ def _open_memory(session: Session) -> FactMemory:
 AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 
 
-@command(
-    'knotwork agent "Where did the director of Silver Lantern grow up?"',
-    'knotwork agent "Who approves travel abroad?" --kind corrective --explain',
-    'knotwork agent "What did Ann Lee direct?" --where "date >= 2023"',
-)
+@command()
 @click.argument("question")
 @choice_option(
     "--kind",
@@ -433,6 +423,9 @@ def agent_command(
 
     A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
     answer consists of sentences from the documents.
+    $ knotwork agent "Where did the director of Silver Lantern grow up?"
+    $ knotwork agent "Who approves travel abroad?" --kind corrective --explain
+    $ knotwork agent "What did Ann Lee direct?" --where "date >= 2023"
     """
     from knotwork._extensions.agents.agent import ask_agent
 
@@ -442,4 +435,4 @@ def agent_command(
     options["tools"] = [name.strip() for name in names.split(",") if name.strip()]
     answer, evidence = ask_agent(knowledge_base, question, **options)
     passages = evidence if explain else None
-    show_answer(session, knowledge_base, answer, passages, steps=list(evidence.trace))
+    show_found(session, knowledge_base, answer, passages, steps=list(evidence.trace))

@@ -12,6 +12,8 @@ from knotwork._extensions.diagnosis.installation import (
     check_disk,
     check_extras,
     check_libraries,
+    check_permissions,
+    check_plugins,
     check_python,
     check_secrets,
     check_settings,
@@ -22,8 +24,6 @@ from knotwork._extensions.diagnosis.models import (
     check_picture_model,
     check_reader,
 )
-from knotwork._extensions.diagnosis.permissions import check_permissions
-from knotwork._extensions.diagnosis.plugins import check_plugins
 from knotwork._registry import PARTS
 
 __all__ = ["Check", "diagnose"]

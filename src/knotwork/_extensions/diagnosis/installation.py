@@ -1,4 +1,4 @@
-"""Check the machine, the installed packages and the settings.
+"""Check the machine, the installed packages and plugins, the settings, and who can read files.
 
 `Check` is the result of one check.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import stat
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
@@ -19,13 +21,16 @@ from packaging.requirements import Requirement
 from knotwork import __version__
 from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
+from knotwork._indexing.loaders.loader_registry import plugin_loaders
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import make_method, read_examples, read_schema
 from knotwork._inference.prompt_files import read_prompt_folder
-from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
+from knotwork._knowledge_base.registries import GROUPS, find_registry
+from knotwork._registry import installed_plugins
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, STEPS
 from knotwork._stores.urls import index_file
 from knotwork._transform.extractor_registry import make_extractor
-from knotwork.errors import KnotworkError, UnknownName
+from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 _OLDEST_PYTHON = (3, 11)
 _LEAST_FREE_BYTES = 500_000_000
@@ -207,3 +212,77 @@ def check_disk(settings: StoreSettings) -> Check:
         )
     ok = free >= _LEAST_FREE_BYTES
     return Check("Disk", ok, detail, "" if ok else "Free some space, or change store.path.")
+
+
+_SHOWN_FILES = 3
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_permissions(settings: StoreSettings) -> Iterator[Check]:
+    """Yield a check that names the files of the index that other users can read; none is needed
+    without an index file, or on Windows.
+
+    Such files pass: they may be shared on purpose.
+    """
+    path = index_file(settings.path)
+    if os.name != "posix" or path is None or not path.exists():
+        return
+    open_files = [file for file in _files_of(path) if file.stat().st_mode & _OTHERS]
+    if not open_files:
+        yield Check("Permissions", ok=True, detail="only you can read the index and its files")
+        return
+    shown = ", ".join(f"`{file}`" for file in open_files[:_SHOWN_FILES])
+    more = len(open_files) - _SHOWN_FILES
+    yield Check(
+        "Permissions",
+        ok=True,
+        detail=f"other users can read {shown}{f' and {more:,} more' if more > 0 else ''}",
+        fix=f"Unless you share them on purpose: chmod -R go= {path}*",
+    )
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    """Yield an index, the files beside it, and the folder of its uploads."""
+    yield path
+    yield from sorted(path.parent.glob(f"{path.name}[.-]*"))
+    folder = path.with_name(f"{path.stem}.files")
+    if folder.is_dir():
+        yield folder
+
+
+def check_plugins() -> Iterator[Check]:
+    """List the plugins by distribution, and yield a failed check for each that cannot be used.
+
+    Imports all plugins. Nothing is yielded if none is installed.
+    """
+    plugin_loaders()  # a loader may be refused for its suffixes
+    registries = [find_registry(group) for group in GROUPS]
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for registry in registries:
+        for entry in registry.entries():
+            if entry.is_plugin:
+                parts[entry.origin].append(f"{registry.kind} `{entry.name}`")
+    for origin, names in sorted(parts.items()):
+        yield Check("Plugins", ok=True, detail=f"{origin}: {', '.join(names)}")
+    for registry in registries:
+        for fault in registry.faults():
+            yield failed_check("Plugins", fault)
+    for name in sorted(set(RETRIEVERS.names()) & set(STEPS.names())):
+        both = f"{RETRIEVERS.find(name).origin} and {STEPS.find(name).origin}"
+        yield Check(
+            "Plugins",
+            ok=False,
+            detail=f"`{name}` is a retriever and a step, of {both}; compositions use the step",
+            fix="Uninstall one of them.",
+        )
+    groups = {registry.group for registry in registries}
+    for group, entries in installed_plugins().items():
+        if group not in groups:
+            known = ", ".join(sorted(groups))
+            yield failed_check(
+                "Plugins",
+                ConfigError(
+                    f"{entries[0].origin} has entry points in the unknown group `{group}`.",
+                    fix=f"Valid groups: {known}.",
+                ),
+            )

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotwork._cli.answers import note_empty_index
-from knotwork._cli.index_summary import print_run_estimate
-from knotwork._cli.progress import choose_counter
+from knotwork._cli.index_views import RUN_COST
 from knotwork._cli.session import Session
-from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import NOTES, Line, Table, count_of, join_lines, note, shorten_excerpt
 from knotwork._extensions.evaluation.answer_runs import (
     FIGURES,
     MEANS,
@@ -30,20 +30,19 @@ from knotwork._extensions.evaluation.answer_runs import (
     measure_answers,
     missing_documents,
 )
-from knotwork._extensions.evaluation.judge import JudgeReport, case_as_record
+from knotwork._extensions.evaluation.judge import case_as_record
 from knotwork._extensions.evaluation.judge_runs import (
     JudgedRun,
     JudgeRun,
     JudgingOptions,
-    RobustnessReport,
     case_of,
     describe_judged_run,
     require_judge,
 )
-from knotwork._extensions.evaluation.metrics import MeanEstimate, PoweredMean
 from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 from knotwork._extensions.evaluation.retriever_runs import read_retrievers
 from knotwork._inference.call_costs import RunEstimate
+from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import ConfigError
 
@@ -166,7 +165,7 @@ def _ask_all(
 ) -> AnswerRun:
     store = opened.settings.store.shown_path
     answers = []
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+    with session.progress() as counter:
         note_empty_index(session.terminal, opened)
         missing = missing_documents(opened, questions)
         unknown = [
@@ -175,7 +174,7 @@ def _ask_all(
         ]
         if len(unknown) > _SHOWN_NAMES:  # their names may be misspelt
             unknown[_SHOWN_NAMES:] = [f"… and {len(unknown) - _SHOWN_NAMES:,} more documents."]
-        session.terminal.notes(unknown, style="yellow")
+        session.terminal.show({"notes": unknown}, NOTES)
         for item in ask_questions(opened, questions, filters=filters, budget=budget):
             answers.append(item)
             counter.count(f"Asking ({name})", len(answers), len(questions))
@@ -335,7 +334,7 @@ def _judge(
     remaining = replace(options, budget=budget.remaining())
     with (
         JudgeRun(knowledge_base, answers, remaining) as run,
-        choose_counter(session.terminal, hidden=session.common.no_progress) as counter,
+        session.progress() as counter,
     ):
         estimate = run.estimate(counter.count)
         if only_estimate:
@@ -362,94 +361,74 @@ def _print_judging(terminal: Terminal, name: str, run: JudgedRun | RunEstimate |
         return
     if isinstance(run, RunEstimate):
         terminal.say(f"Judging ({name})", style="bold")
-        print_run_estimate(terminal, run)
+        terminal.show(run, *RUN_COST)
         terminal.note(ESTIMATE_NOTE)
         return
-    if run.judged is not None:
-        _print_metrics(terminal, name, run.judged)
+    if (report := run.judged) is not None:
+        replies = {"name": name, "replies": sum(report.unreadable_replies.values())}
+        terminal.show(fields_of(report) | replies, *_JUDGED)
     if run.robustness is not None:
-        _print_robustness(terminal, name, run.robustness)
-    usage = run.usage
-    if usage.calls or usage.reused:
-        cost = "" if run.money is None else f", cost {run.money:,.4f}"
-        cached = f", {usage.reused:,} cached" if usage.reused else ""
-        tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
-        terminal.say(f"\n{count_of(usage.calls, 'call')}{cached}, {tokens}{cost}", style="dim")
+        terminal.show(fields_of(run.robustness) | {"name": name}, *_ROBUSTNESS)
+    usage = fields_of(run.usage) | {"money": run.money}
+    terminal.show(usage, _JUDGING_USAGE)
 
 
-def _print_metrics(terminal: Terminal, name: str, report: JudgeReport) -> None:
-    terminal.say(f"\nJudged by {report.judge} ({name})", style="bold")
-    terminal.table(
-        [
-            (
-                _label(metric),
-                *_show_mean(found.estimate),
-                *(found.scored, found.unreadable, found.inapplicable),
-            )
-            for metric, found in report.metrics.items()
-        ],
-        header=("", "%", "95 % interval", "cases", "unreadable", "not applicable"),
-    )
-    if report.unreadable_replies:
-        replies = sum(report.unreadable_replies.values())
-        stages = ", ".join(f"{n:,} {stage}" for stage, n in report.unreadable_replies.items())
-        terminal.note(
-            f"{count_of(replies, 'reply', 'replies')} of the judge could not be read ({stages}); "
-            "these cases have no value. Ask again with --retry.",
-            style="yellow",
-        )
-    if not report.agreement:
-        return
-    terminal.say(f"\nThe judge against {count_of(len(report.labelled), 'labelled answer')}",
-                 style="bold")  # fmt: skip
-    terminal.table(
-        [
-            (
-                _label(metric),
-                *(found.compared, found.unreadable),
-                "" if found.accuracy is None else f"{100 * found.accuracy:.1f}",
-                "" if found.kappa is None else f"{found.kappa:.2f}",
-                *_show_mean(found.corrected),
-            )
-            for metric, found in report.agreement.items()
-        ],
-        header=("", "labels", "unreadable", "accuracy, %", "kappa", "corrected, %",
-                "95 % interval"),
-    )  # fmt: skip
+def _mean(path: str) -> dict[str, str]:
+    """Return the columns of an estimate."""
+    interval = f"[{{{path}:?}}{{{path}.low:.1%}} to {{{path}.high:.1%}}]"
+    return {"mean": f"{{{path}.mean:.1%}}", "95 % interval": interval}
 
 
-def _print_robustness(terminal: Terminal, name: str, report: RobustnessReport) -> None:
-    questions = count_of(report.questions, "question")
-    terminal.say(f"\nRobustness ({name}): {questions} with gold passages", style="bold")
-    if report.skipped:
-        terminal.note(
-            f"{count_of(report.skipped, 'question')} skipped: no gold passage is in the index. "
-            "Name `documents`, and quotes as `evidence`.",
-            style="yellow",
-        )
-    terminal.table(
-        [
-            (
-                f"{figure.label}{' *' if figure.needs_judge else ''}",
-                *_show_mean(figure.estimate),
-                figure.trials,
-                figure.unreadable if figure.needs_judge else None,
-            )
-            for figure in report.figures
-            if figure.trials or figure.unreadable
-        ],
-        header=("", "%", "95 % interval", "trials", "unreadable"),
-    )
-    if any(figure.needs_judge for figure in report.figures):
-        terminal.say("* by the judge model; all others compare strings", style="dim")
-
-
-def _label(metric: str) -> str:
-    return metric.replace("_", " ").capitalize()
-
-
-def _show_mean(estimate: MeanEstimate | PoweredMean | None) -> tuple[str, str]:
-    if estimate is None:
-        return "", ""
-    low, high = 100 * estimate.low, 100 * estimate.high
-    return f"{100 * estimate.mean:.1f}", f"{low:.1f} to {high:.1f}"
+_JUDGED = (
+    Line("\nJudged by {judge} ({name})", "bold"),
+    Table(
+        "metrics",
+        {
+            " metric": "{0:label}",
+            **_mean("1.estimate"),
+            "cases": "{1.scored}",
+            "unreadable": "{1.unreadable}",
+            "not applicable": "{1.inapplicable}",
+        },
+    ),
+    note(
+        "[{replies:#reply/replies} of the judge could not be read ({unreadable_replies}); these "
+        "cases have no value. Ask again with --retry.]",
+        "yellow",
+    ),
+    Line("[{agreement:?}\nThe judge against {labelled:#labelled answer}]", "bold"),
+    Table(
+        "agreement",
+        {
+            " metric": "{0:label}",
+            "labels": "{1.compared}",
+            "unreadable": "{1.unreadable}",
+            "accuracy": "{1.accuracy:.1%}",
+            "kappa": "{1.kappa:.2f}",
+            **_mean("1.corrected"),
+        },
+    ),
+)
+_ROBUSTNESS = (
+    Line("\nRobustness ({name}): {questions:#question} with gold passages", "bold"),
+    note(
+        "[{skipped:#question} skipped: no gold passage is in the index. Name `documents`, and "
+        "quotes as `evidence`.]",
+        "yellow",
+    ),
+    Table(
+        "figures",
+        {
+            " figure": "{label}[{needs_judge:?} *]",
+            **_mean("estimate"),
+            "trials": "{trials}",
+            "unreadable": "[{needs_judge:?}{unreadable}]",
+        },
+    ),
+    Line("* by the judge model; all others compare strings", "dim"),
+)
+_JUDGING_USAGE = Line(
+    "\n{calls:#call}[, {reused} cached], {input_tokens} tokens in, {output_tokens} out"
+    "[, cost {money:,.4f}]",
+    "dim",
+)

@@ -20,14 +20,12 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Table, count_of
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork._extensions.evaluation.fusion_training import FusionReport
     from knotwork._extensions.evaluation.judge_runs import JudgingOptions
-    from knotwork._extensions.evaluation.path_training import PathTrainingReport
     from knotwork._extensions.evaluation.questions import Dataset
     from knotwork._extensions.evaluation.retriever_runs import EvaluationRun
 
@@ -52,12 +50,7 @@ _FOLDER_OPTIONS = dict.fromkeys(
 """Options for a folder, with the fix if a file is given."""
 
 
-@command(
-    "knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25",
-    "knotwork eval questions.jsonl --judge --robustness --estimate",
-    "knotwork eval data/hotpot --retrievers auto,bm25 --json",
-    name="eval",
-)
+@command(name="eval")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option(
     "--compare",
@@ -112,6 +105,9 @@ def eval_command(session: Session, path: Path, **options: Any) -> None:  # noqa:
     FILE contains questions with the strings that a right answer contains, as JSON lines or CSV;
     each is asked as by `knotwork ask`. DIR is a data set with its own passages, whose index is kept
     in the user's cache folder.
+    $ knotwork eval questions.csv --show wrong --compare retrieval.retriever=bm25
+    $ knotwork eval questions.jsonl --judge --robustness --estimate
+    $ knotwork eval data/hotpot --retrievers auto,bm25 --json
     """
     if path.is_dir():
         _refuse_options(path, "a folder", _FILE_OPTIONS)
@@ -202,7 +198,6 @@ def run_retriever_evaluation(
     """
     from platformdirs import user_cache_path
 
-    from knotwork._cli.progress import choose_counter, choose_view
     from knotwork._extensions.evaluation.retriever_runs import (
         EvaluationRun,
         index_dataset,
@@ -227,7 +222,7 @@ def run_retriever_evaluation(
     store = open_store(str(path), create=True)
     models = RoleModels.of(settings, companions_of(store))
     try:
-        with choose_view(session.terminal, "auto", hidden=session.common.no_progress) as view:
+        with session.progress(has_lines=True) as view:
             for step in index_dataset.run(
                 dataset, store=store, embedder=embedder, extractor=extractor
             ):
@@ -239,7 +234,7 @@ def run_retriever_evaluation(
             dataset, names, store=store, embedder=embedder, run=run, models=models,
             reranker=open_reranker(settings.rerank), skipping=skipping,
         )  # fmt: skip
-        with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+        with session.progress() as counter:
             for asked in questions:
                 counter.count(f"Asking {asked.retriever}", asked.done, asked.total)
     finally:
@@ -303,13 +298,7 @@ def train_command() -> None:
     """Train the path ranker, or learn the weights of a fusion, from questions."""
 
 
-@command(
-    "knotwork train paths -o paths.model",
-    "knotwork train paths --questions asked.jsonl -o paths.model",
-    "knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json",
-    group=train_command,
-    short_help="Train the path ranker.",
-)
+@command(group=train_command, short_help="Train the path ranker.")
 @click.option(
     "-o",
     "--output",
@@ -339,6 +328,9 @@ def paths(
     """Train the first-stage ranker of the retriever `paths` on labelled or generated questions.
 
     A fifth of the questions is held back to evaluate the ranker. Requires the extra `rank`.
+    $ knotwork train paths -o paths.model
+    $ knotwork train paths --questions asked.jsonl -o paths.model
+    $ knotwork train paths --questions asked.jsonl --made 0 -o paths.model --json
     """
     from knotwork._extensions.evaluation.path_training import (
         make_path_questions,
@@ -355,33 +347,18 @@ def paths(
     output.write_text(report.model, "utf-8")
     names = ("questions", "held_back", "right_at_1", "right_at_3", "importances")
     described = {"model": str(output), "with_right_path": report.usable}
-    if not session.emit(fields_of(report, *names) | described):
-        print_path_training(session, report, output)
-
-
-def print_path_training(session: Session, report: PathTrainingReport, output: Path) -> None:
-    """Print the accuracy of the ranker, and its ten most important features."""
-    terminal = session.terminal
-    asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a path to an answer.")
-    terminal.say(
-        f"Of {report.held_back} held back, {report.right_at_1:.1%} have a right path in first "
-        f"place, {report.right_at_3:.1%} among the first three."
+    session.show(
+        fields_of(report, *names) | described,
+        "{questions:#question}, {with_right_path} of them with a path to an answer.",
+        "Of {held_back} held back, {right_at_1:.1%} have a right path in first place, "
+        "{right_at_3:.1%} among the first three.",
+        Table("features", "feature=0 gain=1:.1%"),
+        "Wrote {model}. To use it, set the option trees={model} of `paths`.",
+        features=list(report.importances.items())[:10],
     )
-    terminal.table(
-        [(name, f"{share:.1%}") for name, share in list(report.importances.items())[:10]],
-        header=("feature", "gain"),
-    )
-    terminal.say(f"Wrote {output}. To use it, set the option trees={output} of `paths`.")
 
 
-@command(
-    'knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl',
-    'knotwork train fusion "bm25 + top_down" --questions asked.jsonl',
-    'knotwork train fusion "graph + paths" --questions asked.jsonl --json',
-    group=train_command,
-    short_help="Learn the weights of a fusion.",
-)
+@command(group=train_command, short_help="Learn the weights of a fusion.")
 @click.argument("parts", metavar="RETRIEVERS")
 @click.option(
     "--questions",
@@ -394,8 +371,10 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
     """Learn the weights of several retrievers in a fusion (`+`).
 
     Recall is measured by five-fold cross-validation.
+    $ knotwork train fusion "graph + bm25 + dense" --questions asked.jsonl
+    $ knotwork train fusion "bm25 + top_down" --questions asked.jsonl
+    $ knotwork train fusion "graph + paths" --questions asked.jsonl --json
     """
-    from knotwork._cli.progress import choose_counter
     from knotwork._extensions.evaluation.fusion_training import (
         collect_fusion_examples,
         read_parts,
@@ -416,7 +395,7 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
         lambda text, part: knowledge_base.search(text, retriever=part, k=FUSION_DEPTH),
     )
     examples = []
-    with choose_counter(session.terminal, hidden=session.common.no_progress) as counter:
+    with session.progress() as counter:
         for done, example in enumerate(collected, start=1):
             examples.append(example)
             counter.count("Searching", done, len(cases))
@@ -427,25 +406,20 @@ def fusion(session: Session, *, parts: str, questions: Path) -> None:
         "with_gold_found": report.usable,
         "recall_at_5": recall,
     }
-    if not session.emit(described):
-        print_fusion_training(session, report)
-
-
-def print_fusion_training(session: Session, report: FusionReport) -> None:
-    """Print the recall of the fusion and of its best part alone, and the learned weights."""
-    terminal = session.terminal
-    asked = count_of(report.questions, "question")
-    terminal.say(f"{asked}, {report.usable} of them with a gold document among the results.")
-    rows = [("learned weights", report.learned), ("equal weights", report.equal)]
-    terminal.table(
-        [(name, f"{share:.1%}") for name, share in [*rows, (report.best, report.single)]],
-        header=("", "recall@5"),
-    )
     over = report.over_best
-    won = f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}"
-    if over.difference > 0:
-        terminal.say(f"Compared with {report.best} alone: {won}.")
-    else:
-        terminal.say(f"{report.best} alone is as good ({won}). You do not need a fusion.")
-    terminal.say(f"Learned: {report.specification}")
-    terminal.say("To use it, pass it to --retriever or set retrieval.retriever.")
+    session.show(
+        described,
+        "{questions:#question}, {with_gold_found} of them with a gold document among the results.",
+        Table("recalls", {" of": "{0}", "recall@5": "{1:.1%}"}),
+        "[{helps:?}Compared with {best} alone: {won}.]",
+        "[{helps:!}{best} alone is as good ({won}). You do not need a fusion.]",
+        "Learned: {retriever}",
+        "To use it, pass it to --retriever or set retrieval.retriever.",
+        recalls=[
+            ("learned weights", report.learned),
+            ("equal weights", report.equal),
+            (report.best, report.single),
+        ],
+        helps=over.difference > 0,
+        won=f"{over.wins} won, {over.losses} lost, p {over.p_value:.3f}",
+    )

@@ -1,4 +1,4 @@
-"""`knotwork explore`, `graph shortest-paths`, `cypher` and `communities`: look at the graph."""
+"""Look at the graph and its communities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from knotwork._cli.session import (
     number_option,
     text_option,
 )
-from knotwork._cli.terminal import Terminal, count_of, join_lines, shorten_excerpt
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import ROW_COUNT, Line, Table, each, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
     from knotwork.records import PropertyValue, QueryResult
 
 
-@command(
-    'knotwork explore "Oriane Keld"',
-    "knotwork explore 温青岚 --depth 1",
-    'knotwork explore "Oriane Keld" "Skarrow Station" --limit 20',
-)
+@command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @choice_option(
     "--direction",
@@ -53,6 +50,9 @@ def explore_command(
     """Show entities and the knowledge graph around them.
 
     Relations are listed with the strongest first, then co-occurrences.
+    $ knotwork explore "Oriane Keld"
+    $ knotwork explore 温青岚 --depth 1
+    $ knotwork explore "Oriane Keld" "Skarrow Station" --limit 20
     """
     from knotwork._shapes.graph import SUBGRAPH
     from knotwork.records import EdgeType
@@ -60,37 +60,34 @@ def explore_command(
     opened = session.open()
     subgraph = opened.graph.explore(names, limit=limit, **options)
     dossiers = opened.graph.describe(names)
-    if session.common.json:
-        nodes = [
-            fields_of(node, "id", "label", "name") | dict(node.properties)
-            for node in subgraph.nodes
-        ]
-        entities = [_describe_dossier(dossier) for dossier in dossiers]
-        shown = SUBGRAPH(subgraph, nodes=nodes, is_cut=len(subgraph.edges) >= limit)
-        session.terminal.emit({"entities": entities, **shown})
+    nodes = [
+        fields_of(node, "id", "label", "name") | dict(node.properties) for node in subgraph.nodes
+    ]
+    shown = SUBGRAPH(subgraph, nodes=nodes, is_cut=len(subgraph.edges) >= limit)
+    if session.emit({"entities": list(map(_describe_dossier, dossiers)), **shown}):
         return
     for dossier in dossiers:
-        _print_dossier(session.terminal, dossier)
+        _show_dossier(session.terminal, dossier)
     title = {node.id: node.name for node in subgraph.nodes}
-    together = [edge for edge in subgraph.edges if edge.type == EdgeType.CO_OCCURS]
-    stated = [edge for edge in subgraph.edges if edge.type != EdgeType.CO_OCCURS]
-    if stated:
-        session.terminal.table(
-            [(title[e.source], e.name, title[e.target], f"{e.weight:g}") for e in stated],
-            header=("from", "relation", "to", "weight"),
-        )
-    if together:
-        session.terminal.say("Co-occur in a sentence:", style="bold")
-        session.terminal.table(
-            [(title[e.source], title[e.target], f"{e.weight:g}") for e in together],
-            header=("entity", "entity", "sentences"),
-        )
-    cut = " (--limit allows no more)" if len(subgraph.edges) >= limit else ""
-    session.terminal.note(
-        f"{count_of(len(subgraph.nodes), 'entity', 'entities')}, "
-        f"{count_of(len(stated), 'relation')}, {count_of(len(together), 'co-occurrence')}{cut}",
-        style="dim",
-    )
+    edges = [
+        fields_of(edge, "type", "name", "weight")
+        | {"source": title[edge.source], "target": title[edge.target]}
+        for edge in subgraph.edges
+    ]
+    together = [edge for edge in edges if edge["type"] == EdgeType.CO_OCCURS]
+    stated = [edge for edge in edges if edge["type"] != EdgeType.CO_OCCURS]
+    session.terminal.show({**shown, "stated": stated, "together": together}, *_GRAPH)
+
+
+_GRAPH = (
+    Table("stated", "from=source relation=name to=target weight:g"),
+    Line("[{together:?}Co-occur in a sentence:]", "bold"),
+    Table("together", "entity=source with=target sentences=weight:g"),
+    note(
+        "{nodes:#entity/entities}, {stated:#relation}, {together:#co-occurrence}"
+        "[{is_cut:?} (--limit allows no more)]"
+    ),
+)
 
 
 def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
@@ -104,26 +101,31 @@ def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _print_dossier(terminal: Terminal, dossier: Dossier) -> None:
+_DOSSIER = (
+    Line("{name}[  {kind}]", "bold"),
+    Line("{description}", indent=2),
+    each("quotes", Line("• {0:excerpt} ({1})", indent=2)),
+    Line("[Also called: {names}]", "dim", 2),
+    Line("[Community: {community}]", "dim", 2),
+    Line("[In the same passages: {nearby}]", "dim", 2),
+    Line("[Keywords of these passages: {keywords}]", "dim", 2),
+    "",
+)
+
+
+def _show_dossier(terminal: Terminal, dossier: Dossier) -> None:
     """Print an entity's name, description, passages, aliases and neighbours."""
-    entity = dossier.entity
-    kind = f"  {entity.type.lower()}" if entity.type and not entity.is_keyword else ""
-    terminal.say(f"{join_lines(entity.name)}{kind}", style="bold")
-    lists = [
-        ("Also called", dossier.names),
-        ("Community", dossier.communities[-1:]),
-        ("In the same passages", [e.name for e in dossier.nearby if not e.is_keyword]),
-        ("Keywords of these passages", [e.name for e in dossier.nearby if e.is_keyword]),
-    ]
-    if dossier.description:
-        terminal.say(join_lines(dossier.description), indent=2)
-    for passage in dossier.passages:
-        quote = shorten_excerpt(_sentence_that_mentions(passage))
-        terminal.say(f"• {quote} ({join_lines(passage.document.uri)})", indent=2)
-    for label, names in lists:
-        if names:
-            terminal.say(f"{label}: {join_lines(', '.join(names))}", style="dim", indent=2)
-    terminal.say()
+    entity, nearby = dossier.entity, dossier.nearby
+    facts = {
+        **fields_of(dossier, "names", "description"),
+        "name": entity.name,
+        "kind": "" if entity.is_keyword else entity.type.lower(),
+        "quotes": [(_sentence_that_mentions(p), p.document.uri) for p in dossier.passages],
+        "community": dossier.communities[-1:],
+        "nearby": [other.name for other in nearby if not other.is_keyword],
+        "keywords": [other.name for other in nearby if other.is_keyword],
+    }
+    terminal.show(facts, *_DOSSIER)
 
 
 def _sentence_that_mentions(passage: DossierPassage) -> str:
@@ -143,12 +145,7 @@ def _sentence_that_mentions(passage: DossierPassage) -> str:
     return min(sentences, key=lambda item: item[0])[1] if sentences else show_sentence(chunk.text)
 
 
-@command(
-    'knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"',
-    "knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1",
-    'knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json',
-    short_help="Show the shortest paths between two entities.",
-)
+@command(short_help="Show the shortest paths between two entities.")
 @click.argument("one", metavar="NAME")
 @click.argument("other", metavar="NAME")
 @number_option("--limit", default=5, help="Maximum of paths.")
@@ -156,24 +153,22 @@ def shortest_paths(session: Session, *, one: str, other: str, limit: int) -> Non
     """Show the shortest paths between two entities, of at most five relations.
 
     Paths over stated relations come before those over co-occurrences.
+    $ knotwork graph shortest-paths "Oriane Keld" "Skarrow Station"
+    $ knotwork graph shortest-paths 温青岚 海雾观测计划 --limit 1
+    $ knotwork graph shortest-paths "Oriane Keld" "Bram Ostrand" --json
     """
     from knotwork._shapes.results import PATH
 
     paths = session.open().graph.shortest_paths(one, other, limit=limit)
-    if session.emit({"paths": list(map(PATH, paths))}):
-        return
-    for path in paths:
-        session.terminal.say(join_lines(path.text))
-    if not paths:
-        session.terminal.say("No path of at most five relations found.")
-    session.terminal.note(count_of(len(paths), "path"), style="dim")
+    session.show(
+        {"paths": list(map(PATH, paths))},
+        each("paths", "{text}"),
+        "[{paths:!}No path of at most five relations found.]",
+        note("{paths:#path}"),
+    )
 
 
-@command(
-    "knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'",
-    "knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada",
-    "knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json",
-)
+@command()
 @click.argument("statement")
 @PARAMETER_OPTION
 @text_option("--graph", help="Query this imported or connected graph instead.")
@@ -190,30 +185,25 @@ def cypher_command(
     """Run a read-only Cypher statement: MATCH, WHERE, WITH, UNWIND, RETURN.
 
     Statements cannot change the graph or read files.
+    $ knotwork cypher 'MATCH (e:Entity) RETURN e.name LIMIT 5'
+    $ knotwork cypher 'MATCH (e {name: $n})--(c) RETURN c' --param n=Ada
+    $ knotwork cypher 'MATCH (p) RETURN count(p)' --graph people --json
     """
     graph = session.open().graph
-    print_rows(session, graph.cypher(statement, query_params, row_limit=limit, **options))
+    show_rows_of(session, graph.cypher(statement, query_params, row_limit=limit, **options))
 
 
-def print_rows(session: Session, result: QueryResult) -> None:
+def show_rows_of(session: Session, result: QueryResult) -> None:
     """Print the rows of a statement."""
     from knotwork._cli.answers import show_rows
     from knotwork._shapes.results import RESULT
 
-    cut = " (--limit allows no more)" if result.truncated else ""
-    session.show_table(
-        RESULT(result),
-        show_rows(result.rows),
-        header=result.columns,
-        counted=f"{count_of(len(result.rows), 'row')}{cut}" if result.rows else "No rows.",
-    )
+    if not session.emit(RESULT(result)):
+        session.terminal.table(show_rows(result.rows), header=result.columns)
+        session.terminal.show(result, ROW_COUNT)
 
 
-@command(
-    "knotwork communities",
-    'knotwork communities "money and travel" -n 3',
-    "knotwork communities --level 1 --json",
-)
+@command()
 @click.argument("topic", metavar="[TOPIC]", required=False, default="")
 @number_option("--level", least=0, help="Show only this level; 0 is the top level.")
 @number_option("-n", "--limit", default=10, help="Maximum number of communities.")
@@ -225,6 +215,9 @@ def communities_command(
 
     With a TOPIC, the communities whose reports match it are shown, otherwise the top level.
     Communities are updated first if documents have changed. No language model is used.
+    $ knotwork communities
+    $ knotwork communities "money and travel" -n 3
+    $ knotwork communities --level 1 --json
     """
     from knotwork._shapes.graph import describe_communities
 
@@ -235,21 +228,29 @@ def communities_command(
         opened.communities.update(rebuild=rebuild)
     topics = opened.communities.stored(topic, level=level, limit=limit)
     communities = describe_communities(opened, topics)
-    if session.emit({"communities": communities}):
-        return
-    for item in communities:
-        _print_community(session.terminal, item)
-    total = count_of(len(communities), "community", "communities")
-    session.terminal.note(total if communities else "No communities found.", style="dim")
+    session.show(
+        {"communities": communities},
+        each("shown", *_COMMUNITY),
+        note("[{communities:#community/communities}][{communities:!}No communities found.]"),
+        shown=list(map(_show_places, communities)),
+    )
 
 
-def _print_community(terminal: Terminal, community: Json) -> None:
-    terminal.say(community["title"], style="bold")
-    size = count_of(community["size"], "entity", "entities")
-    members = ", ".join(member["name"] for member in community["members"])
-    terminal.say(f"level {community['level']}, {size}: {members}", style="dim", indent=2)
-    for finding in community["findings"]:
-        places = {support["document"] for support in finding["supports"]}
-        where = f" ({', '.join(sorted(places))})" if places else ""
-        terminal.say(f"• {shorten_excerpt(finding['text'])}{where}", indent=2)
-    terminal.say()
+_COMMUNITY = (
+    Line("{title}", "bold"),
+    Line("level {level:d}, {size:#entity/entities}: {names}", "dim", 2),
+    each("findings", Line("• {0:excerpt}[ ({1})]", indent=2)),
+    "",
+)
+
+
+def _show_places(community: Json) -> dict[str, object]:
+    """Return a community with the names of its members, and its findings with their documents."""
+    return {
+        **community,
+        "names": [member["name"] for member in community["members"]],
+        "findings": [
+            (finding["text"], sorted({support["document"] for support in finding["supports"]}))
+            for finding in community["findings"]
+        ],
+    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knotwork._cli.session import Session, command, command_group
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Line, Table, each, note
 from knotwork._shapes.base import fields_of
 from knotwork.errors import ConfigError, UnknownName
 
@@ -27,56 +27,60 @@ def prompts_command() -> None:
 
 
 @command(
-    "knotwork prompts list",
-    "knotwork prompts list --set prompts.dir=prompts",
-    "knotwork prompts list --json",
     group=prompts_command,
     name="list",
     short_help="List the prompts, and which are your own.",
     hides_store=True,
 )
 def list_prompts(session: Session) -> None:
-    """List the prompts by name and language, and which of them files of your own replace."""
-    from knotwork._cli.index_summary import count_prompts
+    """List the prompts by name and language, and which of them files of your own replace.
+
+    $ knotwork prompts list
+    $ knotwork prompts list --set prompts.dir=prompts
+    $ knotwork prompts list --json
+    """
+    from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._extensions.prompts.folder import built_in_prompts
     from knotwork._inference.prompt_files import read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
 
     own = read_prompt_folder(session.settings.prompts.dir)
     files = sorted({*own.files, *(prompt.file for prompt in built_in_prompts())})
-    rows = [
-        (*file.rsplit(".", 2)[:2], "own" if file in own.files else "built in") for file in files
-    ]
-    if session.common.json:
-        prompts = [
-            {"name": name, "language": language, "file": file, "own": file in own.files}
-            for file, (name, language, _) in zip(files, rows, strict=True)
-        ]
-        found = {"dir": own.folder or None, **describe_prompts(own), "prompts": prompts}
-        session.terminal.emit(found)
-        return
-    session.terminal.table(rows, header=("prompt", "language", "text"))
-    if own:
-        session.terminal.note(count_prompts(own))
-    else:
-        session.terminal.note("To change some: knotwork prompts copy DIR, and set prompts.dir.")
+    prompts = []
+    for file in files:
+        name, language, _ = file.rsplit(".", 2)
+        prompts.append({"name": name, "language": language, "file": file, "own": file in own.files})
+    session.show(
+        {"dir": own.folder or None, **describe_prompts(own), "prompts": prompts},
+        Table(
+            "prompts",
+            {
+                "prompt": "{name}",
+                "language": "{language}",
+                "text": "[{own:?}own][{own:!}built in]",
+            },
+        ),
+        note(f"[{{own:?}}{OWN_PROMPTS}]", ""),
+        note(
+            "[{own:!}To change some: knotwork prompts copy DIR, and set prompts.dir.]",
+            "",
+        ),
+        own=bool(own),
+        folder=own.folder,
+    )
 
 
-@command(
-    "knotwork prompts show answer",
-    "knotwork prompts show report-community --language zh",
-    "knotwork prompts show answer --built-in > answer.en.txt",
-    group=prompts_command,
-    short_help="Show a prompt.",
-    hides_store=True,
-)
+@command(group=prompts_command, name="show", short_help="Show a prompt.", hides_store=True)
 @click.argument("name")
 @click.option("--language", metavar="CODE", default="en", show_default=True, help="The language.")
 @click.option("--built-in", "built_in", is_flag=True, help="Ignore prompts of your own.")
-def show(session: Session, *, name: str, language: str, built_in: bool) -> None:
+def show_prompt(session: Session, *, name: str, language: str, built_in: bool) -> None:
     """Show the text of a prompt: your own if there is one.
 
     Your own file of the prompts of extraction has some of the parts; the others are built in.
+    $ knotwork prompts show answer
+    $ knotwork prompts show report-community --language zh
+    $ knotwork prompts show answer --built-in > answer.en.txt
     """
     from knotwork._extensions.prompts.folder import built_in_prompts
     from knotwork._inference.own_prompts import BUILT_IN
@@ -110,12 +114,7 @@ def _find(
 
 
 @command(
-    "knotwork prompts copy prompts/",
-    "knotwork prompts copy ~/knotwork-prompts",
-    "knotwork prompts copy prompts/ --json",
-    group=prompts_command,
-    short_help="Write the built-in prompts to a folder.",
-    hides_store=True,
+    group=prompts_command, short_help="Write the built-in prompts to a folder.", hides_store=True
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def copy(session: Session, *, folder: Path) -> None:
@@ -123,37 +122,39 @@ def copy(session: Session, *, folder: Path) -> None:
 
     Existing files are kept. Delete the files that you do not change, so that these prompts improve
     with the next release. Then set prompts.dir to the folder.
+    $ knotwork prompts copy prompts/
+    $ knotwork prompts copy ~/knotwork-prompts
+    $ knotwork prompts copy prompts/ --json
     """
     from knotwork._extensions.prompts.folder import copy_built_in
 
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"`{folder}` is not a folder.", fix="Choose another path.")
     written, kept = copy_built_in(folder)
-    if session.emit({"dir": str(folder), "written": written, "kept": kept}):
-        return
-    session.terminal.say(f"Wrote {count_of(len(written), 'prompt')} to {folder}")
-    if kept:
-        session.terminal.note(f"Kept {count_of(len(kept), 'existing file')}.")
-    session.terminal.note(
-        f"Delete those that you do not change, and set prompts.dir to {folder}.", style="dim"
+    session.show(
+        {"dir": str(folder), "written": written, "kept": kept},
+        "Wrote {written:#prompt} to {dir}",
+        note("[Kept {kept:#existing file}.]", ""),
+        note("Delete those that you do not change, and set prompts.dir to {dir}."),
     )
 
 
 @command(
-    "knotwork prompts check",
-    "knotwork prompts check prompts/",
-    "knotwork prompts check prompts/ --json",
     group=prompts_command,
+    name="check",
     short_help="Check the prompts of your own.",
     hides_store=True,
 )
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
-def check(session: Session, *, folder: Path | None) -> None:
+def check_prompts(session: Session, *, folder: Path | None) -> None:
     """Check the names and placeholders of the prompts in a folder, by default prompts.dir.
 
     The exit code is 1 if there is a fault.
+    $ knotwork prompts check
+    $ knotwork prompts check prompts/
+    $ knotwork prompts check prompts/ --json
     """
-    from knotwork._cli.index_summary import count_prompts
+    from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._extensions.prompts.folder import faults_in
     from knotwork._inference.own_prompts import BUILT_IN
     from knotwork._inference.prompt_files import read_prompt_folder
@@ -166,14 +167,16 @@ def check(session: Session, *, folder: Path | None) -> None:
         )
     faults = faults_in(wanted)
     own = BUILT_IN if faults else read_prompt_folder(wanted)
-    terminal = session.terminal
-    if session.common.json:
-        listed = [{"message": fault.message, "fix": fault.fix} for fault in faults]
-        terminal.emit({"ok": not faults, "dir": wanted, **describe_prompts(own), "faults": listed})
-    elif not faults:
-        terminal.say(f"ok     {count_prompts(own)}" if own else f"ok     no files in {wanted}")
-    for fault in faults if not session.common.json else ():
-        terminal.say(f"FAILED {fault.message}", style="bold red")
-        terminal.say(fault.fix, indent=7)
+    session.show(
+        {
+            "ok": not faults,
+            "dir": wanted,
+            **describe_prompts(own),
+            "faults": [{"message": fault.message, "fix": fault.fix} for fault in faults],
+        },
+        f"[{{ok:?}}ok     [{{files:?}}{OWN_PROMPTS}][{{files:!}}no files in {{dir}}]]",
+        each("faults", Line("FAILED {message}", "bold red"), Line("{fix}", indent=7)),
+        folder=own.folder,
+    )
     if faults:
         raise click.exceptions.Exit(1)

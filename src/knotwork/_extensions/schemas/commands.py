@@ -17,7 +17,8 @@ from knotwork._cli.session import (
     path_option,
     text_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import NOTES, count_of, note
+from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
     from knotwork._extensions.schemas.index_proposals import ProposalReport
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _OUTPUT_OPTION = path_option("-o", "--output", help="Write the schema to a file.")
+
+
 _FORCE_OPTION = click.option("--force", is_flag=True, help="Replace an existing file.")
 
 
@@ -33,13 +36,7 @@ def schema_command() -> None:
     """Propose, infer or show the schema: the types and relations that a language model extracts."""
 
 
-@command(
-    "knotwork schema propose -o schema.toml",
-    'knotwork schema propose --chunks 80 --budget "20k tokens"',
-    "knotwork schema propose --no-model --json",
-    group=schema_command,
-    short_help="Propose a schema for the indexed documents.",
-)
+@command(group=schema_command, short_help="Propose a schema for the indexed documents.")
 @number_option(
     "--chunks",
     default=40,
@@ -67,6 +64,9 @@ def propose(
     The model reads a sample of the passages, a few at a time; what several replies agree on is
     proposed. Without a model, the types and relations in the index are counted. Edit the file, and
     set extraction.schema to its path.
+    $ knotwork schema propose -o schema.toml
+    $ knotwork schema propose --chunks 80 --budget "20k tokens"
+    $ knotwork schema propose --no-model --json
     """
     from knotwork._extensions.schemas.index_proposals import propose_for_index
     from knotwork._shapes.indexing import describe_model_usage, describe_money
@@ -94,14 +94,7 @@ def propose(
     _note_cost(session, report)
 
 
-@command(
-    "knotwork schema examples triples.csv -o schema.toml",
-    "knotwork schema examples triples.tsv -o schema.toml --force",
-    "knotwork schema examples records.jsonl --json",
-    group=schema_command,
-    short_help="Infer a schema from example records.",
-    hides_store=True,
-)
+@command(group=schema_command, short_help="Infer a schema from example records.", hides_store=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @_OUTPUT_OPTION
 @_FORCE_OPTION
@@ -110,6 +103,9 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 
     FILE is a .csv, .tsv or .jsonl file with source, source type, relation, target and target type,
     or with source type, relation and target type only.
+    $ knotwork schema examples triples.csv -o schema.toml
+    $ knotwork schema examples triples.tsv -o schema.toml --force
+    $ knotwork schema examples records.jsonl --json
     """
     from knotwork._extensions.schemas.discovery import schema_of_examples
 
@@ -119,15 +115,15 @@ def examples(session: Session, *, file: Path, output: Path | None, force: bool) 
 
 
 @command(
-    "knotwork schema show",
-    "knotwork schema show --set extraction.schema=schema.toml",
-    "knotwork schema show --json",
-    group=schema_command,
-    short_help="Show the schema in force.",
-    hides_store=True,
+    group=schema_command, name="show", short_help="Show the schema in force.", hides_store=True
 )
-def show(session: Session) -> None:
-    """Show the schema in force, which is the file named by extraction.schema."""
+def show_schema(session: Session) -> None:
+    """Show the schema in force, which is the file named by extraction.schema.
+
+    $ knotwork schema show
+    $ knotwork schema show --set extraction.schema=schema.toml
+    $ knotwork schema show --json
+    """
     from knotwork._extensions.schemas.proposals import SchemaProposal
     from knotwork._transform.model.extraction_schema import ExtractionSchema
 
@@ -154,20 +150,18 @@ def _write_proposal(
     written = proposal.toml(heading, "Edit this file, and set extraction.schema to its path.")
     if output is not None:
         output.write_text(written, encoding="utf-8")
-    if session.common.json:
-        file = str(output) if output else None
-        session.terminal.emit({"file": file, **_describe_proposal(proposal), **(further or {})})
-    elif output is not None:
-        schema = proposal.schema
-        parts = (
-            count_of(len(schema.entity_types), "type"),
-            count_of(len(schema.relation_types), "relation"),
-            count_of(len(schema.patterns), "pattern"),
-        )
-        session.terminal.say(f"Wrote {', '.join(parts)} to {output}")
-        session.terminal.note(f"Use it with: --set extraction.schema={output}", style="dim")
-    else:
+    elif not session.common.json:
         _print_toml(written)
+    session.show(
+        {
+            "file": str(output) if output else None,
+            **_describe_proposal(proposal),
+            **(further or {}),
+        },
+        "[{file:?}Wrote {entity_types:#type}, {relation_types:#relation}, {patterns:#pattern} "
+        "to {file}]",
+        note("[Use it with: --set extraction.schema={file}]"),
+    )
     tokens = _prompt_tokens(proposal)
     session.terminal.note(f"The schema adds about {tokens} tokens to the prompt for each chunk.")
 
@@ -220,14 +214,18 @@ def _origin(report: ProposalReport) -> str:
 def _note_cost(session: Session, report: ProposalReport) -> None:
     from knotwork._inference.chat import TokenUsage
 
-    session.terminal.notes(report.notes, style="yellow")
-    if not report.model:
-        session.terminal.note(
-            "No model was used. Rules find few types: review the schema, or set llm.model."
-        )
-        return
     total = sum(report.usage.values(), TokenUsage())
-    tokens = f"{total.input_tokens:,} tokens in, {total.output_tokens:,} out"
-    money = "" if report.money is None or not total.calls else f", cost {report.money:,.4f}"
-    calls = f"{count_of(total.calls, 'call')}, {total.reused:,} cached"
-    session.terminal.note(f"Model: {calls}: {tokens}{money}")
+    session.terminal.show(
+        fields_of(report) | {"total": total, "cost": report.money if total.calls else None},
+        NOTES,
+        note(
+            "[{model:!}No model was used. Rules find few types: review the schema, or set "
+            "llm.model.]",
+            "",
+        ),
+        note(
+            "[{model:?}Model: {total.calls:#call}, {total.reused} cached: {total.input_tokens} "
+            "tokens in, {total.output_tokens} out[, cost {cost:,.4f}]]",
+            "",
+        ),
+    )

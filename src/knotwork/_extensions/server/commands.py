@@ -21,7 +21,7 @@ from knotwork._cli.session import (
     number_option,
     path_option,
 )
-from knotwork._cli.terminal import count_of
+from knotwork._cli.views import Table, note
 from knotwork._config import is_server_url, shown_url
 from knotwork._extensions.watching.commands import every_option
 from knotwork._shapes.base import fields_of
@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     from knotwork._extensions.server.keys import KeyFile
 
 
-@command(
-    "knotwork serve handbook.knot",
-    "knotwork serve ~/indexes --watch papers=~/papers",
-    "knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add",
-    handles_signals=True,
-)
+@command(handles_signals=True)
 @click.argument("place", metavar="[FOLDER|FILE]", required=False, type=click.Path())
 @click.option(
     "--host", metavar="ADDRESS", help="Address to listen on. [env: KNOTWORK_SERVICE_HOST]"
@@ -74,6 +69,9 @@ def serve_command(
     server: uploads are then in the working folder. The API is under /api/v1, and an
     OpenAI-compatible API under /v1. Without keys, only this machine has access; see `knotwork
     keys`. Ctrl-C or SIGTERM stops the server within 5 s; jobs continue at the next start.
+    $ knotwork serve handbook.knot
+    $ knotwork serve ~/indexes --watch papers=~/papers
+    $ knotwork serve ~/indexes --host 0.0.0.0    requires: knotwork keys add
     """
     from knotwork._extensions.server import require_extra
 
@@ -98,20 +96,19 @@ def serve_command(
     served.check()
 
     def announce(address: str) -> None:
-        if not session.emit({"address": address}):
-            session.terminal.say(f"Serving {shown_url(url) or served.path} at {address}")
-            if not has_pages():
-                session.terminal.note(
-                    "This installation has no web pages. To build them from a copy of the source, "
-                    f"with Node.js, run: {BUILD_COMMAND}",
-                    style="dim",
-                )
-            if app.state.service.warmer.state == "loading":
-                session.terminal.note(
-                    "The embedding model is loading. See /health/ready.",
-                    style="dim",
-                )
-            session.terminal.note("Press Ctrl-C to stop.", style="dim")
+        session.show(
+            {"address": address},
+            "Serving {place} at {address}",
+            note(
+                "[{has_pages:!}This installation has no web pages. To build them from a copy of "
+                f"the source, with Node.js, run: {BUILD_COMMAND}]"
+            ),
+            note("[{is_loading:?}The embedding model is loading. See /health/ready.]"),
+            note("Press Ctrl-C to stop."),
+            place=shown_url(url) or served.path,
+            has_pages=has_pages(),
+            is_loading=app.state.service.warmer.state == "loading",
+        )
         sys.stdout.flush()
 
     app = make_app(served)
@@ -144,23 +141,17 @@ _PLACE_OPTION = path_option(
 _FILE_OPTION = path_option("--keys", "file", help="Key file. [env: KNOTWORK_SERVICE_KEYS]")
 
 
-@command_group(
-    "knotwork keys add laptop --role admin",
-    "knotwork keys list",
-    "knotwork keys remove laptop",
-)
+@command_group()
 def keys_command() -> None:
-    """Add, list and remove the API keys of a server."""
+    """Add, list and remove the API keys of a server.
+
+    $ knotwork keys add laptop --role admin
+    $ knotwork keys list
+    $ knotwork keys remove laptop
+    """
 
 
-@command(
-    "knotwork keys add laptop --role admin",
-    "knotwork keys add bot --place ~/indexes -w handbook -w papers",
-    'knotwork keys add ann --where "team = sales or public = true"',
-    group=keys_command,
-    short_help="Create a key, and print it once.",
-    hides_store=True,
-)
+@command(group=keys_command, short_help="Create a key, and print it once.", hides_store=True)
 @click.argument("name")
 @choice_option(
     "--role",
@@ -200,6 +191,9 @@ def add(
 
     A key with a FILTER can only read, and only the documents that pass it. A condition on a field
     that no document has admits none.
+    $ knotwork keys add laptop --role admin
+    $ knotwork keys add bot --place ~/indexes -w handbook -w papers
+    $ knotwork keys add ann --where "team = sales or public = true"
     """
     from knotwork._extensions.server.keys import (
         ALL_WORKSPACES,
@@ -217,16 +211,14 @@ def add(
     keys = _open_key_file(session, place, file)
     bound = workspaces or (ALL_WORKSPACES,)
     key, text = keys.add(name, role=KeyRole(role), workspaces=bound, where=where or "")
-    if session.emit({"id": key.id, "name": name, "role": role, "where": key.where, "key": text}):
-        return
-    session.terminal.say(text)
-    session.terminal.note("Store this key safely: it is not shown again.", style="dim")
+    session.show(
+        {"id": key.id, "name": name, "role": role, "where": key.where, "key": text},
+        "{key}",
+        note("Store this key safely: it is not shown again."),
+    )
 
 
 @command(
-    "knotwork keys list",
-    "knotwork keys list --place ~/indexes",
-    "knotwork keys list --json | jq -r '.keys[].name'",
     group=keys_command,
     name="list",
     short_help="List the keys, without the keys themselves.",
@@ -235,34 +227,31 @@ def add(
 @_PLACE_OPTION
 @_FILE_OPTION
 def list_keys(session: Session, *, place: Path | None, file: Path | None) -> None:
-    """List the keys with their roles, workspaces and filters."""
+    """List the keys with their roles, workspaces and filters.
+
+    $ knotwork keys list
+    $ knotwork keys list --place ~/indexes
+    $ knotwork keys list --json | jq -r '.keys[].name'
+    """
     keys = _open_key_file(session, place, file).listed()
-    names = ("id", "name", "role", "workspaces", "created", "where")
-    shown = [fields_of(key, *names) for key in keys]
-    session.show_table(
-        {"keys": shown},
-        [list((key | {"workspaces": ", ".join(key["workspaces"])}).values()) for key in shown],
-        header=names,
-        counted=count_of(len(keys), "key"),
-    )
+    names = "id name role workspaces created where"
+    shown = [fields_of(key, *names.split()) for key in keys]
+    session.show({"keys": shown}, Table("keys", names), note("{keys:#key}"))
 
 
-@command(
-    "knotwork keys remove bot",
-    "knotwork keys remove 4f0c2a9be781",
-    "knotwork keys remove bot --place ~/indexes",
-    group=keys_command,
-    short_help="Remove a key, with immediate effect.",
-    hides_store=True,
-)
+@command(group=keys_command, short_help="Remove a key, with immediate effect.", hides_store=True)
 @click.argument("name")
 @_PLACE_OPTION
 @_FILE_OPTION
 def remove(session: Session, *, name: str, place: Path | None, file: Path | None) -> None:
-    """Remove the key with this name or id. Running servers reject it immediately."""
+    """Remove the key with this name or id. Running servers reject it immediately.
+
+    $ knotwork keys remove bot
+    $ knotwork keys remove 4f0c2a9be781
+    $ knotwork keys remove bot --place ~/indexes
+    """
     key = _open_key_file(session, place, file).remove(name)
-    if not session.emit({"removed": key.id, "name": key.name}):
-        session.terminal.say(f"Removed {key.name} ({key.id}).")
+    session.show({"removed": key.id, "name": key.name}, "Removed {name} ({removed}).")
 
 
 def _served_place(session: Session, place: str | Path | None) -> tuple[Path, str]:
@@ -298,12 +287,7 @@ def _open_key_file(session: Session, place: Path | None, file: Path | None) -> K
 MCP_PORT = 8766
 
 
-@command(
-    "knotwork mcp                              for an assistant that starts it",
-    "knotwork mcp --http --port 8766           for programs on this machine",
-    "knotwork mcp --write --allow ~/papers     allow indexing of this folder",
-    handles_signals=True,
-)
+@command(handles_signals=True)
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of standard streams.")
 @number_option(
     "--port", default=MCP_PORT, least=0, most=65535, help="Port for --http; 0: a free one."
@@ -323,6 +307,9 @@ def mcp_command(
     """Serve the index to assistants over the Model Context Protocol.
 
     Assistants get tools to search, ask and explore, and documents and reports as resources.
+    $ knotwork mcp                              for an assistant that starts it
+    $ knotwork mcp --http --port 8766           for programs on this machine
+    $ knotwork mcp --write --allow ~/papers     allow indexing of this folder
     """
     from knotwork._extensions.mcp import check_sdk
     from knotwork._extensions.mcp.permissions import Permissions

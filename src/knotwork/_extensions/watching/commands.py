@@ -10,12 +10,15 @@ from collections.abc import Mapping
 import click
 
 from knotwork._cli.session import Decorator, Session, command
-from knotwork._cli.terminal import Terminal, count_of
+from knotwork._cli.terminal import Terminal
+from knotwork._cli.views import count_of, format_seconds
 from knotwork._indexing.report import IndexReport
 from knotwork._run import Progress, Stage
 from knotwork.errors import ConfigError
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
 _CHANGES: Mapping[str, str] = {
     Stage.ADDED: "added",
     Stage.CHANGED: "changed",
@@ -50,11 +53,7 @@ def every_option(default: str) -> Decorator:
     )
 
 
-@command(
-    "knotwork watch ~/papers",
-    "knotwork watch ~/papers s3://bucket/papers --every 10m",
-    "knotwork watch /mnt/share --poll",
-)
+@command()
 @click.argument("paths", metavar="FOLDER...", nargs=-1, required=True, type=click.Path())
 @every_option("10m")
 @click.option(
@@ -72,6 +71,9 @@ def watch_command(
     It starts with a full comparison, so that changes made while it was stopped are indexed too. A
     folder that is found missing or empty keeps its documents. Ctrl-C or SIGTERM stops it; what is
     finished is kept.
+    $ knotwork watch ~/papers
+    $ knotwork watch ~/papers s3://bucket/papers --every 10m
+    $ knotwork watch /mnt/share --poll
     """
     knowledge_base = session.open(read_only=False)
     started_s, lines = time.monotonic(), WatchLines(session.terminal)
@@ -127,8 +129,6 @@ class WatchLines:
 
     def sum_up(self, seconds: float) -> None:
         """Show how many changes there were."""
-        from knotwork._cli.progress import format_seconds
-
         if self._terminal.json:
             counts = {"event": "ended", "seconds": round(seconds, 1), **self._counts}
             self._terminal.emit(counts)
