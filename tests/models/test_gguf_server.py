@@ -24,7 +24,7 @@ from knotwork._inference.model_registry import ChatModels
 from knotwork._inference.chat import ChatRequest, Message
 model = ChatModels(LlmSettings(model="gguf:" + sys.argv[1], context_window=512)).open()
 model.complete(ChatRequest((Message("user", "Hello"),), max_output_tokens=2))
-print(model._model._model.server._process._popen.pid, flush=True)
+print("asked", flush=True)
 sys.stdin.read()
 """
 
@@ -98,6 +98,11 @@ def test_the_process_ends_with_the_last_user(model_file):
     assert child.poll() is not None
 
 
+def _ps(field, option, pid):
+    command = ["ps", "-o", field, option, str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def test_the_process_ends_with_its_parent_even_if_that_is_killed(model_file):
     with subprocess.Popen(
         [sys.executable, "-c", ASK_AND_WAIT, str(model_file)],
@@ -105,14 +110,13 @@ def test_the_process_ends_with_its_parent_even_if_that_is_killed(model_file):
         stdout=subprocess.PIPE,
         text=True,
     ) as parent:
-        child = int(parent.stdout.readline())
+        assert parent.stdout.readline() == "asked\n"
+        child = int(_ps("pid=", "--ppid", parent.pid))
         parent.kill()
         # The pipe that the child reads closes with the parent, and its own output with it.
         parent.wait()
     for _ in range(200):
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True, check=False
-        ).stdout.strip()
+        state = _ps("stat=", "-p", child)
         if not state or state.startswith("Z"):
             return
         signal.sigtimedwait([], 0.05)

@@ -33,6 +33,7 @@ CLAIM_LOCK = SHARED_LOCK + 4
 
 _LOCK = "SELECT pg_advisory_xact_lock($1::int, $2::int)"
 _CLAIM = "SELECT pg_advisory_lock_shared($1::int, $2::int)"
+_RELEASE = "SELECT pg_advisory_unlock_all()"
 _CLAIMS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
     " AND classid::bigint = $1 AND objid::bigint = $2"
@@ -146,6 +147,11 @@ class PostgresCompanion:
         if self._process == os.getpid():
             with self._lock:
                 if self._open is not None:
+                    if self._claimed:
+                        # The server ends a session, and its claims, some time after the client
+                        # left. Who asks next must not find them.
+                        with suppress(psycopg.Error):
+                            self._open.execute(_RELEASE, prepare=False)
                     self._open.close()
         self._open, self._process = None, 0
 
