@@ -237,3 +237,24 @@ def test_plugins_that_cannot_be_used_do_not_stop_others(faulty, tmp_path):
     for name, code in (("bm25", 0), ("partial", 2), ("bm25 > same", 2), ("nothing", 2)):
         found = knotwork(faulty, "search", "salt", *line, "--retriever", name, cwd=tmp_path)
         assert found.returncode == code, (name, found.stderr)
+
+
+def test_an_error_of_a_plugin_is_reported_as_one_of_that_plugin(tmp_path):
+    raising = """
+class Retriever:
+    name = "lost"
+
+    def retrieve(self, query):
+        return 1 / 0
+"""
+    site = tmp_path / "site"
+    install(site, "lost-parts", {"knotwork.retrievers": {"lost": "lost:Retriever"}},
+            modules={"lost.py": raising})  # fmt: skip
+    (tmp_path / "a.md").write_text("# Lake\n\nThe salt layer is deep.")
+    assert knotwork(site, "index", "a.md", cwd=tmp_path).returncode == 0
+    found = knotwork(site, "search", "salt", "--retriever", "lost", "--json", cwd=tmp_path)
+    assert found.returncode == 1
+    error = json.loads(found.stdout)["error"]
+    assert error["code"] == "plugin_error"
+    assert error["message"] == "ZeroDivisionError: division by zero"
+    assert "plugin `lost-parts 1.0`" in error["fix"]
