@@ -62,8 +62,7 @@ from knotwork._indexing.changes import (
     is_racy,
     lies_in,
 )
-from knotwork._indexing.loaders.html import HtmlLoader
-from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE
 from knotwork._indexing.loaders.loader_registry import (
     RemoteFile,
     load_edge_keys,
@@ -987,7 +986,7 @@ FEWEST_PAGES = 5
 LEAST_SHARE = 0.8
 """A repeated line is on at least this share of the pages of a folder."""
 
-_PAGE_SUFFIXES = HtmlLoader.suffixes
+_PAGE_SUFFIXES = FORMATS["html"].suffixes
 _KEY_TYPE = np.dtype("<u8")
 
 LineKeys = NDArray[np.uint64]
