@@ -1,7 +1,7 @@
 """List and read the files in ZIP and TAR archives, which are indexed as folders, within limits.
 
-A compressed TAR file, and an archive in an archive, is unpacked once for each run into the folder of
-what the run keeps, so that its files are read by their positions.
+A compressed TAR file, and an archive in an archive, is unpacked once for each run into the folder
+of what the run keeps, so that its files are read by their positions.
 
 No file gets a name that an archive gives it, so that no name in it leads anywhere. What an
 archive declares is checked against what it contains: `zipfile` never reads past declared sizes, and
