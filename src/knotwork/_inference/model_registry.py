@@ -1,8 +1,8 @@
 """Open embedders, chat models, rerankers and answer readers by name.
 
 A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
-is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`. Its target is
-called with ``model``, the part of the name after the colon, and ``settings``, its section.
+is opened. To add a scheme, add a row to the `parts.txt` of an extension. Its target is called with
+``model``, the part of the name after the colon, and ``settings``, its section.
 """
 
 from __future__ import annotations
