@@ -28,7 +28,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._stores.table_file import TableFile
+    from knotwork._extensions.tables.table_file import TableFile
 
 
 class CommunityStore(Protocol):

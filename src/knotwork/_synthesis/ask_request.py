@@ -43,7 +43,6 @@ from knotwork._retrieval.retriever_registry import (
 )
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
-from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
@@ -473,7 +472,8 @@ class Retrievers:
             part = self._filtered.pop(wanted, None)
             if part is None:
                 fields = require_fields(self.store)
-                part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
+                select = PARTS.load("filtered_store")
+                part = FilteredIndex(select(self.store, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
                 del self._filtered[oldest]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from knotwork._config import StoreSettings
 from knotwork._extensions.diagnosis.installation import Check, failed_check
+from knotwork._extensions.upkeep.copies import store_digest
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     LANGUAGES_META,
@@ -31,7 +32,6 @@ from knotwork._sqlite_file import (
 )
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
-from knotwork._stores.copying import store_digest
 from knotwork._stores.links import linked_documents
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read

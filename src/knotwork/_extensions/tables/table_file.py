@@ -15,10 +15,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from knotwork._extensions.tables.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._sqlite_file import (
     FILE_KINDS,
     READ_WRITE,
@@ -28,7 +29,6 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_journal,
 )
-from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (
@@ -36,19 +36,11 @@ from knotwork.errors import (
     StoreNotFound,
     UnknownName,
 )
-from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
+from knotwork.records import Cell, Document, PropertyValue, QueryResult, RowSource, Span, Table
 
 _BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
-
-
-class DocumentTables(NamedTuple):
-    """The tables of a document as (name, table) pairs."""
-
-    uri: str
-    revision: str
-    tables: Sequence[tuple[str, Table]]
 
 
 class TableFile:
@@ -89,16 +81,21 @@ class TableFile:
         with self._writing() as connection:
             return put_table(connection, name, table, source=source)
 
-    def put_documents(self, documents: Iterable[DocumentTables]) -> None:
+    def put_documents(self, documents: Iterable[Document]) -> None:
         """Replace the tables of documents, in one transaction.
 
-        A table never replaces one of another source: its name gets a number instead.
+        A table has the name of its file and, if that has several, of its sheet. It never replaces
+        one of another source: its name gets a number instead.
         """
+        held = self.documents()
+        changed = [document for document in documents if document.tables or document.uri in held]
+        if not changed:
+            return
         with self._writing() as connection:
-            for document in documents:
+            for document in changed:
                 drop_documents(connection, [document.uri])
                 taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
-                for name, table in document.tables:
+                for name, table in named_tables(document):
                     chosen = _free_name(sql_name(name) or "table", taken)
                     taken.add(chosen)
                     put_table(
@@ -309,6 +306,13 @@ class TableShape:
     labels: tuple[str, ...] = ()
     document: str = ""
     revision: str = ""
+
+
+def named_tables(document: Document) -> list[tuple[str, Table]]:
+    """Return the tables of a document, named by the file and, if it has several, by the sheet."""
+    stem = Path(document.uri.rpartition("/")[2]).stem
+    single = len(document.tables) == 1
+    return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]
 
 
 def sql_name(name: str) -> str:
