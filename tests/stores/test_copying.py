@@ -15,6 +15,7 @@ from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.testing.contents_contract import fill_store
 from knotwork._extensions.testing.store_contract import add_document, sample_mention, snapshot
 from knotwork._extensions.upkeep import copies
+from knotwork._extensions.upkeep.contents import require_contents
 from knotwork._extensions.upkeep.copies import (
     CONTENTS,
     COPIED_CAPABILITIES,
@@ -27,7 +28,6 @@ from knotwork._run import Progress
 from knotwork._stores.base import (
     Store,
     require_communities,
-    require_contents,
     require_homonyms,
     require_property_graphs,
     require_questions,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from knotwork._companions import Companions
 from knotwork._stores.fields import FieldStore, LinkStore
@@ -29,6 +29,7 @@ from knotwork.records import (
 
 if TYPE_CHECKING:
     from knotwork._extensions.tables.table_file import TableFile
+    from knotwork._extensions.upkeep.contents import Contents
 
 
 class CommunityStore(Protocol):
@@ -280,39 +281,14 @@ class VectorReplacement(Protocol):
         """Remove all vectors of an index."""
 
 
-class RowPage(NamedTuple):
-    """Rows of a part, and the key of the last one, as a text."""
-
-    rows: Sequence[Any]
-    last: str
-
-
-class Contents(Protocol):
-    """Everything that a store holds, as rows that are the same on every kind of store."""
-
-    def page(self, part: str, after: str, *, limit: int) -> RowPage:
-        """Return the first rows of a part whose keys follow ``after``, "" for the first ones."""
-        ...
-
-    def count(self, part: str) -> int:
-        """Return the number of rows of a part."""
-        ...
-
-    def add(self, part: str, rows: Sequence[Any]) -> None:
-        """Add rows that another store returned, in the open transaction of a new index."""
-
-    def values(self, part: str, rows: Sequence[Any]) -> Iterable[tuple[str, object]]:
-        """Return what rows say, each with its kind, in the types of JSON and bytes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The optional parts of a store; one that the store lacks is None.
 
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
-    (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
-    sentence for each fault found; ``full_check`` also computes again what follows from documents.
+    (`knotwork._stores.base`). ``contents`` returns what lists all rows, for copies. ``self_check``
+    reads the whole store and returns a sentence for each fault found; ``full_check`` also computes
+    again what follows from documents.
     ``companions`` keeps what accompanies the index in the store, and ``tables`` its tables; without
     them, both are in files. ``opener`` opens the store once more, to write beside others, also in a
     process to which it is sent (`opener_of`); a store with a single writer has none. ``whole`` is
@@ -330,7 +306,7 @@ class Capabilities:
     cypher: CypherRunner | None = None
     live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None
-    contents: Contents | None = None
+    contents: Callable[[], Contents] | None = None
     companions: Companions | None = None
     tables: TableFile | None = None
     opener: Callable[[], object] | None = None

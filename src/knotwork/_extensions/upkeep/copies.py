@@ -24,12 +24,12 @@ from hashlib import blake2b
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import StoreSettings
+from knotwork._extensions.upkeep.contents import Contents, require_contents
 from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
-from knotwork._stores.base import Store, companions_of, require_contents
+from knotwork._stores.base import Store, companions_of
 from knotwork._stores.bm25 import TEXT_INDEXES
-from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import index_file, open_store
@@ -213,7 +213,7 @@ def _first_content(store: Store) -> str | None:
         return "failed sources"
     if parts.property_graphs is not None and (names := parts.property_graphs.names()):
         return f"the graph `{names[0]}`"
-    if parts.contents is not None and parts.contents.page("decisions", "", limit=1).rows:
+    if parts.contents is not None and parts.contents().page("decisions", "", limit=1).rows:
         return "decisions about entities"
     if any(value for name, value in store.meta().items() if name != COPY_META):
         return "settings"
