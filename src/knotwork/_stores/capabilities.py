@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from knotwork._companions import Companions
 from knotwork._stores.fields import FieldStore, LinkStore
@@ -29,7 +29,6 @@ from knotwork.records import (
 
 if TYPE_CHECKING:
     from knotwork._extensions.tables.table_file import TableFile
-    from knotwork._extensions.upkeep.contents import Contents
 
 
 class CommunityStore(Protocol):
@@ -279,6 +278,32 @@ class VectorReplacement(Protocol):
 
     def clear_vectors(self, name: str) -> None:
         """Remove all vectors of an index."""
+
+
+class RowPage(NamedTuple):
+    """Rows of a part, and the key of the last one, as a text."""
+
+    rows: Sequence[Any]
+    last: str
+
+
+class Contents(Protocol):
+    """Everything that a store holds, as rows that are the same on every kind of store."""
+
+    def page(self, part: str, after: str, *, limit: int) -> RowPage:
+        """Return the first rows of a part whose keys follow ``after``, "" for the first ones."""
+        ...
+
+    def count(self, part: str) -> int:
+        """Return the number of rows of a part."""
+        ...
+
+    def add(self, part: str, rows: Sequence[Any]) -> None:
+        """Add rows that another store returned, in the open transaction of a new index."""
+
+    def values(self, part: str, rows: Sequence[Any]) -> Iterable[tuple[str, object]]:
+        """Return what rows say, each with its kind, in the types of JSON and bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -472,8 +472,8 @@ class Retrievers:
             part = self._filtered.pop(wanted, None)
             if part is None:
                 fields = require_fields(self.store)
-                select = PARTS.load("filtered_store")
-                part = FilteredIndex(select(self.store, fields, fields.select(wanted)))
+                make_store = PARTS.load("filtered_store")
+                part = FilteredIndex(make_store(self.store, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
                 del self._filtered[oldest]

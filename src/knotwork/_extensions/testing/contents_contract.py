@@ -18,7 +18,7 @@ from knotwork._extensions.testing.store_contract import (
     sample_relation,
     snapshot,
 )
-from knotwork._extensions.upkeep.contents import Contents, require_contents
+from knotwork._extensions.upkeep.contents import require_contents
 from knotwork._extensions.upkeep.copies import CONTENTS, DERIVED_CONTENTS
 from knotwork._stores.base import (
     LedgerEntry,
@@ -30,6 +30,7 @@ from knotwork._stores.base import (
     require_readings,
     require_resolutions,
 )
+from knotwork._stores.capabilities import Contents
 from knotwork._stores.urls import open_store
 from knotwork.records import (
     PERSON_SOURCE,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from knotwork._stores.base import Store
+from knotwork._stores.capabilities import Contents, RowPage
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.sql.database import SqlDatabase, SqlPart
 from knotwork._stores.sql.packing import unpack_text
@@ -15,32 +16,6 @@ from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork._stores.vectors import stored_type
 from knotwork.errors import MissingCapability
 from knotwork.records import id_to_int
-
-
-class RowPage(NamedTuple):
-    """Rows of a part, and the key of the last one, as a text."""
-
-    rows: Sequence[Any]
-    last: str
-
-
-class Contents(Protocol):
-    """Everything that a store holds, as rows that are the same on every kind of store."""
-
-    def page(self, part: str, after: str, *, limit: int) -> RowPage:
-        """Return the first rows of a part whose keys follow ``after``, "" for the first ones."""
-        ...
-
-    def count(self, part: str) -> int:
-        """Return the number of rows of a part."""
-        ...
-
-    def add(self, part: str, rows: Sequence[Any]) -> None:
-        """Add rows that another store returned, in the open transaction of a new index."""
-
-    def values(self, part: str, rows: Sequence[Any]) -> Iterable[tuple[str, object]]:
-        """Return what rows say, each with its kind, in the types of JSON and bytes."""
-        ...
 
 
 def require_contents(store: Store) -> Contents:

@@ -24,12 +24,13 @@ from hashlib import blake2b
 
 from knotwork._cancellation import check_cancelled
 from knotwork._config import StoreSettings
-from knotwork._extensions.upkeep.contents import Contents, require_contents
+from knotwork._extensions.upkeep.contents import require_contents
 from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
 from knotwork._stores.base import Store, companions_of
 from knotwork._stores.bm25 import TEXT_INDEXES
+from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import index_file, open_store

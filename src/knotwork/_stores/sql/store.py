@@ -7,17 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
 from knotwork._stores.bm25 import TEXT_INDEXES
-from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner
+from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, Contents, CypherRunner
+from knotwork._stores.fields import FieldStore
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.database import Row, SqlDatabase, upsert
-from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger
-from knotwork._stores.sql.fields import SqlFields
+from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger, SqlLinks
 from knotwork._stores.sql.graph import Contributions, SqlGraph
 from knotwork._stores.sql.parts import (
     SqlCommunities,
@@ -30,9 +30,6 @@ from knotwork._stores.sql.parts import (
 from knotwork._stores.vectors import VECTOR_INDEXES, VectorItem, final_name
 from knotwork.errors import UnknownName
 from knotwork.records import PropertyValue, QueryResult
-
-if TYPE_CHECKING:
-    from knotwork._extensions.upkeep.contents import Contents
 
 
 class SqlTexts(TextIndex, Protocol):
@@ -104,7 +101,8 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self.resolutions = SqlResolutions(database)
         self.homonyms = SqlHomonyms(database)
         self.property_graphs = SqlPropertyGraphs(database)
-        self.fields = SqlFields(database)
+        self.fields: FieldStore = PARTS.load("sql_fields")(database)
+        self.links = SqlLinks(database)
         self.questions = SqlQuestions(database)
 
     @property
@@ -117,7 +115,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             homonyms=self.homonyms,
             property_graphs=self.property_graphs,
             fields=self.fields,
-            links=self.fields,
+            links=self.links,
             cypher=self.cypher,
             vector_replacement=self,
             contents=self.contents,
