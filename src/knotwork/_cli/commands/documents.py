@@ -1,4 +1,4 @@
-"""What an index holds: its documents and tables, its backups, repairs and copies."""
+"""`knotwork documents` and `delete`: what an index holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`knotwork index`, `embed` and `demo`: build an index."""
+"""`knotwork index`: build an index, or update it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork._cli.progress import ProgressView
-    from knotwork._indexing.report import IndexReport
     from knotwork._indexing.run import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
 

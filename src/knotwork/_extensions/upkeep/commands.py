@@ -10,10 +10,6 @@ import click
 from knotwork._cli.interruption import interrupted_exit_code
 from knotwork._cli.session import Session, command, text_option
 from knotwork._cli.views import NOTES, Line, count_of, each, note, show
-from knotwork._extensions.upkeep.backups import back_up, restore
-from knotwork._extensions.upkeep.copies import copy_index
-from knotwork._extensions.upkeep.reembedding import EmbeddingInterrupted
-from knotwork._extensions.upkeep.repairs import repair
 from knotwork._shapes.base import fields_of
 
 _FORCE = click.option("--force", is_flag=True, help="Replace what exists there.")
@@ -32,6 +28,8 @@ def backup_command(session: Session, *, index: str, target: Path, force: bool) -
     $ knotwork backup handbook.knot backups/today --force
     $ knotwork backup handbook.knot backups/today --json
     """
+    from knotwork._extensions.upkeep.backups import back_up
+
     report = session.follow(back_up.run(index, target, overwrite=force))
     session.show(
         report,
@@ -53,6 +51,8 @@ def restore_command(session: Session, *, backup: Path, index: str, force: bool) 
     $ knotwork restore backups/handbook handbook.knot --force
     $ knotwork restore backups/handbook copy.knot --json
     """
+    from knotwork._extensions.upkeep.backups import restore
+
     report = session.follow(restore.run(backup, index, overwrite=force))
     session.show(
         fields_of(report) | {"restored": index},
@@ -72,6 +72,8 @@ def repair_command(session: Session, *, index: str) -> None:
     $ knotwork repair handbook.knot --config knotwork.toml
     $ knotwork repair handbook.knot --json
     """
+    from knotwork._extensions.upkeep.repairs import repair
+
     report = session.follow(repair.run(index, settings=session.settings))
     session.show(
         fields_of(report) | {"changed": report.changed},
@@ -109,6 +111,8 @@ def copy_command(
     $ knotwork copy handbook.knot small.knot --without communities
     $ knotwork copy handbook.knot moved.knot --no-verify --json
     """
+    from knotwork._extensions.upkeep.copies import copy_index
+
     limits = session.settings.store
     run = copy_index.run(source, target, without=without, verify=verify, limits=limits)
     report = session.follow(run)
@@ -138,6 +142,8 @@ def embed_command(session: Session, *, model: str) -> None:
     $ knotwork embed --model local:multilingual-e5-small
     $ knotwork embed --model openai:text-embedding-3-small --json
     """
+    from knotwork._extensions.upkeep.reembedding import EmbeddingInterrupted
+
     opened = session.open_existing()
     try:
         report = session.follow(opened.embed.run(model))

@@ -40,6 +40,7 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.sources import ROOTS_META, is_folder_or_archive, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._knowledge_base.base import open as open_index
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
@@ -231,8 +232,6 @@ class _Repair:
 
     def _complete(self) -> Iterator[Progress]:
         """Read the damaged documents again, and compute missing vectors and communities."""
-        from knotwork._knowledge_base.base import open as open_index
-
         with open_index(self._path, settings=self._settings) as plain:
             store = plain.store
             assert isinstance(store, EmbeddedStore)
