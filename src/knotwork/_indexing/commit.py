@@ -45,7 +45,7 @@ from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.index_tables import has_tables, tables_of
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity
@@ -485,15 +485,16 @@ def put_tables(store: Store, documents: Sequence[Document]) -> None:
     Call this before the documents are committed: after an interruption in between, the next run
     does it again, and until then `TableShape.revision` differs from that of the document.
     """
-    tables = tables_of(store)
+    is_due = any(document.tables for document in documents) or has_tables(store)
+    tables = tables_of(store) if is_due else None
     if tables is not None:
         tables.put_documents(documents)
 
 
 def drop_tables(store: Store, uris: Sequence[str]) -> None:
     """Remove the tables of documents that are no longer in an index."""
-    tables = tables_of(store)
-    if tables is not None and tables.exists():
+    tables = tables_of(store) if has_tables(store) else None
+    if tables is not None:
         tables.remove_documents(uris)
 
 

@@ -21,15 +21,21 @@ def tables_path(store_url: str) -> Path | None:
     return path.with_name(path.name + TABLES_SUFFIX)
 
 
-def open_tables(path: Path) -> TableFile:
-    """Return the tables in a file, which need not exist."""
-    tables: TableFile = PARTS.load("table_file")(path)
-    return tables
-
-
 def tables_of(store: Store) -> TableFile | None:
     """Return the tables of an index; None if it has no place for tables, as a filtered index."""
     if store.capabilities.whole is not None:
         return None
     path = tables_path(store.url)
-    return open_tables(path) if path is not None else store.capabilities.tables
+    if path is None:
+        return store.capabilities.tables
+    tables: TableFile = PARTS.load("table_file")(path)
+    return tables
+
+
+def has_tables(store: Store) -> bool:
+    """Return True if tables of an index have been written."""
+    path = tables_path(store.url)
+    if path is not None and not path.exists():
+        return False
+    tables = tables_of(store)
+    return tables is not None and tables.exists()

@@ -43,7 +43,7 @@ from knotwork._retrieval.retriever_registry import (
 )
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.index_tables import has_tables
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (
@@ -432,7 +432,6 @@ class Retrievers:
         self._translator = translator
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(store)
-        self._tables = tables_of(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
@@ -453,8 +452,7 @@ class Retrievers:
         if with_tables and self.settings.answer.tables:
             # No retriever and no filter may exclude the rows of tables.
             is_free = request.retriever in (None, "", AUTO) and not request.filters
-            tables = self._tables if is_free else None
-            searcher.with_tables = tables is not None and tables.exists()
+            searcher.with_tables = is_free and has_tables(self.store)
         return searcher
 
     def search(self, request: AskRequest) -> Evidence:

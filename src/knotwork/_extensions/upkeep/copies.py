@@ -32,7 +32,7 @@ from knotwork._stores.base import Store, companions_of
 from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.index_tables import has_tables, tables_of
 from knotwork._stores.urls import index_file, open_store
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES
 from knotwork.errors import MissingCapability, StoreError, StoreReadOnly, UnknownName
@@ -312,8 +312,7 @@ def _copy_calls(source: Store, target: Store) -> Iterator[Progress]:
 
 def _kinds_left(source: Store, target: Store) -> tuple[str, ...]:
     left = []
-    tables = tables_of(source)
-    if tables is not None and tables.exists() and tables_of(target) is None:
+    if has_tables(source) and tables_of(target) is None:
         left.append("tables")
     path = index_file(source.url)
     if path is not None and path.with_name(path.name + MEMORY_SUFFIX).exists():
