@@ -20,8 +20,8 @@ from statistics import median
 
 import knotwork
 from indexing import make_corpus, warm_up, write_files
+from knotwork._extensions.upkeep.copies import PartDigest, store_digest
 from knotwork._stores.base import Store
-from knotwork._stores.copying import PartDigest, store_digest
 
 PASSAGES_A_FILE = 10
 

@@ -30,7 +30,7 @@ from search import WARM_CALLS, K, KnownVectors, make_index, percentiles, run_apa
 
 from knotwork._extensions.postgres.connection import read_address
 from knotwork._extensions.postgres.store import PostgresStore
-from knotwork._knowledge_base.copies import copy_index
+from knotwork._extensions.upkeep.copies import copy_index
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store

@@ -17,16 +17,16 @@ from knotwork._lazy_imports import import_on_use
 
 if TYPE_CHECKING:
     from knotwork._config import Settings, load_settings
+    from knotwork._extensions.asynchronous import AsyncKnowledgeBase, open_async
+    from knotwork._extensions.graphs.communities import Communities
     from knotwork._extensions.graphs.editable_graph import Graph
+    from knotwork._extensions.graphs.entities import Entities
+    from knotwork._extensions.graphs.knowledge_graph import KnowledgeGraph
+    from knotwork._extensions.tables.tables import Tables
+    from knotwork._extensions.upkeep.backups import restore
+    from knotwork._extensions.upkeep.repairs import repair
     from knotwork._indexing.report import Failure, IndexingInterrupted, IndexReport
     from knotwork._knowledge_base import KnowledgeBase, Statistics, open  # noqa: A004
-    from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase, open_async
-    from knotwork._knowledge_base.backups import restore
-    from knotwork._knowledge_base.communities import Communities
-    from knotwork._knowledge_base.entities import Entities
-    from knotwork._knowledge_base.graph import KnowledgeGraph
-    from knotwork._knowledge_base.repairs import repair
-    from knotwork._knowledge_base.tables import Tables
     from knotwork._run import Progress, Run, Stage
     from knotwork._synthesis.ask_request import AskRequest
     from knotwork.errors import KnotworkError
@@ -39,13 +39,13 @@ _HOMES = {
     "_extensions.graphs.editable_graph": "Graph",
     "_indexing.report": "Failure IndexReport IndexingInterrupted",
     "_knowledge_base": "KnowledgeBase Statistics open",
-    "_knowledge_base.asynchronous": "AsyncKnowledgeBase open_async",
-    "_knowledge_base.backups": "restore",
-    "_knowledge_base.communities": "Communities",
-    "_knowledge_base.entities": "Entities",
-    "_knowledge_base.graph": "KnowledgeGraph",
-    "_knowledge_base.repairs": "repair",
-    "_knowledge_base.tables": "Tables",
+    "_extensions.asynchronous": "AsyncKnowledgeBase open_async",
+    "_extensions.upkeep.backups": "restore",
+    "_extensions.graphs.communities": "Communities",
+    "_extensions.graphs.entities": "Entities",
+    "_extensions.graphs.knowledge_graph": "KnowledgeGraph",
+    "_extensions.upkeep.repairs": "repair",
+    "_extensions.tables.tables": "Tables",
     "_run": "Progress Run Stage",
     "_synthesis.ask_request": "AskRequest",
     "errors": "KnotworkError",

@@ -1,7 +1,7 @@
 """Results say where a passage is on a scanned page, and when it is spoken, also to tools."""
 
+from knotwork._extensions.adapters.metadata import passage_metadata
 from knotwork._extensions.mcp.results import to_answer_result
-from knotwork.adapters._metadata import passage_metadata
 from knotwork.records import Answer, Citation, PageBox, Span, TimeSpan
 
 SCANNED = Citation(

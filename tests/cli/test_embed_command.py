@@ -90,7 +90,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_what_to_do(store, monkeypatch):
             raise KeyboardInterrupt
         return asked(self, passages)
 
-    monkeypatch.setattr("knotwork._indexing.reembedding.BATCH_CHUNKS", 16)
+    monkeypatch.setattr("knotwork._extensions.upkeep.reembedding.BATCH_CHUNKS", 16)
     monkeypatch.setattr(HashingEmbedder, "embed_passages", interrupt)
     outcome = knotwork("embed", "--model", "hashing:128", "--store", store, "--json")
     assert outcome.code == 128 + signal.SIGINT

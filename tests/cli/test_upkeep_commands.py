@@ -9,7 +9,7 @@ from tests.cli.running import knotwork
 from tests.knowledge_base.damaged_index import build, page_kinds, write_documents
 from tests.stores.raw_files import overwrite_page
 
-from knotwork._knowledge_base.copies import copy_index
+from knotwork._extensions.upkeep.copies import copy_index
 
 pytestmark = pytest.mark.slow
 

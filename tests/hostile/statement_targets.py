@@ -16,8 +16,9 @@ from tests.hostile.targets import Target
 import knotwork
 from knotwork._extensions.cypher.language import Limits, run_statement
 from knotwork._extensions.cypher.language.functions import FUNCTIONS as CYPHER_FUNCTIONS
+from knotwork._extensions.tables.table_file import TableFile
+from knotwork._extensions.tables.tables import add_tables
 from knotwork._extensions.testing.store_contract import add_document
-from knotwork._indexing.commit import add_tables
 from knotwork._questions.languages import find_stated_filter
 from knotwork._retrieval.filters import parse_filter, read_filter
 from knotwork._retrieval.retriever_registry import (
@@ -28,7 +29,6 @@ from knotwork._retrieval.retriever_registry import (
     show_specification,
 )
 from knotwork._stores.base import Store
-from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
 from knotwork.records import Document, Query
 

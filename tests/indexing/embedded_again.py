@@ -10,8 +10,8 @@ import sys
 from contextlib import contextmanager
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.reembedding import Reembedding
 from knotwork._run import Run
 from knotwork._stores.urls import open_store
 

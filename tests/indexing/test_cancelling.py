@@ -10,7 +10,7 @@ from tests.indexing.snapshots import snapshot
 
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
-from knotwork._indexing.reembedding import EmbeddingInterrupted
+from knotwork._extensions.upkeep.reembedding import EmbeddingInterrupted
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, text_so
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing.embedding import EMBEDDING_CHUNKS, KEPT_META, Embedding
-from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.run import IndexingRun
 from knotwork._run import Run
 from knotwork._stores.urls import open_store

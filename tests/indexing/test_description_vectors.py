@@ -10,10 +10,11 @@ from tests.indexing.embedded_again import FailingEmbedder
 import knotwork
 from knotwork._extensions.patterns.walk_retrievers import near_seeds
 from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing import entity_descriptions
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
-from knotwork._indexing.reembedding import Reembedding, embed_descriptions
 from knotwork._retrieval.question import read_question
 from knotwork._stores.resolutions import read_groups
 from knotwork._stores.urls import open_store

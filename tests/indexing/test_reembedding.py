@@ -20,12 +20,12 @@ from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.diagnosis.index import _find_mismatches
 from knotwork._extensions.testing.embedders import HashingEmbedder
+from knotwork._extensions.upkeep.reembedding import EmbeddingInterrupted, Reembedding, identities
 from knotwork._indexing.changes import Tiers, with_fingerprint
 from knotwork._indexing.chunk_questions import QuestionWriter, put_questions
 from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork._indexing.embedding import INTO_META, Embedding
-from knotwork._indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
 from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.stages import IndexingStages
 from knotwork._stores.urls import open_store

@@ -8,8 +8,8 @@ from contextlib import aclosing
 import pytest
 
 import knotwork
+from knotwork._extensions.asynchronous import AHEAD_ITEMS
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._knowledge_base.asynchronous import AHEAD_ITEMS
 from knotwork._run import Run, Stage
 from knotwork.errors import StoreError, StoreNotFound, UnknownName
 

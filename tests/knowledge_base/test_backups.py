@@ -16,7 +16,7 @@ from tests.stores.raw_files import flip
 import knotwork
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.testing.store_contract import add_document, snapshot
-from knotwork._knowledge_base import backups
+from knotwork._extensions.upkeep import backups
 from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX, TABLES_SUFFIX
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.errors import (

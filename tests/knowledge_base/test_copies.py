@@ -12,10 +12,10 @@ from tests.knowledge_base.damaged_index import QUESTIONS, ask, build, settings, 
 
 import knotwork
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
+from knotwork._extensions.upkeep.copies import store_digest
 from knotwork._inference.call_cache import CallCache
 from knotwork._inference.chat import ChatReply, TokenUsage
 from knotwork._sqlite_file import CALLS_SUFFIX, MEMORY_SUFFIX
-from knotwork._stores.copying import store_digest
 from knotwork.errors import StoreError, UnknownName
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import knotwork
-from knotwork._knowledge_base.asynchronous import AsyncMembers, AsyncVerb
+from knotwork._extensions.asynchronous import AsyncMembers, AsyncVerb
 from knotwork._run import Verb
 
 PARTS = ("", "graph", "entities", "communities", "tables")

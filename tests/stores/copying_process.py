@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from knotwork._knowledge_base.copies import copy_index
-from knotwork._stores import copying
+from knotwork._extensions.upkeep import copies
+from knotwork._extensions.upkeep.copies import copy_index
 
 
 def main(source: str, target: str) -> None:
-    copying._PAGE_ROWS = 4
+    copies._PAGE_ROWS = 4
     for event in copy_index.run(source, target):
         sys.stdout.write(f"{event.stage} {event.done}\n")
         sys.stdout.flush()

@@ -15,9 +15,9 @@ import pytest
 
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.testing.contents_contract import fill_store
-from knotwork._stores.copying import store_digest
+from knotwork._extensions.upkeep.copies import store_digest
+from knotwork._extensions.upkeep.verification import find_all_faults
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.verification import find_all_faults
 from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow

@@ -14,20 +14,9 @@ from tests.stores.minimal_store import MinimalStore
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.testing.contents_contract import fill_store
 from knotwork._extensions.testing.store_contract import add_document, sample_mention, snapshot
-from knotwork._run import Progress
-from knotwork._stores import copying
-from knotwork._stores.base import (
-    Store,
-    require_communities,
-    require_contents,
-    require_homonyms,
-    require_property_graphs,
-    require_questions,
-    require_resolutions,
-)
-from knotwork._stores.capabilities import Capabilities
-from knotwork._stores.copy_marks import require_finished
-from knotwork._stores.copying import (
+from knotwork._extensions.upkeep import copies
+from knotwork._extensions.upkeep.contents import require_contents
+from knotwork._extensions.upkeep.copies import (
     CONTENTS,
     COPIED_CAPABILITIES,
     DERIVED_CONTENTS,
@@ -35,6 +24,17 @@ from knotwork._stores.copying import (
     copy_store,
     store_digest,
 )
+from knotwork._run import Progress
+from knotwork._stores.base import (
+    Store,
+    require_communities,
+    require_homonyms,
+    require_property_graphs,
+    require_questions,
+    require_resolutions,
+)
+from knotwork._stores.capabilities import Capabilities
+from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.urls import open_store as open_url
 from knotwork.errors import MissingCapability, StoreError, UnknownName
@@ -75,7 +75,7 @@ def full_store(request: pytest.FixtureRequest, open_store: OpenStore) -> Store:
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the large parts of the samples have several pages."""
-    monkeypatch.setattr(copying, "_PAGE_ROWS", 5)
+    monkeypatch.setattr(copies, "_PAGE_ROWS", 5)
 
 
 def copy(source: Store, target: Store, *, without: tuple[str, ...] = ()) -> CopyReport:

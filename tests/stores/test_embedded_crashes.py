@@ -14,9 +14,9 @@ import pytest
 from tests.stores.crashing_writer import names_of
 
 from knotwork._extensions.testing.store_contract import add_document, snapshot
+from knotwork._extensions.upkeep.verification import find_faults
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.verification import find_faults
 from knotwork._stores.urls import open_store
 from knotwork.errors import StoreError
 

@@ -14,6 +14,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 
+from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._extensions.testing.enrichment_contract import (
     sample_community,
     sample_reading,
@@ -24,7 +25,6 @@ from knotwork._extensions.testing.store_contract import sample_mention, sample_r
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import open_store
 from knotwork.errors import FilterError, StoreReadOnly, UnknownName

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork._query_memory import MB, POOL, QueryMemory
-from knotwork._stores.table_file import TableFile
 from knotwork.errors import QueryRefused, QueryTimeout
 
 _ROOT = Path(__file__).parents[2]
@@ -126,7 +126,7 @@ _CHILD = """
 import json, resource, sys, threading, time
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 from pathlib import Path
-from knotwork._stores.table_file import TableFile
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork.errors import RetrievalError
 file, statements = TableFile(Path(sys.argv[1])), json.loads(sys.argv[2])
 

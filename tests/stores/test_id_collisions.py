@@ -16,8 +16,8 @@ from knotwork._extensions.testing.store_contract import (
     sample_mention,
     short_ids,
 )
+from knotwork._extensions.upkeep.copies import store_digest
 from knotwork._stores.base import Store
-from knotwork._stores.copying import store_digest
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.graph_view import question_id
 from knotwork.errors import IdCollision

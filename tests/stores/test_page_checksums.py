@@ -16,11 +16,11 @@ from tests.stores.raw_files import (
     without_checksums,
 )
 
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork._extensions.testing.store_contract import add_document, snapshot
+from knotwork._extensions.upkeep.damage import locate_damage
 from knotwork._sqlite_file import is_marked_protected, protect_new
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.damage import locate_damage
-from knotwork._stores.table_file import TableFile
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError
 
 

@@ -10,8 +10,8 @@ import pytest
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.postgres.vector_index import PostgresVectors
 from knotwork._extensions.testing.index_contracts import unit_rows
+from knotwork._extensions.upkeep.copies import copy_store
 from knotwork._stores.base import Store
-from knotwork._stores.copying import copy_store
 from knotwork.records import content_id
 from knotwork.testing import (
     ApproximateVectorIndexContract,

@@ -13,10 +13,10 @@ import pytest
 
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.server.job_store import JobState, JobStore
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork._extensions.testing.store_contract import add_document
 from knotwork._inference.call_cache import CallCache
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
 from knotwork.errors import UnknownName
 

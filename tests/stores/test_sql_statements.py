@@ -12,6 +12,8 @@ from pkgutil import iter_modules
 import apsw
 import pytest
 
+from knotwork._extensions.filters import sql_fields
+from knotwork._extensions.upkeep import contents
 from knotwork._stores import sql
 from knotwork._stores.embedded.database import Database, sqlite_text
 from knotwork._stores.sql.database import insert, insert_new, upsert
@@ -21,9 +23,9 @@ _IS_STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 
 def statements(rephrased: Callable[[str], str] = sqlite_text) -> Iterator[tuple[str, str]]:
     """Yield the name and text of every statement of the shared parts in the words of an engine."""
-    for found in iter_modules(sql.__path__):
-        module = import_module(f"{sql.__name__}.{found.name}")
-        owners = {found.name: module} | {
+    shared = (import_module(f"{sql.__name__}.{found.name}") for found in iter_modules(sql.__path__))
+    for module in (*shared, sql_fields, contents):
+        owners = {module.__name__.rpartition(".")[2]: module} | {
             name: owner
             for name, owner in inspect.getmembers(module, inspect.isclass)
             if owner.__module__ == module.__name__

@@ -158,34 +158,20 @@ COMMANDS: Registry[click.Command] = Registry(
     "commands",
     Entry.read(
         """
-demo = knotwork._cli.commands.index:demo_command
-    Index a bundled sample and answer three questions.
 init = knotwork._cli.commands.setup:init_command
     Create a settings file.
 index = knotwork._cli.commands.index:index_command
     Index files and folders, or update what changed.
-embed = knotwork._cli.commands.index:embed_command
-    Recompute all vectors with another embedding model.
 ask = knotwork._cli.commands.ask:ask_command
     Answer a question, with sources.
 search = knotwork._cli.commands.ask:search_command
     Find passages.
 retrievers = knotwork._cli.commands.ask:retrievers_command
     List the retrievers.
-tables = knotwork._cli.commands.documents:tables_command
-    Store tables beside the index, and query them with SQL.
 documents = knotwork._cli.commands.documents:documents_command
     List indexed documents and skipped files.
 delete = knotwork._cli.commands.documents:delete_command
     Remove documents from the index.
-backup = knotwork._cli.commands.documents:backup_command
-    Copy an index into a folder, while it is in use.
-restore = knotwork._cli.commands.documents:restore_command
-    Restore an index from a backup.
-repair = knotwork._cli.commands.documents:repair_command
-    Repair a damaged index.
-copy = knotwork._cli.commands.documents:copy_command
-    Copy an index to another store, file or server.
 config = knotwork._cli.commands.setup:config_command
     Show the settings in force.
 completion = knotwork._cli.commands.setup:completion_command

@@ -20,14 +20,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from knotwork._cancellation import checked
-from knotwork._config import IndexSettings
 from knotwork._indexing.changes import Tiers, failed_entry, indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.embedding import (
@@ -43,17 +41,14 @@ from knotwork._indexing.embedding import (
     put_vectors,
     stamp_embedder,
 )
-from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
-from knotwork._indexing.workers import read_files
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.index_tables import has_tables, tables_of
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.table_file import DocumentTables, TableFile, TableShape
 from knotwork.errors import IdCollision, LoadError
-from knotwork.records import GRAPH_URI, Chunk, Document, Entity, Table
+from knotwork.records import GRAPH_URI, Chunk, Document, Entity
 
 _log = logging.getLogger("knotwork.indexing")
 
@@ -484,76 +479,23 @@ def _add_vectors(
     index.put(embedding.embed_entities([e for e in missing if e.id not in known]))
 
 
-SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm", ".json", ".jsonl")
-
-
-def add_tables(
-    tables: TableFile, path: Path, settings: IndexSettings | None = None
-) -> list[TableShape]:
-    """Store all tables of a file beside an index, each under its file's or sheet's name.
-
-    The file is read in a worker process, within the limits of the settings.
-
-    Raises LoadError for a file without a table, StoreError if they cannot be stored.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        valid = ", ".join(SUFFIXES)
-        raise LoadError(
-            "not a table",
-            f"`{path}` is not a table file.",
-            fix=f"Supported suffixes are {valid}.",
-        )
-    settings = settings or IndexSettings()
-    size = path.stat().st_size if path.is_file() else 0
-    load = partial(
-        load_file,
-        path.absolute(),
-        uri=str(path),
-        max_file_mb=settings.max_file_mb,
-        max_characters=settings.max_file_characters,
-    )
-    (result,) = read_files([(load, str(path), size)], settings=settings)
-    found = _named_tables(result())
-    if not found:
-        raise LoadError(
-            "empty",
-            f"`{path}` has no row below a header.",
-            fix="Check that the first row names the columns.",
-        )
-    return [tables.put_table(name, table, source=str(path)) for name, table in found]
-
-
 def put_tables(store: Store, documents: Sequence[Document]) -> None:
     """Store the tables of documents beside an index, and replace earlier ones.
 
     Call this before the documents are committed: after an interruption in between, the next run
     does it again, and until then `TableShape.revision` differs from that of the document.
     """
-    tables = tables_of(store)
-    if tables is None:
-        return
-    held = tables.documents()
-    found = [
-        DocumentTables(document.uri, document.revision, _named_tables(document))
-        for document in documents
-        if document.tables or document.uri in held
-    ]
-    if found:
-        tables.put_documents(found)
+    is_due = any(document.tables for document in documents) or has_tables(store)
+    tables = tables_of(store) if is_due else None
+    if tables is not None:
+        tables.put_documents(documents)
 
 
 def drop_tables(store: Store, uris: Sequence[str]) -> None:
     """Remove the tables of documents that are no longer in an index."""
-    tables = tables_of(store)
-    if tables is not None and tables.exists():
+    tables = tables_of(store) if has_tables(store) else None
+    if tables is not None:
         tables.remove_documents(uris)
-
-
-def _named_tables(document: Document) -> list[tuple[str, Table]]:
-    """Return the tables of a document, named by the file and, if it has several, by the sheet."""
-    stem = Path(document.uri.rpartition("/")[2]).stem
-    single = len(document.tables) == 1
-    return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]
 
 
 def remove_property_graphs(store: Store, entries: Iterable[LedgerEntry]) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -23,12 +24,8 @@ from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER
-from knotwork._knowledge_base.communities import Communities
-from knotwork._knowledge_base.entities import Entities
-from knotwork._knowledge_base.graph import KnowledgeGraph
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
-from knotwork._knowledge_base.tables import Tables
 from knotwork._query_memory import set_query_memory
 from knotwork._registry import PARTS
 from knotwork._run import Steps, Verb
@@ -46,16 +43,20 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
+    from knotwork._extensions.graphs.communities import Communities
+    from knotwork._extensions.graphs.entities import Entities
     from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
+    from knotwork._extensions.graphs.knowledge_graph import KnowledgeGraph
     from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
     from knotwork._extensions.graphs.wiki import WikiReport
     from knotwork._extensions.queries.query_plans import Translator
-    from knotwork._indexing.reembedding import EmbedReport
+    from knotwork._extensions.tables.tables import Tables
+    from knotwork._extensions.upkeep.backups import BackupReport
+    from knotwork._extensions.upkeep.copies import CopyReport
+    from knotwork._extensions.upkeep.reembedding import EmbedReport
     from knotwork._indexing.run import IndexEstimate, IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
-    from knotwork._knowledge_base.backups import BackupReport
     from knotwork._retrieval.filters import FilterSpec
-    from knotwork._stores.copying import CopyReport
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
     from knotwork._transform.extractor import Extractor
@@ -68,14 +69,6 @@ class KnowledgeBase:
     base that only looks up names never loads a model.
     """
 
-    graph: KnowledgeGraph
-    """Cypher, neighbourhoods, shortest paths, and import of graphs."""
-    entities: Entities
-    """Aliases and homonyms; merge and split entities."""
-    communities: Communities
-    """Communities with their reports."""
-    tables: Tables
-    """SQL over the tables of spreadsheets."""
     open_to_write: Callable[[], Store] | None = None
     """Opens the index for writing if it is open for reading, and a question needs new reports."""
 
@@ -95,15 +88,14 @@ class KnowledgeBase:
         self.settings = settings or Settings()
         set_query_memory(self.settings.query)
         self._served: ServedGraphs = PARTS.load("graph_servers")(store, self.settings.graph)
-        served = self._served.serve()
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(
-            served, self.settings, self.models, chat_model=chat_model, translator=translator
+            self._served.serve(),
+            self.settings,
+            self.models,
+            chat_model=chat_model,
+            translator=translator,
         )
-        self.graph = KnowledgeGraph(served, self.settings, self.models, self._served)
-        self.entities = Entities(store)
-        self.communities = Communities(store, self.settings, self.retrievers)
-        self.tables = Tables(store, self.settings.index)
         self._chat_model = chat_model
         self._splitter = splitter
         self._extractor = extractor
@@ -129,6 +121,34 @@ class KnowledgeBase:
         with self._lock:
             if self._engine is not None:
                 self._engine.close()
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """Cypher, neighbourhoods, shortest paths, and import of graphs."""
+        graph: KnowledgeGraph = PARTS.load("graph")(
+            self.retrievers.store, self.settings, self.models, self._served
+        )
+        return graph
+
+    @cached_property
+    def entities(self) -> Entities:
+        """Aliases and homonyms; merge and split entities."""
+        entities: Entities = PARTS.load("entities")(self.store)
+        return entities
+
+    @cached_property
+    def communities(self) -> Communities:
+        """Communities with their reports."""
+        communities: Communities = PARTS.load("communities")(
+            self.store, self.settings, self.retrievers
+        )
+        return communities
+
+    @cached_property
+    def tables(self) -> Tables:
+        """SQL over the tables of spreadsheets."""
+        tables: Tables = PARTS.load("tables")(self.store, self.settings.index)
+        return tables
 
     @property
     def embedder(self) -> Embedder | None:
@@ -209,19 +229,18 @@ class KnowledgeBase:
         IndexingError for an index without documents, StoreReadOnly, StoreBusy while another process
         writes, ModelError if the embedder fails.
         """
-        from knotwork._indexing.reembedding import reembed, resolve_embedder
-
-        embedder = resolve_embedder(model, self.settings, given=self.models.given_embedder)
-        report = yield from reembed(
+        embedder, report = yield from PARTS.load("reembed")(
             self.store,
             self.settings,
-            embedder,
+            model,
+            given=self.models.given_embedder,
             splitter=self._splitter,
             extractor=self._extractor,
         )
         self.models.replace_embedder(embedder)
         self.retrievers.clear()
-        return report
+        done: EmbedReport = report
+        return done
 
     def estimate(
         self, paths: str | Path | Sequence[str | Path], **options: Unpack[IndexOptions]
@@ -376,9 +395,9 @@ class KnowledgeBase:
         backup. Raises StoreError if ``target`` exists, StoreNotFound if its parent does not,
         IndexDamaged if a file is damaged, MissingCapability if the index is not a file.
         """
-        from knotwork._knowledge_base.backups import back_up
-
-        return (yield from back_up.run(self.store.url, target, overwrite=overwrite))
+        run = PARTS.load("back_up").run(self.store.url, target, overwrite=overwrite)
+        report: BackupReport = yield from run
+        return report
 
     @Verb
     def copy(
@@ -396,17 +415,10 @@ class KnowledgeBase:
         hold a part that the index uses, StoreError if the target is neither empty nor an unfinished
         copy of this state of the index, or if the copy differs from the index.
         """
-        from knotwork._knowledge_base.copies import copy_to
-
-        return (
-            yield from copy_to(
-                self.store,
-                str(target),
-                without=without,
-                verify=verify,
-                limits=self.settings.store,
-            )
+        report: CopyReport = yield from PARTS.load("copy_to")(
+            self.store, str(target), without=without, verify=verify, limits=self.settings.store
         )
+        return report
 
     @Verb
     def export_wiki(

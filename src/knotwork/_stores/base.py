@@ -403,4 +403,3 @@ require_cypher = _required(lambda parts: parts.cypher, "Cypher")
 require_vector_replacement = _required(
     lambda parts: parts.vector_replacement, "a change of the embedder"
 )
-require_contents = _required(lambda parts: parts.contents, "listing its contents")

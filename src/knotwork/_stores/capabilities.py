@@ -28,7 +28,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._stores.table_file import TableFile
+    from knotwork._extensions.tables.table_file import TableFile
 
 
 class CommunityStore(Protocol):
@@ -311,8 +311,9 @@ class Capabilities:
     """The optional parts of a store; one that the store lacks is None.
 
     Reading from a store that lacks a part finds nothing. Writing to it is refused before any work
-    (`knotwork._stores.base`). ``self_check`` reads the whole store and returns a
-    sentence for each fault found; ``full_check`` also computes again what follows from documents.
+    (`knotwork._stores.base`). ``contents`` returns what lists all rows, for copies. ``self_check``
+    reads the whole store and returns a sentence for each fault found; ``full_check`` also computes
+    again what follows from documents.
     ``companions`` keeps what accompanies the index in the store, and ``tables`` its tables; without
     them, both are in files. ``opener`` opens the store once more, to write beside others, also in a
     process to which it is sent (`opener_of`); a store with a single writer has none. ``whole`` is
@@ -330,7 +331,7 @@ class Capabilities:
     cypher: CypherRunner | None = None
     live_graphs: LiveGraphs | None = None
     vector_replacement: VectorReplacement | None = None
-    contents: Contents | None = None
+    contents: Callable[[], Contents] | None = None
     companions: Companions | None = None
     tables: TableFile | None = None
     opener: Callable[[], object] | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from knotwork._config import shown_url
+from knotwork._registry import PARTS
 from knotwork._sqlite_file import TABLES_SUFFIX
 from knotwork._stores.base import Store
-from knotwork._stores.table_file import TableFile
-from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._extensions.tables.table_file import TableFile
 
 
 def tables_path(store_url: str) -> Path | None:
@@ -24,17 +26,16 @@ def tables_of(store: Store) -> TableFile | None:
     if store.capabilities.whole is not None:
         return None
     path = tables_path(store.url)
-    return TableFile(path) if path is not None else store.capabilities.tables
-
-
-def require_tables(store: Store) -> TableFile:
-    """Return the tables of an index. Raises ConfigError if it has no place for tables."""
-    tables = tables_of(store)
-    if store.capabilities.whole is not None:
-        raise ConfigError("The tables of an index cannot be filtered.", fix="Ask the whole index.")
-    if tables is None:
-        raise ConfigError(
-            f"The index `{shown_url(store.url)}` has no place for tables.",
-            fix="Use an index file, such as --store docs.knot, or one on a PostgreSQL server.",
-        )
+    if path is None:
+        return store.capabilities.tables
+    tables: TableFile = PARTS.load("table_file")(path)
     return tables
+
+
+def has_tables(store: Store) -> bool:
+    """Return True if tables of an index have been written."""
+    path = tables_path(store.url)
+    if path is not None and not path.exists():
+        return False
+    tables = tables_of(store)
+    return tables is not None and tables.exists()

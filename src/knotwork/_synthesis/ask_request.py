@@ -43,8 +43,7 @@ from knotwork._retrieval.retriever_registry import (
 )
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
-from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.index_tables import has_tables
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (
@@ -433,7 +432,6 @@ class Retrievers:
         self._translator = translator
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(store)
-        self._tables = tables_of(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
@@ -454,8 +452,7 @@ class Retrievers:
         if with_tables and self.settings.answer.tables:
             # No retriever and no filter may exclude the rows of tables.
             is_free = request.retriever in (None, "", AUTO) and not request.filters
-            tables = self._tables if is_free else None
-            searcher.with_tables = tables is not None and tables.exists()
+            searcher.with_tables = is_free and has_tables(self.store)
         return searcher
 
     def search(self, request: AskRequest) -> Evidence:
@@ -473,7 +470,8 @@ class Retrievers:
             part = self._filtered.pop(wanted, None)
             if part is None:
                 fields = require_fields(self.store)
-                part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
+                make_store = PARTS.load("filtered_store")
+                part = FilteredIndex(make_store(self.store, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
                 del self._filtered[oldest]

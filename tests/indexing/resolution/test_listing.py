@@ -5,8 +5,8 @@ from tests.indexing.resolution.worlds import groups_by_name, idof, make_index
 from tests.stores.minimal_store import MinimalStore
 
 import knotwork
+from knotwork._extensions.graphs.entities import Entities
 from knotwork._indexing.resolution.resolver import SameNames, read_same_names
-from knotwork._knowledge_base.entities import Entities
 from knotwork.errors import ConfigError, MissingCapability, UnknownName
 from knotwork.records import PERSON_SOURCE
 

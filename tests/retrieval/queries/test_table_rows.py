@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import knotwork
 from knotwork._extensions.queries.table_rows import TableRows
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._stores.index_tables import tables_path
-from knotwork._stores.table_file import DocumentTables, TableFile
+from knotwork.records import Document
 
 pytestmark = pytest.mark.slow
 
@@ -197,7 +198,7 @@ def test_a_table_that_is_newer_than_its_document_is_not_asked(tmp_path):
         assert base.ask("What is the total amount of sales?").text.startswith("3 ")
         tables = TableFile(tables_path(base.store.url))
         (shape,) = tables.tables()
-        tables.put_documents([DocumentTables(shape.document, "of a run that was killed", [])])
+        tables.put_documents([Document(uri=shape.document, text="Of a run that was killed.")])
         assert base.ask("What is the total amount of sales?").results == ()
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from knotwork._extensions.queries.query_retrievers import TextToSqlRetriever
+from knotwork._extensions.tables.table_file import TableFile
+from knotwork._extensions.tables.tables import add_tables
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.commit import add_tables
-from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import open_store
 from knotwork.errors import KnotworkError, QueryRefused, QueryTimeout, UnknownName
 from knotwork.records import Query

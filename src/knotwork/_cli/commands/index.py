@@ -1,27 +1,20 @@
-"""`knotwork index`, `embed` and `demo`: build an index."""
+"""`knotwork index`: build an index, or update it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from knotwork._cli.interruption import interrupted_exit_code
 from knotwork._cli.session import Session, choice_option, command, text_option
-from knotwork._cli.views import NOTES, Line, count_of, each, show
 from knotwork._indexing.report import IndexReport
 from knotwork._run import Stage
-from knotwork._shapes.base import fields_of
 from knotwork.errors import ModelError
 
 if TYPE_CHECKING:
     from knotwork._cli.progress import ProgressView
-    from knotwork._indexing.report import IndexReport
     from knotwork._indexing.run import IndexOptions
     from knotwork._knowledge_base import KnowledgeBase
 
@@ -140,136 +133,3 @@ def run_indexing(
         if stopped is not None and on_model_error is not None:
             on_model_error(stopped)
         raise
-
-
-@command()
-@text_option(
-    "--model",
-    metavar="MODEL",
-    help="Embedding model, such as local:NAME or openai:NAME. Default: embedding.model; for auto, "
-    "the model that a new index would use.",
-)
-def embed_command(session: Session, *, model: str) -> None:
-    """Recompute all vectors with another model. The documents are not read again.
-
-    Searches use the old vectors until all new ones are ready. You can stop the command at any time:
-    run it again to continue.
-    $ knotwork embed
-    $ knotwork embed --model local:multilingual-e5-small
-    $ knotwork embed --model openai:text-embedding-3-small --json
-    """
-    from knotwork._indexing.reembedding import EmbeddingInterrupted
-
-    opened = session.open_existing()
-    try:
-        report = session.follow(opened.embed.run(model))
-    except EmbeddingInterrupted as interruption:
-        report = interruption.report
-        session.emit(replace(report, seconds=round(report.seconds, 3)))
-        session.terminal.fail(
-            f"Interrupted after {report.done:,} of {count_of(report.chunks, 'chunk')}. These are "
-            "saved; searches use the old vectors until all are done.",
-            "Run the same command again to continue.",
-        )
-        raise click.exceptions.Exit(interrupted_exit_code()) from None
-    counts = {_VECTOR_NOUNS[name]: number for name, number in report.vectors.items()}
-    session.show(
-        replace(report, seconds=round(report.seconds, 3)),
-        Line("Embedder   {embedder}[, previously {previous}]", "bold"),
-        "Vectors    [{counts}][{counts:!}none]",
-        "Embedded   {embedded:#text} in this run",
-        "Time       {seconds:time}",
-        NOTES,
-        counts=[show(number, f"#{noun}") for noun, number in counts.items() if number],
-    )
-
-
-_VECTOR_NOUNS = {
-    "chunk": "chunk",
-    "sentence": "chunk with sentences/chunks with sentences",
-    "entity": "entity/entities",
-    "description": "description",
-    "question": "chunk with questions/chunks with questions",
-    "report": "report",
-}
-
-
-@command()
-def demo_command(session: Session) -> None:
-    """Index about twenty bundled documents and answer three questions, with citations.
-
-    Nothing leaves this machine, and no language model is used.
-    $ knotwork demo
-    $ knotwork demo --store demo.knot        keep the index in this file
-    $ knotwork demo --json
-    """
-    from platformdirs import user_cache_path
-
-    from knotwork._cli.answers import show_answer
-    from knotwork._shapes.indexing import describe_report
-    from knotwork._shapes.results import ANSWER
-    from knotwork.demo import QUESTIONS
-
-    started = time.perf_counter()
-    cache = user_cache_path("knotwork", appauthor=False, ensure_exists=True)
-    path = Path(session.common.store or cache / "demo.knot")
-    session.terminal.note("Indexing the sample …", style="dim")
-    report = _build(session, path)
-    knowledge_base = session.open_at(path, read_only=True)
-    answers = [knowledge_base.ask(question.text, use_llm=False) for question in QUESTIONS]
-    seconds = time.perf_counter() - started
-    described = {
-        "store": str(path),
-        "index": describe_report(report),
-        "answers": list(map(ANSWER, answers)),
-        "seconds": round(seconds, 3),
-    }
-    if session.emit(described):
-        return
-    session.terminal.show(described, *_INDEXED)
-    for question, answer in zip(QUESTIONS, answers, strict=True):
-        session.terminal.show(
-            fields_of(question), "", Line("{text}", "bold"), Line("({point})", "dim"), ""
-        )
-        show_answer(session.terminal, answer, needed=session.settings.answer.abstain_below)
-    usages = [answer.usage for answer in answers]
-    figures = {
-        "store": path,
-        "ms": median(usage.seconds for usage in usages) * 1000,
-        "tokens": sum(usage.input_tokens + usage.output_tokens for usage in usages),
-    }
-    session.terminal.show(figures, *_NEXT)
-
-
-_INDEXED = (
-    Line(
-        "Indexed {index.index.documents} documents of a fictional company, in English and "
-        "Chinese: {index.index.chunks} chunks, {index.index.entities} entities, "
-        "in {index.seconds.total:time}."
-    ),
-    "[Embedder: {index.embedder}, on this machine.]",
-    "[{index.embedder:!}Embedder: none: full text and knowledge graph only.]",
-    each("index.notes", Line("{}", "yellow")),
-)
-_NEXT = (
-    Line("\n{ms:.0f} ms per answer, {tokens} model tokens.", "dim"),
-    Line("\nNext", "bold"),
-    Line(
-        'knotwork ask "In which year was the lighthouse of Skarrow built?" --store {store}',
-        indent=2,
-    ),
-    Line('knotwork explore "Oriane Keld" --store {store}', indent=2),
-    Line("knotwork index YOUR-FOLDER && knotwork ask YOUR-QUESTION", indent=2),
-)
-
-
-def _build(session: Session, path: Path) -> IndexReport:
-    """Index the sample into a new file."""
-    from knotwork._cli.commands.index import run_indexing
-    from knotwork.demo import open_sample
-
-    for part in (path, *path.parent.glob(f"{path.name}-*")):
-        part.unlink(missing_ok=True)
-    with open_sample() as folder:
-        knowledge_base = session.open_at(path, read_only=False)
-        return run_indexing(knowledge_base, [str(folder)], session.progress())

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from knotwork._config import StoreSettings
 from knotwork._extensions.diagnosis.installation import Check, failed_check
+from knotwork._extensions.upkeep.backups import sqlite_file
+from knotwork._extensions.upkeep.copies import store_digest
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     LANGUAGES_META,
@@ -24,14 +26,12 @@ from knotwork._inference.call_cache import CallCache
 from knotwork._sqlite_file import (
     CALLS_SUFFIX,
     FILE_KINDS,
-    SqliteFile,
     is_marked_protected,
     repair_advice,
     verify_file,
 )
 from knotwork._stores.base import Store
 from knotwork._stores.copy_marks import require_finished
-from knotwork._stores.copying import store_digest
 from knotwork._stores.links import linked_documents
 from knotwork._stores.urls import index_file, open_store
 from knotwork._text.languages import is_read
@@ -197,17 +197,17 @@ def _check_files(store_url: str) -> Iterator[Check]:
 def _check_file(path: Path, kind: str, *, suffix: str, index: Path) -> Check:
     """Read a whole file beside an index."""
     name = kind.capitalize()
-    advice = repair_advice(index)
-    file = SqliteFile(str(path), kind, 0, repair=advice)
     try:
-        faults = verify_file(file)
+        faults = verify_file(sqlite_file(path, suffix))
         if suffix == CALLS_SUFFIX and not faults:
             with closing(CallCache(path)) as cache:
                 faults = cache.check()
     except KnotworkError as error:
         return failed_check(name, error)
     if faults:
-        return Check(name, ok=False, detail=f"`{path}`: {'; '.join(faults)}", fix=advice)
+        return Check(
+            name, ok=False, detail=f"`{path}`: {'; '.join(faults)}", fix=repair_advice(index)
+        )
     return Check(name, ok=True, detail=f"`{path}`: every page is as it should be")
 
 

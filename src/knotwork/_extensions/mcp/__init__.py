@@ -10,7 +10,7 @@ from knotwork.errors import required
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
+    from knotwork._extensions.asynchronous import AsyncKnowledgeBase
 
 
 def build_server(

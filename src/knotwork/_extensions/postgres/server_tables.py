@@ -18,14 +18,14 @@ import apsw
 from platformdirs import user_cache_path
 
 from knotwork._companions import CompanionDatabase, companion_path
-from knotwork._sqlite_file import TABLES_SUFFIX
-from knotwork._stores.table_file import (
+from knotwork._extensions.tables.table_file import (
     TableFile,
     drop_table,
     pack_table,
     registered,
     unpack_table,
 )
+from knotwork._sqlite_file import TABLES_SUFFIX
 from knotwork.errors import IndexDamaged, SchemaMismatch
 
 _VERSIONS = "SELECT name, version FROM stored_table"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import vector_table
-from knotwork._stores.sql.tables import MISSING_REFERENCES
+from knotwork._extensions.upkeep.verification import MISSING_REFERENCES
 
 _WRONG_SUMS = {
     "names of entities with a wrong count": """

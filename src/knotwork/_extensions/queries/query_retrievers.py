@@ -30,6 +30,7 @@ from knotwork._extensions.queries.query_plans import (
 from knotwork._extensions.queries.query_targets import CypherGraph, SqlTables, choose_graph
 from knotwork._extensions.queries.target_schema import SchemaLinker, TargetSchema, find_mentions
 from knotwork._extensions.queries.translator_registry import make_translator
+from knotwork._extensions.tables.table_file import TableFile
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import ConfiguredRetriever, HybridRetriever, bounded
@@ -37,7 +38,6 @@ from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.query_rows import ROWS_SCORE, cite_rows
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.index_tables import tables_of
-from knotwork._stores.table_file import TableFile
 from knotwork.errors import (
     ModelError,
     QueryRefused,

@@ -33,10 +33,10 @@ from knotwork._extensions.queries.target_schema import (
     is_day_first,
     shape_property,
 )
+from knotwork._extensions.tables.table_file import TableFile, TableShape
 from knotwork._questions.languages import Operator
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
-from knotwork._stores.table_file import TableFile, TableShape
 from knotwork.errors import QueryRefused, QueryTimeout
 from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
 

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from knotwork._config import Settings
+from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
 from knotwork._knowledge_base import KnowledgeBase
@@ -23,7 +24,6 @@ from knotwork._retrieval.filters import read_filter
 from knotwork._sqlite_file import MEMORY_SUFFIX, TABLES_SUFFIX
 from knotwork._stores.base import require_fields
 from knotwork._stores.fields import BUILT_IN_FIELDS, PAGE, Selection, field_name
-from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.id_sets import IdSet
 from knotwork.errors import Conflict, FilterError, InvalidRequest, NotFound
 from knotwork.records import AllOf, AnyOf, Condition, Filter, Not, conditions

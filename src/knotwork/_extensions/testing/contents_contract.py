@@ -18,11 +18,12 @@ from knotwork._extensions.testing.store_contract import (
     sample_relation,
     snapshot,
 )
+from knotwork._extensions.upkeep.contents import require_contents
+from knotwork._extensions.upkeep.copies import CONTENTS, DERIVED_CONTENTS
 from knotwork._stores.base import (
     LedgerEntry,
     Store,
     require_communities,
-    require_contents,
     require_homonyms,
     require_property_graphs,
     require_questions,
@@ -30,7 +31,6 @@ from knotwork._stores.base import (
     require_resolutions,
 )
 from knotwork._stores.capabilities import Contents
-from knotwork._stores.copying import CONTENTS, DERIVED_CONTENTS
 from knotwork._stores.urls import open_store
 from knotwork.records import (
     PERSON_SOURCE,

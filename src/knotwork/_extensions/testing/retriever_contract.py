@@ -13,12 +13,12 @@ import pytest
 
 from knotwork._config import Settings
 from knotwork._config.settings import IndexSettings
+from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._indexing.communities.index_reports import bring_up_to_date
 from knotwork._inference.embedder import Embedder, HashingEmbedder
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.base import Retriever
 from knotwork._stores.base import Store, require_fields
-from knotwork._stores.filtered import FilteredStore
 from knotwork._stores.urls import open_store
 from knotwork.records import (
     Block,

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from knotwork._registry import PARTS
 from knotwork._sqlite_file import FULL, Migration
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded.contributions import EmbeddedContributions
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 
 def _locate_damage(path: Path) -> str:
-    from knotwork._stores.embedded.damage import locate_damage  # it opens a store
-
-    return locate_damage(path)
+    place: str = PARTS.load("locate_damage")(path)
+    return place
 
 
 class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
@@ -91,15 +91,13 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
 
     def check(self) -> list[str]:
         """Read the whole file, and return a phrase for each fault of the index."""
-        from knotwork._stores.embedded.verification import find_faults
-
-        return find_faults(self._database)
+        faults: list[str] = PARTS.load("find_faults")(self._database)
+        return faults
 
     def check_fully(self) -> list[str]:
         """Do what `check` does, and compute again all that follows from the documents."""
-        from knotwork._stores.embedded.verification import find_all_faults
-
-        return find_all_faults(self._database)
+        faults: list[str] = PARTS.load("find_all_faults")(self._database)
+        return faults
 
     def connections(self) -> list[apsw.Connection]:
         """Return the open connections of all threads, to watch what they run."""

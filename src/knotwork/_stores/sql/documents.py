@@ -9,13 +9,14 @@ is added.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
 from knotwork._cancellation import checked
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.fields import document_fields, page_spans
+from knotwork._stores.fields import KNOWN_AS, LINKS, document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.database import (
     SqlDatabase,
@@ -404,3 +405,34 @@ class SqlLedger(SqlPart):
     def remove(self, uris: Collection[str]) -> None:
         with self._database.transaction():
             self._database.write(_REMOVE_ENTRIES, (list(uris),))
+
+
+FIELD_VALUES = "SELECT DISTINCT text FROM document_field WHERE name = $1"
+VALUES_AND_DOCUMENTS = "SELECT text, document FROM document_field WHERE name = $1"
+DOCUMENTS_BY_VALUE = """
+    SELECT f.text, f.document FROM texts($1) CROSS JOIN document_field f
+    WHERE f.text = j.value AND f.name = $2
+"""
+
+
+class SqlLinks(SqlPart):
+    """The `LinkStore` of stores in SQL databases."""
+
+    def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
+        return self._by_value(KNOWN_AS, names)
+
+    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
+        targets = [target for (target,) in self._database.rows(FIELD_VALUES, (LINKS,))]
+        found = self._by_value(LINKS, list(filter(fits, targets)))
+        return {i for ids in found.values() for i in ids}
+
+    def linked(self) -> list[tuple[str, str]]:
+        rows = self._database.rows(VALUES_AND_DOCUMENTS, (LINKS,))
+        return sorted((int_to_id(key), target) for target, key in rows)
+
+    def _by_value(self, name: str, values: Collection[str]) -> dict[str, list[str]]:
+        bound = list(dict.fromkeys(values))
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for value, key in sorted(self._database.rows(DOCUMENTS_BY_VALUE, (bound, name))):
+            found[value].append(int_to_id(key))
+        return dict(found)

@@ -48,13 +48,13 @@ from knotwork._indexing.communities.index_reports import (
     publish_reports,
     put_missing_vectors,
 )
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     Embedding,
     check_embedder,
     check_not_switching,
 )
 from knotwork._indexing.prepare import Prepared
-from knotwork._indexing.reembedding import embed_descriptions
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_communities, require_readings
 from knotwork._stores.removal import remove_vectors

@@ -1,4 +1,4 @@
-"""Copy all rows of a store to another one, so that a copy that was stopped continues.
+"""Copy an index to another store, so that a copy that was stopped continues; hash what one holds.
 
 A store consists of parts (`Contents`), each of which is read in ascending order of its keys. Memory
 holds one page of rows, or one imported graph, which no store can add in pieces. Rows are the same
@@ -8,6 +8,9 @@ Each page of a part is written in one transaction, with a mark that says how far
 which state of the source, so that a kill costs one page. All pages are read from one state of the
 source, whatever others write meanwhile. In the end the hashes of both stores are compared, and only
 then the mark goes. A store with a mark is used for nothing else (`require_finished`).
+
+The tables of spreadsheets and the cached replies of models are copied with an index. Facts of
+conversations are not: they may be personal, and a server may have many users.
 """
 
 from __future__ import annotations
@@ -15,18 +18,24 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from knotwork._cancellation import check_cancelled
+from knotwork._config import StoreSettings
+from knotwork._extensions.upkeep.contents import require_contents
+from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._run import Progress, Steps, Verb
-from knotwork._stores.base import Store, require_contents
+from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
+from knotwork._stores.base import Store, companions_of
 from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
-from knotwork._stores.urls import index_file
+from knotwork._stores.index_tables import has_tables, tables_of
+from knotwork._stores.urls import index_file, open_store
 from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES
-from knotwork.errors import MissingCapability, StoreError, UnknownName
+from knotwork.errors import MissingCapability, StoreError, StoreReadOnly, UnknownName
 
 _OF_INDEXES = {"question": "questions", "report": "communities", DESCRIPTIONS: "readings"}
 CONTENTS: Mapping[str, str] = {
@@ -205,7 +214,7 @@ def _first_content(store: Store) -> str | None:
         return "failed sources"
     if parts.property_graphs is not None and (names := parts.property_graphs.names()):
         return f"the graph `{names[0]}`"
-    if parts.contents is not None and parts.contents.page("decisions", "", limit=1).rows:
+    if parts.contents is not None and parts.contents().page("decisions", "", limit=1).rows:
         return "decisions about entities"
     if any(value for name, value in store.meta().items() if name != COPY_META):
         return "settings"
@@ -227,6 +236,88 @@ def _require_parts(source: Contents, target: Store, left_out: Collection[str]) -
             fix = f"Leave it out with `--without {name}`, or copy to another store."
             raise MissingCapability(target.url, name.replace("_", " "), fix=fix)
     return require_contents(target)
+
+
+@Verb
+def copy_index(
+    source_url: str,
+    target_url: str,
+    *,
+    without: Collection[str] = (),
+    verify: bool = True,
+    limits: StoreSettings | None = None,
+) -> Steps[CopyReport]:
+    """Copy the index at a URL or path to another one, and return the report.
+
+    ``limits`` are the pool and the time-outs of stores on a server,
+    without that of an idle transaction: the one that reads the source is idle while the target is
+    written. See `KnowledgeBase.copy`.
+    """
+    patient = replace(limits or StoreSettings(), idle_timeout_s=0)
+    with closing(open_store(source_url, read_only=True, limits=patient)) as source:
+        return (
+            yield from copy_to(source, target_url, without=without, verify=verify, limits=limits)
+        )
+
+
+def copy_to(
+    source: Store,
+    target_url: str,
+    *,
+    without: Collection[str] = (),
+    verify: bool = True,
+    limits: StoreSettings | None = None,
+) -> Steps[CopyReport]:
+    """Copy an open store to the one at a URL or path, which is created if it is missing."""
+    check_left_out(without)
+    with closing(open_store(target_url, create=True, limits=limits)) as target:
+        run = copy_store.run(source, target, without=without, verify=verify)
+        yield next(run)  # now the target is known to be an empty one or this copy
+        yield from _copy_tables(source, target)
+        yield from _copy_calls(source, target)
+        report = yield from run
+        return replace(report, beside=_kinds_left(source, target))
+
+
+def _copy_tables(source: Store, target: Store) -> Iterator[Progress]:
+    tables, copied = tables_of(source), tables_of(target)
+    if tables is None or copied is None:
+        return
+    shapes = tables.tables()
+    for done, shape in enumerate(shapes, start=1):
+        data = tables.packed(shape.name)
+        copied.put_packed(shape.name, data)
+        if copied.packed(shape.name) != data:
+            raise StoreError(
+                f"The table `{shape.name}` differs in the copy.", fix="Repeat the copy."
+            )
+        yield Progress("copying tables", done, len(shapes))
+
+
+def _copy_calls(source: Store, target: Store) -> Iterator[Progress]:
+    companions = companions_of(source)
+    if not companions.has(CALLS):
+        return
+    try:
+        opened = companions.open(CALLS)
+    except StoreReadOnly:  # of a server whose user may only read
+        return
+    with closing(opened) as calls:
+        if not calls.rows("SELECT 1 FROM spent LIMIT 1"):
+            return
+        with closing(companions_of(target).open(CALLS)) as copied:
+            for done in copy_calls(calls, copied):
+                yield Progress("copying replies of models", done)
+
+
+def _kinds_left(source: Store, target: Store) -> tuple[str, ...]:
+    left = []
+    if has_tables(source) and tables_of(target) is None:
+        left.append("tables")
+    path = index_file(source.url)
+    if path is not None and path.with_name(path.name + MEMORY_SUFFIX).exists():
+        left.append(FILE_KINDS[MEMORY_SUFFIX])
+    return tuple(left)
 
 
 _FORMAT = 1

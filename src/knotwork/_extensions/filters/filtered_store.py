@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Generic, Never, TypeVar
 
+from knotwork._extensions.filters.matching import check_fields
 from knotwork._graph.walk import AdjacentEdge, walk_graph
 from knotwork._registry import PARTS
 from knotwork._stores.base import (
@@ -52,7 +53,6 @@ from knotwork._stores.fields import (
     LinkStore,
     Selection,
     Totals,
-    check_fields,
 )
 from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node
 from knotwork._stores.id_sets import IdSet

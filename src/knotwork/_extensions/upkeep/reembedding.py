@@ -15,13 +15,12 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-import numpy as np
-
 from knotwork._config import Settings
 from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commit import BATCH_S, VECTOR_CHUNKS
 from knotwork._indexing.communities.index_reports import put_missing_vectors, staying_current
+from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     DIMENSION_META,
     EMBEDDER_META,
@@ -41,28 +40,25 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
     stored_embedder,
 )
-from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import open_engine, plain_fingerprints
 from knotwork._inference.embedder import Embedder, PassageVectors, without_prefixes
 from knotwork._inference.model_registry import choose_model, open_embedder
-from knotwork._run import Progress, Steps, Verb
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.resolutions import read_groups
-from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name
+from knotwork._stores.vectors import VECTOR_INDEXES, staged_name
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
-from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk, content_id
+from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
 
 BATCH_CHUNKS = 256
 """Most chunks in a transaction. The first has fewer, and later ones as many as take `BATCH_S`."""
 
 _ENTRIES = 1_000
-_DESCRIPTIONS = 256
 
-SETTINGS_NOTE = (
+_SETTINGS_NOTE = (
     "The settings name `{wanted}`. To search with the new vectors, set: "
     'embedding.model = "{embedder}"'
 )
@@ -105,8 +101,8 @@ class EmbeddingInterrupted(KeyboardInterrupt):
         self.report = report
 
 
-def resolve_embedder(
-    model: str | Embedder, settings: Settings, *, given: Embedder | None = None
+def _resolve_embedder(
+    model: str | Embedder, settings: Settings, given: Embedder | None
 ) -> Embedder:
     """Return the embedder that ``model`` names, by default ``given`` or that of the settings.
 
@@ -129,16 +125,19 @@ def resolve_embedder(
 def reembed(
     store: Store,
     settings: Settings,
-    embedder: Embedder,
+    model: str | Embedder,
     *,
+    given: Embedder | None = None,
     splitter: Splitter | None = None,
     extractor: Extractor | None = None,
-) -> Steps[EmbedReport]:
-    """Embed an index again, and return the report of `Reembedding.run`.
+) -> Steps[tuple[Embedder, EmbedReport]]:
+    """Embed an index again, and return the embedder with the report of `Reembedding.run`.
 
+    ``model`` is an embedder or the name of one, by default ``given`` or that of the settings.
     ``splitter`` and ``extractor`` are those of the index if they are not those of the settings.
     The report has a note if the settings name another embedder than the index now has.
     """
+    embedder = _resolve_embedder(model, settings, given)
     with closing(open_engine(settings)) as engine:
         embedding = Embedding(engine.open_embedder(embedder))
         marks = plain_fingerprints(
@@ -151,9 +150,9 @@ def reembed(
     except MissingExtra:
         found = None
     if found is not None and found.name == embedder.name:
-        return report
-    note = SETTINGS_NOTE.format(wanted=wanted, embedder=without_prefixes(embedder.name))
-    return replace(report, notes=(*report.notes, note))
+        return embedder, report
+    note = _SETTINGS_NOTE.format(wanted=wanted, embedder=without_prefixes(embedder.name))
+    return embedder, replace(report, notes=(*report.notes, note))
 
 
 class Reembedding:
@@ -454,56 +453,3 @@ def _has_written(held: CommunityStore, ids: Sequence[str]) -> bool:
         if any(report.source != EXTRACTIVE_SOURCE for report in reports.values()):
             return True
     return False
-
-
-@Verb
-def embed_descriptions(
-    store: Store,
-    embedding: Embedding,
-    *,
-    describer: Describer | None = None,
-    name: Callable[[str], str] = str,
-) -> Steps[int]:
-    """Give each entity with a description a vector of name and description; return their number.
-
-    Yields how many entities are done. Vectors whose text is unchanged are kept, and entities whose
-    text is in a language that the embedder does not read get none. ``describer`` may have read
-    some texts already; merged entities share one. ``name`` returns the name of the index to write
-    to.
-    """
-    describer = describer or Describer(store, groups=read_groups(store))
-    readings = store.capabilities.readings
-    ids = readings.described() if readings is not None else []
-    embedded = 0
-    for start in range(0, len(ids), _DESCRIPTIONS):
-        batch = ids[start : start + _DESCRIPTIONS]
-        entities, described = store.graph.entities(batch), describer.describe(batch)
-        texts = {
-            key: text
-            for key in described
-            if key in entities
-            and embedding.reads(text := f"{entities[key].name}: {described[key]}")
-        }
-        keys = {
-            entity: content_id("description", embedding.name, text)
-            for entity, text in texts.items()
-        }
-        index = store.vectors(name(DESCRIPTIONS))
-        known, held = index.by_key(set(keys.values())), index.get(keys)
-        missing = {keys[entity]: texts[entity] for entity in keys if keys[entity] not in known}
-        if missing:
-            rows = embedding.embed_names(list(missing.values()))
-            known |= dict(zip(missing, (row[np.newaxis] for row in rows), strict=True))
-            embedded += len(missing)
-        new = {
-            entity: key
-            for entity, key in keys.items()
-            if entity not in held or not np.array_equal(held[entity], known[key])
-        }
-        gone = [e for e in batch if e not in keys or not known[keys[e]].any()]
-        with store.transaction():
-            still = readings.descriptions(new) if readings is not None else {}
-            index.put((e, key, known[key]) for e, key in new.items() if e in still)
-            index.remove(gone)
-        yield Progress("descriptions", start + len(batch), len(ids))
-    return embedded

@@ -17,14 +17,17 @@ from pathlib import Path
 
 from knotwork._config import Settings, shown_url
 from knotwork._durable_files import move_file
+from knotwork._extensions.tables.table_file import TableFile
+from knotwork._extensions.tables.tables import SUFFIXES, add_tables
+from knotwork._extensions.upkeep.backups import require_unused, sqlite_file
+from knotwork._extensions.upkeep.damage import DamagedIndex, copy_tables, forget_lost
+from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.chunk_questions import QUESTIONS
 from knotwork._indexing.commit import (
     CONTENT_META,
-    SUFFIXES,
     WRITTEN_META,
-    add_tables,
     remove_sources,
 )
 from knotwork._indexing.embedding import (
@@ -34,11 +37,10 @@ from knotwork._indexing.embedding import (
     Embedding,
     stamp_embedder,
 )
-from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.sources import ROOTS_META, is_folder_or_archive, store_roots, stored_roots
 from knotwork._inference.embedder import Embedder
-from knotwork._knowledge_base.backups import require_unused, sqlite_file
 from knotwork._knowledge_base.base import KnowledgeBase
+from knotwork._knowledge_base.base import open as open_index
 from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
@@ -53,8 +55,6 @@ from knotwork._sqlite_file import (
 )
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.embedded.damage import DamagedIndex, copy_tables, forget_lost
-from knotwork._stores.table_file import TableFile
 from knotwork._stores.urls import index_file
 from knotwork._stores.vectors import VECTOR_INDEXES
 from knotwork._text.languages import is_read
@@ -232,8 +232,6 @@ class _Repair:
 
     def _complete(self) -> Iterator[Progress]:
         """Read the damaged documents again, and compute missing vectors and communities."""
-        from knotwork._knowledge_base.base import open as open_index
-
         with open_index(self._path, settings=self._settings) as plain:
             store = plain.store
             assert isinstance(store, EmbeddedStore)

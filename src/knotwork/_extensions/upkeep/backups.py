@@ -24,6 +24,7 @@ import apsw
 
 from knotwork._config import is_server_url, shown_url
 from knotwork._durable_files import sync_file, sync_folder
+from knotwork._extensions.upkeep.damage import locate_damage
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
     FILE_KINDS,
@@ -33,7 +34,6 @@ from knotwork._sqlite_file import (
     repair_advice,
     verify_file,
 )
-from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.database import APPLICATION_ID
 from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound

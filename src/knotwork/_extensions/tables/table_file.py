@@ -1,7 +1,7 @@
 """Store SQL tables in a SQLite file beside the index, and query them with guarded statements.
 
 The tables come from indexed CSV and Excel files, or were added by a person. Statements run on a
-read-only connection, guarded by the part `guarded_sql`.
+read-only connection, guarded by `sql_guard`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
-from knotwork._registry import PARTS
+from knotwork._extensions.tables.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._sqlite_file import (
     FILE_KINDS,
     READ_WRITE,
@@ -36,32 +36,11 @@ from knotwork.errors import (
     StoreNotFound,
     UnknownName,
 )
-from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, Table
+from knotwork.records import Cell, Document, PropertyValue, QueryResult, RowSource, Span, Table
 
 _BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
-
-
-SQL_LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
-    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
-    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
-    apsw.SQLITE_LIMIT_ATTACHED: 0,
-    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
-    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
-}
-"""Limits of SQLite for connections that run the statements of users."""
-
-
-class DocumentTables(NamedTuple):
-    """The tables of a document as (name, table) pairs."""
-
-    uri: str
-    revision: str
-    tables: Sequence[tuple[str, Table]]
 
 
 class TableFile:
@@ -102,16 +81,21 @@ class TableFile:
         with self._writing() as connection:
             return put_table(connection, name, table, source=source)
 
-    def put_documents(self, documents: Iterable[DocumentTables]) -> None:
+    def put_documents(self, documents: Iterable[Document]) -> None:
         """Replace the tables of documents, in one transaction.
 
-        A table never replaces one of another source: its name gets a number instead.
+        A table has the name of its file and, if that has several, of its sheet. It never replaces
+        one of another source: its name gets a number instead.
         """
+        held = self.documents()
+        changed = [document for document in documents if document.tables or document.uri in held]
+        if not changed:
+            return
         with self._writing() as connection:
-            for document in documents:
+            for document in changed:
                 drop_documents(connection, [document.uri])
                 taken = {str(n) for (n,) in connection.execute("SELECT name FROM knotwork_tables")}
-                for name, table in document.tables:
+                for name, table in named_tables(document):
                     chosen = _free_name(sql_name(name) or "table", taken)
                     taken.add(chosen)
                     put_table(
@@ -219,7 +203,7 @@ class TableFile:
         than read these tables, QuerySyntaxError for one that SQLite rejects, QueryTimeout after
         ``timeout_s``, StoreNotFound if there are no tables.
         """
-        query = PARTS.load("checked_sql")(statement)
+        query = check_sql(statement)
         known: list[str] = []
         if self.exists():
             with self._reading() as connection:
@@ -231,13 +215,12 @@ class TableFile:
             )
         connection = self._open()
         try:
-            runner = PARTS.load("guarded_sql")(connection, known, timeout_s=timeout_s)
-            result: QueryResult = runner.run(query, dict(parameters or {}), row_limit=row_limit)
+            runner = GuardedQuery(connection, known, timeout_s=timeout_s)
+            return runner.run(query, dict(parameters or {}), row_limit=row_limit)
         except (apsw.Error, UnicodeDecodeError) as error:
             raise self._file.damaged(error) from error
         finally:
             connection.close()
-        return result
 
     def _follow(self) -> None:
         """Bring the file up to date with what it is a copy of, if it is one."""
@@ -323,6 +306,13 @@ class TableShape:
     labels: tuple[str, ...] = ()
     document: str = ""
     revision: str = ""
+
+
+def named_tables(document: Document) -> list[tuple[str, Table]]:
+    """Return the tables of a document, named by the file and, if it has several, by the sheet."""
+    stem = Path(document.uri.rpartition("/")[2]).stem
+    single = len(document.tables) == 1
+    return [(stem if single else f"{stem} {table.name}", table) for table in document.tables]
 
 
 def sql_name(name: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from knotwork._config import IndexSettings
+from knotwork._config import IndexSettings, shown_url
+from knotwork._extensions.tables.table_file import TableFile, TableShape, named_tables
 from knotwork._stores.base import Store
+from knotwork._stores.index_tables import tables_of
+from knotwork.errors import ConfigError, LoadError
 from knotwork.records import PropertyValue, QueryResult
-
-if TYPE_CHECKING:
-    from knotwork._stores.table_file import TableFile, TableShape
 
 
 class Tables:
@@ -55,8 +55,6 @@ class Tables:
         added. Raises LoadError for a file without a table, when the files before it are added;
         StoreReadOnly if the index was opened read-only, StoreBusy while another process writes.
         """
-        from knotwork._indexing.commit import add_tables
-
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         tables = self._file()
         with self._store.transaction():
@@ -73,6 +71,59 @@ class Tables:
             tables.remove(name)
 
     def _file(self) -> TableFile:
-        from knotwork._stores.index_tables import require_tables
-
         return require_tables(self._store)
+
+
+def require_tables(store: Store) -> TableFile:
+    """Return the tables of an index. Raises ConfigError if it has no place for tables."""
+    tables = tables_of(store)
+    if store.capabilities.whole is not None:
+        raise ConfigError("The tables of an index cannot be filtered.", fix="Ask the whole index.")
+    if tables is None:
+        raise ConfigError(
+            f"The index `{shown_url(store.url)}` has no place for tables.",
+            fix="Use an index file, such as --store docs.knot, or one on a PostgreSQL server.",
+        )
+    return tables
+
+
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm", ".json", ".jsonl")
+
+
+def add_tables(
+    tables: TableFile, path: Path, settings: IndexSettings | None = None
+) -> list[TableShape]:
+    """Store all tables of a file beside an index, each under its file's or sheet's name.
+
+    The file is read in a worker process, within the limits of the settings.
+
+    Raises LoadError for a file without a table, StoreError if they cannot be stored.
+    """
+    from knotwork._indexing.loaders.loader_registry import load_file
+    from knotwork._indexing.workers import read_files
+
+    if path.suffix.lower() not in SUFFIXES:
+        valid = ", ".join(SUFFIXES)
+        raise LoadError(
+            "not a table",
+            f"`{path}` is not a table file.",
+            fix=f"Supported suffixes are {valid}.",
+        )
+    settings = settings or IndexSettings()
+    size = path.stat().st_size if path.is_file() else 0
+    load = partial(
+        load_file,
+        path.absolute(),
+        uri=str(path),
+        max_file_mb=settings.max_file_mb,
+        max_characters=settings.max_file_characters,
+    )
+    (result,) = read_files([(load, str(path), size)], settings=settings)
+    found = named_tables(result())
+    if not found:
+        raise LoadError(
+            "empty",
+            f"`{path}` has no row below a header.",
+            fix="Check that the first row names the columns.",
+        )
+    return [tables.put_table(name, table, source=str(path)) for name, table in found]

@@ -7,38 +7,35 @@ in the same way. SQL then finds the documents with the matching values.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 
 import numpy as np
 
+from knotwork._extensions.filters.matching import Matcher, check_fields, holds_versions
 from knotwork._stores.fields import (
     BUILT_IN_FIELDS,
     FILE_DATE,
     FORMAT,
-    KNOWN_AS,
     LANGUAGE,
-    LINKS,
     PAGE,
-    SHOWN_VALUES,
     TITLE,
     EntityForm,
     FieldInfo,
-    Matcher,
     Selection,
     Totals,
-    check_fields,
     field_name,
-    file_day,
-    format_values,
-    holds_versions,
-    language_values,
-    summarize_field,
 )
 from knotwork._stores.graph_view import entity_type, most_frequent, schema_of
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.sql.database import SqlPart
+from knotwork._stores.sql.documents import (
+    DOCUMENTS_BY_VALUE,
+    FIELD_VALUES,
+    VALUES_AND_DOCUMENTS,
+)
 from knotwork.records import (
     KEYWORD_TYPES,
     AllOf,
@@ -49,6 +46,8 @@ from knotwork.records import (
     id_to_int,
     int_to_id,
 )
+
+_SHOWN_VALUES = 5
 
 _FEW_SHARE = 0.1
 """Share of the documents below which reading their chunks is faster than reading all chunks."""
@@ -69,7 +68,7 @@ def _summary(fields: str, pages: str) -> tuple[str, str, str, str]:
                     SELECT f.name, f.text, count(*) AS times FROM {fields} GROUP BY f.name, f.text
                 ) v
             ) e
-            WHERE e.place <= {SHOWN_VALUES}
+            WHERE e.place <= {_SHOWN_VALUES}
         """,
         f"SELECT count(DISTINCT p.document) FROM {pages}",
         f"SELECT p.label, count(DISTINCT p.document) FROM {pages} GROUP BY p.label",
@@ -77,7 +76,7 @@ def _summary(fields: str, pages: str) -> tuple[str, str, str, str]:
 
 
 class SqlFields(SqlPart):
-    """The `FieldStore` and the `LinkStore` of stores in SQL databases."""
+    """The `FieldStore` of stores in SQL databases."""
 
     # The distinct names of fields take one index lookup each (a loose index scan).
     _FIELD_NAMES = """
@@ -96,12 +95,6 @@ class SqlFields(SqlPart):
         "keys($1) CROSS JOIN document_page p WHERE p.document = j.value",
     )
     _LABELS = "SELECT DISTINCT label FROM document_page"
-    _VALUES = "SELECT DISTINCT text FROM document_field WHERE name = $1"
-    _VALUES_AND_DOCUMENTS = "SELECT text, document FROM document_field WHERE name = $1"
-    _BY_VALUE = """
-        SELECT f.text, f.document FROM texts($1) CROSS JOIN document_field f
-        WHERE f.text = j.value AND f.name = $2
-    """
     _DOCUMENT_COUNT = "SELECT count(*) FROM document"
     _DOCUMENTS = "SELECT id FROM document"
     _TITLES = "SELECT title, id FROM document WHERE title <> ''"
@@ -156,7 +149,7 @@ class SqlFields(SqlPart):
             for name, value, count in fetch(values, bound):
                 examples[name].append((value, count))
             found = {
-                name: summarize_field(name, count, examples[name])
+                name: _summarize_field(name, count, examples[name])
                 for name, count in fetch(counts, bound)
             }
             shown = None if among is None else set(among.keys.tolist())
@@ -165,10 +158,10 @@ class SqlFields(SqlPart):
                 if pairs := dict.fromkeys(p for p in known if shown is None or p[1] in shown):
                     times = Counter(value for value, _ in pairs)
                     keys = {key for _, key in pairs}
-                    found[name] = summarize_field(name, len(keys), times.items())
+                    found[name] = _summarize_field(name, len(keys), times.items())
             ((paged,),) = fetch(paged_documents, bound)
             if paged:
-                found[PAGE] = summarize_field(PAGE, paged, fetch(labels, bound))
+                found[PAGE] = _summarize_field(PAGE, paged, fetch(labels, bound))
         return [found[name] for name in sorted(found)]
 
     def select(self, wanted: Filter) -> Selection:
@@ -202,25 +195,6 @@ class SqlFields(SqlPart):
         structure = (sections, size, inner, leaves - with_leaves, mentions, about)
         relations = dict(sorted(stated.items(), key=lambda item: (-item[1], item[0])))
         return Totals(leaves, entities, schema_of(labels, structure, relations))
-
-    def known_as(self, names: Collection[str]) -> dict[str, list[str]]:
-        return self._by_value(KNOWN_AS, names)
-
-    def linking_to(self, fits: Callable[[str], bool]) -> set[str]:
-        targets = [target for (target,) in self._database.rows(self._VALUES, (LINKS,))]
-        found = self._by_value(LINKS, list(filter(fits, targets)))
-        return {i for ids in found.values() for i in ids}
-
-    def linked(self) -> list[tuple[str, str]]:
-        rows = self._database.rows(self._VALUES_AND_DOCUMENTS, (LINKS,))
-        return sorted((int_to_id(key), target) for target, key in rows)
-
-    def _by_value(self, name: str, values: Collection[str]) -> dict[str, list[str]]:
-        bound = list(dict.fromkeys(values))
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for value, key in sorted(self._database.rows(self._BY_VALUE, (bound, name))):
-            found[value].append(int_to_id(key))
-        return dict(found)
 
     def _is_of_documents(self, wanted: Filter) -> bool:
         if isinstance(wanted, Condition):
@@ -265,11 +239,11 @@ class SqlFields(SqlPart):
             matcher, pairs = Matcher(condition), list(self._pairs(name))
             matcher.check([value for value, _ in pairs[:1]])
             return IdSet({key for value, key in pairs if matcher.matches(value)})
-        values = [value for (value,) in self._database.rows(self._VALUES, (name,))]
+        values = [value for (value,) in self._database.rows(FIELD_VALUES, (name,))]
         matcher = Matcher(condition, versions=holds_versions(name, values))
         matcher.check(values)
         bound = list(filter(matcher.matches, values))
-        rows = self._database.rows(self._BY_VALUE, (bound, name))
+        rows = self._database.rows(DOCUMENTS_BY_VALUE, (bound, name))
         return IdSet({key for _, key in rows})
 
     def _pairs(self, name: str) -> Iterator[tuple[str, int]]:
@@ -279,19 +253,19 @@ class SqlFields(SqlPart):
             dated = {id_to_int(i): changed for i, changed in database.rows(self._FILE_TIMES) if i}
             for (key,) in database.rows(self._DOCUMENTS):
                 if key in dated:
-                    yield file_day(dated[key]), key
+                    yield _file_day(dated[key]), key
             return
         if name == TITLE:
             yield from database.rows(self._TITLES)
         elif name == LANGUAGE:
             for language, key in database.rows(self._LANGUAGES):
-                yield from ((value, key) for value in language_values(language))
+                yield from ((value, key) for value in _language_values(language))
         elif name == FORMAT:
             for uri, kind, key in database.rows(self._FORMATS):
-                yield from ((value, key) for value in format_values(uri, kind))
+                yield from ((value, key) for value in _format_values(uri, kind))
         else:
             yield from database.rows(self._URIS)
-        yield from database.rows(self._VALUES_AND_DOCUMENTS, (name,))
+        yield from database.rows(VALUES_AND_DOCUMENTS, (name,))
 
     def _keys(self, sql: str, given: IdSet) -> IdSet:
         return IdSet({key for (key,) in self._database.rows(sql, (given.keys.tolist(),))})
@@ -308,3 +282,27 @@ def _sum_up(forms: Sequence[tuple[str, str, int, int]]) -> EntityForm:
     del types[""]
     total = sum(chunks for *_, chunks in forms)
     return EntityForm(most_frequent(names), entity_type(types, names.total()), total)
+
+
+def _summarize_field(name: str, documents: int, counts: Iterable[tuple[str, int]]) -> FieldInfo:
+    """Return the summary of a field with its five most frequent values, ties by value."""
+    ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
+    return FieldInfo(name, documents, tuple(value for value, _ in ranked[:_SHOWN_VALUES]))
+
+
+def _file_day(modified_ns: int) -> str:
+    """Return the UTC day of a timestamp in nanoseconds, as YYYY-MM-DD."""
+    return datetime.fromtimestamp(modified_ns // 10**9, UTC).date().isoformat()
+
+
+def _format_values(uri: str, media_type: str) -> tuple[str, ...]:
+    """Return the values of ``format``: for "text/html" and "a.htm" that type, "html" and "htm"."""
+    name = uri.rpartition("/")[2]
+    suffix = name.rpartition(".")[2] if "." in name else ""
+    values = (media_type, media_type.rpartition("/")[2], suffix)
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _language_values(language: str) -> tuple[str, ...]:
+    """Return the values of ``language`` for a detected language, which may be empty."""
+    return (language,) if language else ()

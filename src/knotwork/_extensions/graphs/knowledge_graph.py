@@ -11,7 +11,6 @@ from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._knowledge_base.local_models import LocalModels
-from knotwork._registry import PARTS
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
@@ -281,12 +280,10 @@ class KnowledgeGraph:
     def _import(
         self,
         source: Graph | Sequence[Path],
-        **options: Any,  # noqa: ANN401 - those of `import_graph` of the extension
+        **options: Any,  # noqa: ANN401 - those of `import_graph`
     ) -> Steps[GraphImportReport]:
+        from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
+
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)
-        load = PARTS.load("import_graph")
-        report: GraphImportReport = yield from load.run(
-            self._store, source, embedding=embedding, **options
-        )
-        return report
+        return (yield from import_graph.run(self._store, source, embedding=embedding, **options))

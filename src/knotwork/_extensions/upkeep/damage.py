@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 import numpy as np
 
+from knotwork._extensions.upkeep.verification import find_damaged_tables, part_of
 from knotwork._sqlite_file import Migration, SqliteFile, is_damage
 from knotwork._stores.base import LedgerEntry
 from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
-from knotwork._stores.embedded.verification import find_damaged_tables, part_of
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.sql.documents import SqlIdChecks
 from knotwork._stores.sql.packing import key_list

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -19,7 +19,6 @@ from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
-from knotwork._stores.sql.tables import MISSING_REFERENCES
 from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
@@ -71,6 +70,51 @@ def find_damaged_tables(connection: apsw.Connection, *, quick: bool = False) -> 
             faults[str(name)] = str(found[0][0])
     return faults
 
+
+class _Reference(NamedTuple):
+    """A column whose values must exist in another; ``phrase`` says what rows without one are."""
+
+    phrase: str
+    table: str
+    column: str
+    other: str
+    other_column: str = "id"
+
+
+_REFERENCES = (
+    _Reference("chunks without a document", "chunk", "document", "document"),
+    _Reference("sections without a document", "section", "document", "document"),
+    _Reference("mentions without a chunk", "mention", "chunk", "chunk"),
+    _Reference("mentions without an entity", "mention", "entity", "entity"),
+    _Reference("relations without a chunk", "contribution", "chunk", "chunk"),
+    _Reference("entities that no chunk mentions", "entity", "id", "mention", "entity"),
+    _Reference("members of communities without an entity", "community_member", "entity", "entity"),
+    _Reference(
+        "members of communities without a community", "community_member", "community", "community"
+    ),
+    _Reference("chunks of communities without a chunk", "community_chunk", "chunk", "chunk"),
+    _Reference(
+        "chunks of communities without a community", "community_chunk", "community", "community"
+    ),
+    _Reference("readings without a chunk", "chunk_reading", "chunk", "chunk"),
+    _Reference("questions without a chunk", "question", "chunk", "chunk"),
+    _Reference("descriptions without a chunk", "description", "chunk", "chunk"),
+    _Reference(
+        "summaries of entities without a description",
+        *("entity_summary", "entity", "description", "entity"),
+    ),
+    _Reference("citations of reports without a chunk", "report_citation", "chunk", "chunk"),
+    _Reference("citations without a report", "report_citation", "community", "report", "community"),
+)
+
+
+def _without_other(found: _Reference) -> str:
+    exists = f"SELECT 1 FROM {found.other} o WHERE o.{found.other_column} = t.{found.column}"
+    return f"SELECT count(*) FROM {found.table} t WHERE NOT EXISTS ({exists})"
+
+
+MISSING_REFERENCES = {found.phrase: _without_other(found) for found in _REFERENCES}
+"""Statements that count the rows without what they refer to, by what such rows are."""
 
 _ALL = 1 << 62
 _MAX_FAULTS = 20
@@ -170,7 +214,7 @@ def _fields_differ(database: Database, document: Document) -> bool:
         ("document_field", "name, text, document"),
         ("document_page", 'label, document, start, "end"'),
     ):
-        sql = f"SELECT {columns} FROM {table} WHERE document = ?"  # noqa: S608
+        sql = f"SELECT {columns} FROM {table} WHERE document = ?"
         stored[table] = database.rows(sql, (key,))
     wanted: Mapping[str, list[tuple[Any, ...]]] = {
         "document_field": field_rows(key, document),
@@ -187,7 +231,7 @@ def _vector_faults(database: Database) -> Iterator[str]:
     ):
         type_ = np.dtype(stored_type(name)).newbyteorder("<")
         count, invalid = 0, 0
-        sql = f"SELECT id, data FROM vector_{name} WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608
+        sql = f"SELECT id, data FROM vector_{name} WHERE id > ? ORDER BY id LIMIT ?"
         for _, data in database.rows_in_pages(sql, (-1,)):
             count += 1
             whole = len(data) % (dimension * type_.itemsize) == 0

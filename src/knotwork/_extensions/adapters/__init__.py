@@ -1,0 +1,1 @@
+"""The parts of an index as LangChain, LlamaIndex and Haystack have them."""

@@ -1,0 +1,1 @@
+"""An index as a filter leaves it."""

@@ -1,0 +1,1 @@
+"""The tables of spreadsheets beside an index, and read-only SQL over them."""
