@@ -376,15 +376,6 @@ def resolve_auto(name: str, store: Store) -> str:
     return AUTO_OVER_GRAPHS if graphs is not None and graphs.names() else AUTO_IS
 
 
-def open_auto(name: str, store: Store, embedder: Embedder | None) -> Retriever:
-    """Return the retriever that `auto` selects, given its name by `resolve_auto`."""
-    if name == AUTO_OVER_GRAPHS:
-        return build_retriever(name, store=store, embedder=embedder)
-    from knotwork._retrieval.graph_retriever import GraphRetriever
-
-    return GraphRetriever(store=store, embedder=embedder)
-
-
 def may_ask_model(specification: str) -> bool:
     """Return True if a retriever of this name or specification may call a language model.
 

@@ -26,19 +26,19 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._questions.languages import find_stated_filter
+from knotwork._questions.languages import StatedFilter, find_stated_filter
 from knotwork._registry import PARTS
 from knotwork._retrieval.base import Retriever, attempt
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
 from knotwork._retrieval.retriever_registry import (
     AUTO,
+    AUTO_IS,
     RETRIEVERS,
     STEPS,
     build_retriever,
     may_ask_model,
     may_rerank,
-    open_auto,
     resolve_auto,
 )
 from knotwork._run import Progress, Stage
@@ -396,7 +396,6 @@ class IndexState(NamedTuple):
 
     stored: str
     into: str
-    holds_vectors: bool
     auto: str
 
 
@@ -413,6 +412,7 @@ class FilteredIndex:
 class Retrievers:
     """The retrievers of one index and of its filtered parts, kept between questions.
 
+    Statements run over ``served``, the same index with the graph servers of the settings.
     ``chat_model`` replaces the language model of the settings. ``translator``, or the one of this
     name, writes the statements of retrievers by query. Safe for many threads.
     """
@@ -423,6 +423,7 @@ class Retrievers:
         settings: Settings,
         models: LocalModels,
         *,
+        served: Store,
         chat_model: ChatModel | None = None,
         translator: str | Translator = "",
     ) -> None:
@@ -432,14 +433,18 @@ class Retrievers:
         self._chat_model = chat_model
         self._translator = translator
         self._search_models: RoleModels | None = None
-        self._whole = FilteredIndex(store)
+        self._whole = FilteredIndex(served)
         self._tables = tables_of(store)
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
 
     def searcher(self, request: AskRequest, *, with_tables: bool = False) -> ScopedSearcher:
-        """Return the searcher of a request; ``with_tables`` adds rows of tables to what it finds.
+        """Return the searcher of the part of the index that a request or its question asks for.
+
+        What a question states, as "in 2023" does, restricts the search only if most documents have
+        the field that it compares, and some match. ``with_tables`` adds rows of tables to what is
+        found.
 
         Raises UnknownName for an unknown field, FilterError for an invalid filter, and
         QuerySyntaxError for an invalid retrieval query.
@@ -449,14 +454,33 @@ class Retrievers:
             # Cypher is imported with the first statement.
             read_hit_query = PARTS.load("hit_query")
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
-        searcher = self._find_part(request)
-        searcher.hit_query = hit_query
-        if with_tables and self.settings.answer.tables:
-            # No retriever and no filter may exclude the rows of tables.
-            is_free = request.retriever in (None, "", AUTO) and not request.filters
-            tables = self._tables if is_free else None
-            searcher.with_tables = tables is not None and tables.exists()
+        wanted = read_filter(request.filters) if request.filters else None
+        part, question, notes = self._whole, request.question, ()
+        if wanted is not None:
+            part = self.filtered(wanted)
+            notes = note_nothing_left(part.store, wanted)
+        elif self.settings.retrieval.read_filters and self.store.capabilities.fields is not None:
+            stated = find_stated_filter(question, today=datetime.now().astimezone().date())
+            if stated is not None and (held := self._often_held(stated)) is not None:
+                part, question, wanted = held, stated.rest, stated.filter
+                notes = (STATED_NOTE.format(filter=stated.filter, words=stated.words),)
+        searcher = ScopedSearcher(self, request, part, question, wanted, notes, hit_query)
+        # No retriever and no filter may exclude the rows of tables.
+        is_free = request.retriever in (None, "", AUTO) and not request.filters
+        if with_tables and is_free and self.settings.answer.tables and self._tables is not None:
+            searcher.with_tables = self._tables.exists()
         return searcher
+
+    def _often_held(self, stated: StatedFilter) -> FilteredIndex | None:
+        """Return what a stated filter leaves, if most documents have its field and some match."""
+        documents = self.store.documents
+        fields = require_fields(self.store).fields()
+        counts = {item.name: item.documents for item in fields}
+        least = max(MIN_FIELD_SHARE * documents.document_count(), 1)
+        if counts.get(stated.field, 0) < least:
+            return None
+        part = self.filtered(stated.filter)
+        return part if part.store.documents.document_count() else None
 
     def search(self, request: AskRequest) -> Evidence:
         """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
@@ -473,7 +497,8 @@ class Retrievers:
             part = self._filtered.pop(wanted, None)
             if part is None:
                 fields = require_fields(self.store)
-                part = FilteredIndex(FilteredStore(self.store, fields, fields.select(wanted)))
+                whole = self._whole.store
+                part = FilteredIndex(FilteredStore(whole, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
                 del self._filtered[oldest]
@@ -485,17 +510,16 @@ class Retrievers:
         Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
         another embedder.
         """
-        stored, into, has_vectors, auto = self._state_of(part)
+        stored, into, auto = self._state_of(part)
         embedder = self.models.query_embedder if stored else None
-        failure = self.models.embedder_failure
         notes: tuple[str, ...] = ()
         if embedder is not None and into == embedder.name != stored:
             embedder = None  # the vectors of the index cannot be compared with its own yet
         if embedder is not None and embedder.name != stored:
             check_embedder(self.store, embedder.name)
-        elif embedder is None and stored and not into and has_vectors:
+        elif embedder is None and stored and not into and holds_vectors(self.store):
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
-            if failure:
+            if failure := self.models.embedder_failure:
                 notes = (FAILED_EMBEDDER_NOTE.format(failure=failure.message),)
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
@@ -507,11 +531,13 @@ class Retrievers:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
-                if name == AUTO:
-                    kept[key] = open_auto(auto, part.store, embedder)
+                if name == AUTO and auto == AUTO_IS:
+                    from knotwork._retrieval.graph_retriever import GraphRetriever
+
+                    kept[key] = GraphRetriever(store=part.store, embedder=embedder)
                 else:
                     kept[key] = build_retriever(
-                        name,
+                        auto if name == AUTO else name,
                         store=part.store,
                         embedder=embedder,
                         model=self._keyword_model() if may_ask_model(name) else None,
@@ -531,7 +557,6 @@ class Retrievers:
             state = IndexState(
                 stored=meta.get(EMBEDDER_META, ""),
                 into=meta.get(INTO_META, ""),
-                holds_vectors=holds_vectors(self.store),
                 auto=resolve_auto(AUTO, part.store),
             )
         if not self.store.writing:
@@ -559,37 +584,6 @@ class Retrievers:
             companions = companions_of(self.store)
             self._search_models = RoleModels.of(self.settings, companions, model=self._chat_model)
         return self._search_models.open("keyword")
-
-    def _find_part(self, request: AskRequest) -> ScopedSearcher:
-        """Return the searcher of the part of the index that a request or its question asks for.
-
-        What a question states, as "in 2023" does, restricts the search only if most documents have
-        the field that it compares, and some match.
-        """
-        question = request.question
-        wanted = None
-        if request.filters:
-            wanted = read_filter(request.filters)
-        if wanted is not None:
-            part = self.filtered(wanted)
-            notes = note_nothing_left(part.store, wanted)
-            return ScopedSearcher(self, request, part, question, wanted, notes)
-        whole = ScopedSearcher(self, request, self._whole, question)
-        fields = self.store.capabilities.fields
-        if not self.settings.retrieval.read_filters or fields is None:
-            return whole
-        stated = find_stated_filter(question, today=datetime.now().astimezone().date())
-        if stated is None:
-            return whole
-        counts = {item.name: item.documents for item in fields.fields()}
-        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
-        if counts.get(stated.field, 0) < least:
-            return whole
-        part = self.filtered(stated.filter)
-        if part.store.documents.document_count() == 0:
-            return whole
-        note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
-        return ScopedSearcher(self, request, part, stated.rest, stated.filter, (note,))
 
 
 @dataclass(slots=True)

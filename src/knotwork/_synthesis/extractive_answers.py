@@ -1600,17 +1600,11 @@ def compose_answer(
     """
     settings = settings or AnswerSettings()
     failed: list[str] = []
-
-    def lead() -> Answer | None:
-        least = settings.abstain_below
-        if result := find_leading_result(evidence, least=least):
-            return compose_query_answer(evidence, result, store=store, settings=settings)
-        path = find_leading_path(evidence, least=least)
-        return compose_path_answer(evidence, path, store=store, settings=settings) if path else None
-
-    led = attempt("The answer from rows or paths", lead, None, failed)
-    if led is not None:
-        return led
+    if evidence.results or evidence.paths:
+        leading = partial(_compose_leading, evidence, store, settings)
+        led = attempt("The answer from rows or paths", leading, None, failed)
+        if led is not None:
+            return led
     question = evidence.query.text
     reading = reading_of(question)
     language = reading.language
@@ -1659,6 +1653,15 @@ def compose_answer(
         short=short,
         pieces=shown if answered else (),
     )
+
+
+def _compose_leading(evidence: Evidence, store: Store, settings: AnswerSettings) -> Answer | None:
+    """Return the answer from rows or a path; None if none of them is likely enough."""
+    least = settings.abstain_below
+    if result := find_leading_result(evidence, least=least):
+        return compose_query_answer(evidence, result, store=store, settings=settings)
+    path = find_leading_path(evidence, least=least)
+    return compose_path_answer(evidence, path, store=store, settings=settings) if path else None
 
 
 MOST_READ = 6
