@@ -693,7 +693,7 @@ class QuestionReading:
     @cached_property
     def comparisons(self) -> tuple[AmountComparison, ...]:
         """Its comparisons with amounts, in order; a range is two with the same span."""
-        return tuple(read_comparisons(self.text, self.amounts))
+        return tuple(read_comparisons(self.text, self.amounts)) if self.amounts else ()
 
     @cached_property
     def scope(self) -> QuestionScope | None:

@@ -273,11 +273,15 @@ def find_activations(
         {entity for sentences in found.values() for ids in sentences for entity in ids}
         - question.named
     )
-    relevances = _sentence_relevances(sources, features)
-    values = {
-        key: [seeds[key] / best_seed * max(value, 0.0) for value in relevances[key]]
-        for key in sources
-    }
+    values: dict[str, list[float]] = {}
+    masks = None
+    for key, chunk in sources.items():
+        # The cosine of each sentence with the question, or else the share that it covers.
+        relevances: Sequence[float] = features[key].sentences.tolist()
+        if len(relevances) != len(chunk.sentences) or not relevances:
+            masks = masks or sentence_coverage(question, sources)
+            relevances = [float(mask @ question.weights) for mask in masks[key]]
+        values[key] = [seeds[key] / best_seed * max(value, 0.0) for value in relevances]
     stated = stated_entities(sources, store) if unstated < 1 else {}
     activations: dict[str, list[Activation]] = defaultdict(list)
     for key in sources:
@@ -299,23 +303,6 @@ def find_activations(
     for each in activations.values():
         each.sort(key=lambda a: (-a.value, a.chunk_id, a.sentence))
     return activations, entities, linked
-
-
-def _sentence_relevances(
-    sources: Mapping[str, Chunk], features: ChunkFeatures
-) -> dict[str, Sequence[float]]:
-    """Return each sentence's cosine with the question, or else the share that it covers."""
-    question = features.question
-    coverage: dict[str, Sequence[float]] = {}
-    masks = None
-    for chunk_id, chunk in sources.items():
-        own = features[chunk_id].sentences
-        if len(own) == len(chunk.sentences) and len(own):
-            coverage[chunk_id] = own.tolist()
-        else:
-            masks = masks or sentence_coverage(question, sources)
-            coverage[chunk_id] = [float(mask @ question.weights) for mask in masks[chunk_id]]
-    return coverage
 
 
 def _best_targets(

@@ -215,7 +215,7 @@ def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
         for span, relevance in hit.sentences:
             text, blocks = chunk.text_at(span), chunk.blocks_around(span)
             bare = " ".join(text.strip("| \t\n").split())
-            columns = (block.label for block in blocks if block.kind is BlockKind.TABLE)
+            columns = next((b.label for b in blocks if b.kind is BlockKind.TABLE), "")
             is_code = any(block.kind is BlockKind.CODE for block in blocks)
             is_field = not is_code and _FIELD.fullmatch(text.strip()) is not None
             above = bisect_right(headings, span.start, key=itemgetter(0)) - 1
@@ -235,7 +235,7 @@ def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
             yield _Quotable(
                 SelectedSentence(chunk, span, text, relevance, rank, odds, answer),
                 hit,
-                name_cells(text, next(columns, "")),
+                name_cells(text, columns) if columns else text,
                 entry,
                 section,
                 any(bare in label for label in labels) or is_title(bare, chunk),
@@ -308,14 +308,15 @@ class DocumentBlocks:
             Block(BlockKind.PARAGRAPH, Span(*found.span()))
             for found in _PARAGRAPHS.finditer(self.document.text)
         )
-        return BlockIndex((*(self.document.blocks or paragraphs), *self._lists_of_definitions()))
+        blocks = self.document.blocks
+        definitions = [block for block in blocks if block.kind is BlockKind.DEFINITION]
+        lists = self._lists_of(definitions) if definitions else ()
+        return BlockIndex((*(blocks or paragraphs), *lists))
 
-    def _lists_of_definitions(self) -> Iterator[Block]:
+    def _lists_of(self, definitions: Sequence[Block]) -> Iterator[Block]:
         """Yield a list for each run of definitions that a sentence before it announces."""
         runs: list[list[Block]] = []
-        for block in self.document.blocks:
-            if block.kind is not BlockKind.DEFINITION:
-                continue
+        for block in definitions:
             end = runs[-1][-1].span.end if runs else 0
             if block.span.start < end:
                 continue  # in the one before it
@@ -630,7 +631,11 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
         return []
     first, *others = ranked
     allowed = [piece for piece in others if piece.odds is None or piece.odds >= DENIED]
-    needed = [*_links_to(first, ranked, evidence), *_for_each_side(first, allowed, evidence)]
+    hit, needed = evidence.hits[first.best.rank], list[Piece]()
+    if bridge_share(hit) >= LEAST_BRIDGE:
+        needed += _links_to(first, ranked, hit.path)
+    if compared := _compared_terms(evidence):
+        needed += _for_each_side(first, allowed, compared)
     further = [(piece, LEAST_OF_NEEDED) for piece in needed]
     further += [
         (piece, LEAST_NOVELTY) for piece in allowed if piece.share >= LEAST_SHARE * first.share
@@ -653,10 +658,12 @@ def _shorten(piece: Piece) -> Piece:
     return replace(piece, span=piece.source.prose(piece.best, LONGEST_FURTHER))
 
 
-def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
+def _for_each_side(
+    first: Piece, others: Sequence[Piece], compared: Iterable[set[str]]
+) -> Iterator[Piece]:
     """Yield the best piece about each compared thing, apart from the first piece."""
     likely = [piece for piece in others if piece.share >= LEAST_OF_SIDES * first.share]
-    for wanted in _compared_terms(evidence):
+    for wanted in compared:
         about = (
             piece
             for piece in (first, *likely)
@@ -672,13 +679,10 @@ def _compared_terms(evidence: Evidence) -> list[set[str]]:
     return [terms for name in names if (terms := set(content_terms(name)))]
 
 
-def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:
+def _links_to(first: Piece, ranked: Sequence[Piece], path: Sequence[Step]) -> list[Piece]:
     """Return the best piece of each passage on the evidence path to a piece, from its end."""
-    hit = evidence.hits[first.best.rank]
-    if bridge_share(hit) < LEAST_BRIDGE:
-        return []
     links: list[Piece] = []
-    for step in reversed(hit.path):
+    for step in reversed(path):
         on_path = (
             piece
             for piece in ranked
@@ -1320,7 +1324,8 @@ logarithm of the words' probability, and how well the words match the expected k
 _LEAST = 1e-3
 _LONGEST_UNIT = 6
 """Characters behind words in which their unit may stand."""
-_WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
+_RUN = re.compile(rf"[^\s{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]+")
+"""A word, option, path or address."""
 _AROUND = ",.;:!?，。；：！？、|—–"
 _BEFORE_WORDS = re.compile(rf"^(?:\s|[，。；：！？、]|[{_AROUND}](?![\w./-]))+")
 _TRAILING = re.compile(rf"[\s{_AROUND}]+$")
@@ -1540,17 +1545,10 @@ def complete_words(text: str, words: Span, within: Span) -> str:
     A run of characters without white space is not cut, except in wide scripts. If a bracket or
     quote lacks its counterpart, the longest part without it is kept.
     """
-    start, end = words
-    while start > within.start and _joins(text[start - 1], text[start]):
-        start -= 1
-    while end < within.end and _joins(text[end - 1], text[end]):
-        end += 1
-    return _trim(text[start:end])
-
-
-def _joins(before: str, after: str) -> bool:
-    """Return whether two characters are parts of one word, option, path or address."""
-    return not any(letter.isspace() or _WIDE.match(letter) for letter in (before, after))
+    for run in _RUN.finditer(text, *within):
+        if run.start() < words.end and run.end() > words.start:
+            words = Span(min(run.start(), words.start), max(run.end(), words.end))
+    return _trim(text[words.start : words.end])
 
 
 def _trim(words: str) -> str:
@@ -1559,7 +1557,8 @@ def _trim(words: str) -> str:
     while words != before:  # removing one bracket may leave another one unpaired
         before = words
         for opening, closing in _PAIRS:
-            words = _balance(words, opening, closing)
+            if opening in words or closing in words:
+                words = _balance(words, opening, closing)
         for quote in _QUOTES:
             if words.count(quote) % 2:
                 words = max(words.split(quote), key=len)
