@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.local_models import LocalModels
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.base import Store
+    from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.answer_writer import AnswerWriter
 
 
@@ -435,6 +436,7 @@ class Retrievers:
         self._search_models: RoleModels | None = None
         self._whole = FilteredIndex(served)
         self._tables = tables_of(store)
+        self._fields = store.capabilities.fields
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
@@ -455,13 +457,13 @@ class Retrievers:
             read_hit_query = PARTS.load("hit_query")
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
         wanted = read_filter(request.filters) if request.filters else None
-        part, question, notes = self._whole, request.question, ()
+        part, question, notes = self._whole, request.question, tuple[str, ...]()
         if wanted is not None:
             part = self.filtered(wanted)
             notes = note_nothing_left(part.store, wanted)
-        elif self.settings.retrieval.read_filters and self.store.capabilities.fields is not None:
+        elif self.settings.retrieval.read_filters and self._fields is not None:
             stated = find_stated_filter(question, today=datetime.now().astimezone().date())
-            if stated is not None and (held := self._often_held(stated)) is not None:
+            if stated and (held := self._often_held(stated, self._fields.fields())) is not None:
                 part, question, wanted = held, stated.rest, stated.filter
                 notes = (STATED_NOTE.format(filter=stated.filter, words=stated.words),)
         searcher = ScopedSearcher(self, request, part, question, wanted, notes, hit_query)
@@ -471,12 +473,12 @@ class Retrievers:
             searcher.with_tables = self._tables.exists()
         return searcher
 
-    def _often_held(self, stated: StatedFilter) -> FilteredIndex | None:
+    def _often_held(
+        self, stated: StatedFilter, fields: Sequence[FieldInfo]
+    ) -> FilteredIndex | None:
         """Return what a stated filter leaves, if most documents have its field and some match."""
-        documents = self.store.documents
-        fields = require_fields(self.store).fields()
         counts = {item.name: item.documents for item in fields}
-        least = max(MIN_FIELD_SHARE * documents.document_count(), 1)
+        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
         if counts.get(stated.field, 0) < least:
             return None
         part = self.filtered(stated.filter)

@@ -36,8 +36,9 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
-from knotwork._questions.kinds import KINDS, QuestionKind
 from knotwork._questions.reading import (
+    KINDS,
+    QuestionKind,
     QuestionReading,
     open_pronoun,
     reading_of,
@@ -48,12 +49,6 @@ from knotwork._retrieval.graph_paths import LIKELY_PROBABILITY, find_imported_ch
 from knotwork._retrieval.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
-from knotwork._synthesis.citations import (
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
 from knotwork._synthesis.conflicts import (
     Comparison,
     PlacedClaim,
@@ -71,7 +66,14 @@ from knotwork._synthesis.conflicts import (
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.chinese import HAN_AND_KANA, simplify
-from knotwork._text.plain_text import name_cells, split_number, split_row
+from knotwork._text.plain_text import (
+    gap_before_mark,
+    gap_between,
+    name_cells,
+    show_sentence,
+    split_number,
+    split_row,
+)
 from knotwork._text.sentences import is_wide, measure_width, split_sentences
 from knotwork._text.statements import CODE_WEIGHT, SelectedSentence, announces, weigh_prose
 from knotwork._text.terms import content_terms, terms
@@ -82,6 +84,7 @@ from knotwork.records import (
     Block,
     BlockKind,
     Chunk,
+    Citation,
     ConflictingClaim,
     Document,
     Evidence,
@@ -1582,6 +1585,42 @@ def _balance(words: str, opening: str, closing: str) -> str:
     places = sorted((-1, *cuts, *opened, len(words)))
     parts = (words[before + 1 : after] for before, after in pairwise(places))
     return max(parts, key=len)
+
+
+def cite_sentences(
+    sentences: Sequence[SelectedSentence], store: Store, pieces: Sequence[tuple[Span, Span]] = ()
+) -> tuple[Citation, ...]:
+    """Return a citation for each sentence, numbered from 1 in the given order.
+
+    ``pieces`` has, for each sentence, the span that is cited instead of it, and the one whose page
+    and time are given.
+    """
+    with store.reading():
+        documents = store.documents.documents({item.chunk.document_id for item in sentences})
+        sections = store.documents.sections_of(documents)
+    citations = []
+    for number, item in enumerate(sentences, start=1):
+        document = documents[item.chunk.document_id]
+        start = item.span.start
+        around = [s for s in sections.get(document.id, ()) if s.span.start <= start < s.span.end]
+        levels = sorted((s for s in around if s.level > 0), key=lambda s: s.level)
+        span, place = pieces[number - 1] if pieces else (item.span, item.span)
+        citations.append(
+            Citation(
+                number=number,
+                document=document.uri,
+                title=document.title,
+                section=" > ".join(s.title for s in levels if s.title),
+                page=document.page_at(place.start),
+                span=span,
+                quote=document.text[span.start : span.end],
+                chunk_id=item.chunk.id,
+                score=item.worth,
+                time=document.time_of(place),
+                box=document.box_of(span),
+            )
+        )
+    return tuple(citations)
 
 
 NO_EVIDENCE = "no_evidence"
