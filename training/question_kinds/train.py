@@ -218,7 +218,7 @@ def report(written: Questions, found: np.ndarray) -> None:
         print(f"{name}: {right[group].mean():.3f}")
     pairs = Counter(zip(written.kinds[~right].tolist(), best[~right].tolist(), strict=True))
     for (true, other), count in pairs.most_common(15):
-        print(f"  {reading.KINDS[true]} read as {kinds.KINDS[other]}: {count}")
+        print(f"  {reading.KINDS[true]} read as {reading.KINDS[other]}: {count}")
 
 
 def choose_temperature(written: Questions, found: np.ndarray) -> float:

@@ -599,7 +599,8 @@ def asked_day(question: QuestionReading, today: date) -> int:
 def may_be_of_section(item: SelectedSentence) -> bool:
     """Return True if a heading around a sentence, or the sentence itself, begins with a date."""
     headings = [*item.chunk.headings, *_HEADING.findall(item.chunk.text)]
-    return bool(first_time(headings) or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
+    dated = first_time(headings) if headings else None
+    return bool(dated or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
 
 
 def find_conflicts(store: Store) -> list[Conflict]:

@@ -65,7 +65,7 @@ from knotwork._synthesis.conflicts import (
     without_glue,
 )
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._text.chinese import HAN_AND_KANA, is_wide, measure_width, simplify
 from knotwork._text.plain_text import (
     gap_before_mark,
     gap_between,
@@ -74,7 +74,7 @@ from knotwork._text.plain_text import (
     split_number,
     split_row,
 )
-from knotwork._text.sentences import is_wide, measure_width, split_sentences
+from knotwork._text.sentences import split_sentences
 from knotwork._text.statements import CODE_WEIGHT, SelectedSentence, announces, weigh_prose
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ConfigError
