@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from remixed import DIMENSION, Asked, ask, build
 
-from knotwork._retrieval import graph_retriever as graph_retrieval
+from knotwork._retrieval import base as retrievers
 from knotwork._retrieval.evidence_builder import ChunkFeatures
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import FloatMatrix, Store
@@ -99,7 +99,7 @@ class Stopwatch:
 @contextmanager
 def watched_stages() -> Iterator[Stopwatch]:
     watch = Stopwatch()
-    undo = [watch.watch(graph_retrieval, name, stage) for name, stage in STAGES.items()]
+    undo = [watch.watch(retrievers, name, stage) for name, stage in STAGES.items()]
     undo.append(watch.watch(ChunkFeatures, "fetch", "features"))
     try:
         yield watch

@@ -316,7 +316,7 @@ dense = base:DenseRetriever embedder
     passages with vectors near the question's
 hybrid = base:HybridRetriever
     words and vectors in one weighted score
-graph = graph_retriever:GraphRetriever
+graph = base:GraphRetriever
     hybrid, plus named entities and bridges between passages
 questions = base:QuestionsRetriever
     passages by the questions they answer (index.questions)

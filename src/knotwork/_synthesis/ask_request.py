@@ -28,7 +28,7 @@ from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
 from knotwork._questions.languages import StatedFilter, find_stated_filter
 from knotwork._registry import PARTS
-from knotwork._retrieval.base import Retriever, attempt
+from knotwork._retrieval.base import GraphRetriever, Retriever, attempt
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
 from knotwork._retrieval.retriever_registry import (
@@ -534,8 +534,6 @@ class Retrievers:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
                 if name == AUTO and auto == AUTO_IS:
-                    from knotwork._retrieval.graph_retriever import GraphRetriever
-
                     kept[key] = GraphRetriever(store=part.store, embedder=embedder)
                 else:
                     kept[key] = build_retriever(

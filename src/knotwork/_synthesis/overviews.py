@@ -17,7 +17,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
@@ -69,9 +69,6 @@ from knotwork.records import (
     Query,
     Span,
 )
-
-if TYPE_CHECKING:
-    pass
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""
