@@ -149,40 +149,6 @@ class Deed:
         return None if verb.is_passive else thing if is_object else other
 
 
-@lru_cache(maxsize=64)
-def read_deed(question: str) -> Deed | None:
-    """Return the deed that a question asks about, None if it is about no verb with two sides."""
-    text = simplify(question).strip()
-    if HAN_CHARACTER.search(text):
-        text = text.replace("谁", _WHO)
-    elif asks := _ASKS.match(text):
-        text = _as_statement(asks)
-    else:
-        return None
-    kinds = [kind for kind in _KINDS.values() if any(words.search(text) for words in kind.verbs)]
-    if kinds:
-        deed = Deed(kinds[0], "")
-    elif of := _OF.search(text):
-        of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
-        if of["zh"]:
-            of_noun = rf"是(?=.*的{of['zh']})"
-            text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
-        deed = Deed(_Kind((Words(of_noun), _NONE)), "")
-    else:
-        verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
-        if verb is None or _MUTUAL.search(verb[1]):
-            return None
-        deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
-    plain = text
-    for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
-        plain = form.sub(lambda match: " " * len(match[0]), plain)
-    names = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
-    found = ((name, sides) for name, sides in names if sides)
-    named = {name: side for name, (side, *more) in found if side is not None and not more}
-    asked = list(deed.sides(text, text.find(_WHO))) if _WHO in text else []
-    return Deed(deed.kind, deed.stem, asked[0] if len(asked) == 1 else None, named)
-
-
 def _as_statement(asks: re.Match[str]) -> str:
     """Return "Ann sell the mill to ¤" for "Who did Ann sell the mill to?"."""
     rest, mark = asks["rest"], asks["mark"] or (asks["end"] or "").strip()
@@ -350,10 +316,40 @@ class AskedFact:
             fits.add(self.fit_amount(sentence))
         return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
 
-    @property
+    @cached_property
     def deed(self) -> Deed | None:
-        """Who does what to whom in the question."""
-        return read_deed(self.reading.text)
+        """Who does what to whom in the question; None if it is about no verb with two sides."""
+        text = self.reading.simple.strip()
+        if HAN_CHARACTER.search(text):
+            text = text.replace("谁", _WHO)
+        elif asks := _ASKS.match(text):
+            text = _as_statement(asks)
+        else:
+            return None
+        kinds = [
+            kind for kind in _KINDS.values() if any(words.search(text) for words in kind.verbs)
+        ]
+        if kinds:
+            deed = Deed(kinds[0], "")
+        elif of := _OF.search(text):
+            of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+            if of["zh"]:
+                of_noun = rf"是(?=.*的{of['zh']})"
+                text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
+            deed = Deed(_Kind((Words(of_noun), _NONE)), "")
+        else:
+            verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
+            if verb is None or _MUTUAL.search(verb[1]):
+                return None
+            deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
+        plain = text
+        for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
+            plain = form.sub(lambda match: " " * len(match[0]), plain)
+        names = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
+        found = ((name, sides) for name, sides in names if sides)
+        named = {name: side for name, (side, *more) in found if side is not None and not more}
+        asked = list(deed.sides(text, text.find(_WHO))) if _WHO in text else []
+        return Deed(deed.kind, deed.stem, asked[0] if len(asked) == 1 else None, named)
 
     @cached_property
     def about(self) -> frozenset[str]:

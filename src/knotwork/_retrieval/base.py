@@ -175,10 +175,12 @@ class ConfiguredRetriever:
         store: Store,
         embedder: Embedder | None = None,
         options: Any = None,  # noqa: ANN401  an instance of `Options`
+        weights: Weights = DEFAULT_WEIGHTS,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self.options = options or self.Options()
+        self.weights = weights
         self._prepare()
 
     def _prepare(self) -> None:
@@ -194,17 +196,6 @@ class QuestionRetriever(ConfiguredRetriever, ABC):
 
     uses_vectors: ClassVar[bool] = True
     uses_links: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        store: Store,
-        embedder: Embedder | None = None,
-        options: Any = None,  # noqa: ANN401  an instance of `Options`
-        weights: Weights = DEFAULT_WEIGHTS,
-    ) -> None:
-        super().__init__(store=store, embedder=embedder, options=options)
-        self.weights = weights
 
     def retrieve(self, query: Query) -> Evidence:
         """Return the best chunks, with their reasons."""

@@ -33,13 +33,11 @@ from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
 from knotwork._retrieval.retriever_registry import (
     AUTO,
-    AUTO_IS,
     RETRIEVERS,
     STEPS,
     build_retriever,
     may_ask_model,
     may_rerank,
-    resolve_auto,
 )
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
@@ -383,21 +381,21 @@ FAILED_EMBEDDER_NOTE = (
 )
 NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
 
-RetrieverKey = tuple[str, str, str, int]
-"""The name of a retriever, what `auto` stands for, the embedder, and the number of retrievers and
-steps that this program has registered: a name may be registered again."""
+RetrieverKey = tuple[str, bool, str, int]
+"""The name of a retriever, whether a graph was imported, the embedder, and the number of retrievers
+and steps that this program has registered: a name may be registered again."""
 
 
 class IndexState(NamedTuple):
     """What the choice of a retriever depends on, the same within a generation of the index.
 
-    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to, and
-    ``auto`` the retriever behind `auto`.
+    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to.
     """
 
     stored: str
     into: str
-    auto: str
+    has_graphs: bool
+    """Whether a graph was imported, which the retriever behind `auto` searches as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,7 +510,7 @@ class Retrievers:
         Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
         another embedder.
         """
-        stored, into, auto = self._state_of(part)
+        stored, into, has_graphs = self._state_of(part)
         embedder = self.models.query_embedder if stored else None
         notes: tuple[str, ...] = ()
         if embedder is not None and into == embedder.name != stored:
@@ -528,16 +526,16 @@ class Retrievers:
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
         kept = part.retrievers
         registered = RETRIEVERS.revision + STEPS.revision
-        key = (name, auto, embedder.name if embedder else "", registered)
+        key = (name, has_graphs, embedder.name if embedder else "", registered)
         with self._lock:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
-                if name == AUTO and auto == AUTO_IS:
+                if name == AUTO and not has_graphs:
                     kept[key] = GraphRetriever(store=part.store, embedder=embedder)
                 else:
                     kept[key] = build_retriever(
-                        auto if name == AUTO else name,
+                        name,
                         store=part.store,
                         embedder=embedder,
                         model=self._keyword_model() if may_ask_model(name) else None,
@@ -552,12 +550,13 @@ class Retrievers:
         known = part.states.get(generation)
         if known is not None and not self.store.writing:
             return known
+        graphs = part.store.capabilities.property_graphs
         with self.store.reading():
             generation, meta = self.store.generation(), self.store.meta()
             state = IndexState(
                 stored=meta.get(EMBEDDER_META, ""),
                 into=meta.get(INTO_META, ""),
-                auto=resolve_auto(AUTO, part.store),
+                has_graphs=graphs is not None and bool(graphs.names()),
             )
         if not self.store.writing:
             with self._lock:
