@@ -31,8 +31,8 @@ from knotwork._graph.communities import undirected_adjacency
 from knotwork._graph.pagerank import personalized_pagerank
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
+from knotwork._retrieval.base import link_factor
 from knotwork._retrieval.evidence_builder import ChunkFeatures, first_stage, rank
-from knotwork._retrieval.graph_retriever import link_factor
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store

@@ -23,13 +23,13 @@ from knotwork._extensions.evaluation.metrics import (
 )
 from knotwork._extensions.evaluation.questions import EvaluationCase
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import (
     compose_answer,
     estimate_confidence,
     rank_candidates,
     rank_pieces,
 )
+from knotwork._text.plain_text import show_sentence
 from knotwork.records import Evidence
 
 ANSWER_HITS = 10

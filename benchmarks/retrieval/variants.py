@@ -16,7 +16,7 @@ import numpy as np
 
 from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.graph_retriever import GraphRetriever
+from knotwork._retrieval.base import GraphRetriever
 from knotwork._retrieval.question import EntityLink, Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, TextWeights
 from knotwork._stores.base import FloatMatrix, GraphStore, Scored, Store

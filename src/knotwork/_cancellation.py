@@ -103,7 +103,7 @@ def checks_due() -> bool:
     For callbacks in the middle of a step, such as SQLite's, in which the work must not be paused.
     """
     current = _current.get()
-    if current.is_due:
+    if current is not _NEVER and current.is_due:
         raise Cancelled(_MESSAGE)
     return False
 
@@ -120,9 +120,12 @@ def check_wait() -> None:
 
 def checked(items: Iterable[T]) -> Iterator[T]:
     """Yield the items. Raises Cancelled before the next one if the work must stop now."""
-    check = _current.get().check
+    current = _current.get()
+    if current is _NEVER:
+        yield from items
+        return
     for item in items:
-        check()
+        current.check()
         yield item
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._questions.kinds import KINDS, QuestionKind, read_kinds
+from knotwork._questions.reading import KINDS, QuestionKind, read_kinds
 
 ASKED = [
     tuple(line.split("\t"))
@@ -104,7 +104,7 @@ def test_no_question_depends_on_how_its_characters_are_composed(row):
 @pytest.mark.slow
 def test_other_processes_read_the_same():
     code = (
-        "import sys; from knotwork._questions.kinds import read_kinds;"
+        "import sys; from knotwork._questions.reading import read_kinds;"
         "print({str(k): v for q in sys.argv[1:] for k, v in read_kinds(q).items()})"
     )
     questions = ["Why does the lamp flicker?", "列出评委会的成员"]

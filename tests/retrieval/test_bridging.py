@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.retrieval.small_index import PASSAGES, build_index
 
+from knotwork._retrieval.base import GraphRetriever
 from knotwork._retrieval.chunk_entities import stated_entities
-from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.urls import open_store

@@ -7,7 +7,6 @@ import pytest
 from tests.retrieval.given_vectors import GivenEmbedder
 from tests.retrieval.small_index import build_index
 
-from knotwork._retrieval.evidence_builder import text_weight
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.urls import open_store
@@ -50,9 +49,15 @@ def words_in_score(store, question, title):
     return hit.score - COSINES[title.lower()]
 
 
+def weight_of_words(question):
+    text = DEFAULT_WEIGHTS.text
+    growth = max(1.0, len(content_terms(question)) / text.long_question) ** text.bm25_growth
+    return min(text.bm25 * growth, text.bm25_most)
+
+
 def words_in_full(store, question, title):
     parts = ask(store, question)[title].scores
-    weight = text_weight(len(content_terms(question)), DEFAULT_WEIGHTS)
+    weight = weight_of_words(question)
     return DEFAULT_WEIGHTS.text.coverage * parts["coverage"] + weight * parts["bm25"]
 
 
@@ -87,7 +92,7 @@ def test_its_words_count_in_full(store, title):
     expected = words_in_full(store, KNOWN, title)
     assert words_in_score(store, KNOWN, title) == pytest.approx(expected, abs=1e-6)
     if title == "Heron":
-        weight = text_weight(len(content_terms(KNOWN)), DEFAULT_WEIGHTS)
+        weight = weight_of_words(KNOWN)
         assert expected == pytest.approx(DEFAULT_WEIGHTS.text.coverage + weight)
 
 

@@ -11,8 +11,14 @@ from knotwork._config import AnswerSettings
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.urls import open_store
-from knotwork._synthesis.citations import cite_sentences, show_sentence
-from knotwork._synthesis.extractive_answers import DocumentBlocks, Grain, Piece, compose_answer
+from knotwork._synthesis.extractive_answers import (
+    DocumentBlocks,
+    Grain,
+    Piece,
+    cite_sentences,
+    compose_answer,
+)
+from knotwork._text.plain_text import show_sentence
 from knotwork._text.statements import SelectedSentence
 from knotwork.records import (
     Block,

@@ -393,14 +393,18 @@ class RecordingReports:
         ("global", THEMES, 12),
     ],
 )
-def test_reports_are_asked_for_as_few_communities_as_are_needed(sample, mode, question, most):
+def test_reports_are_asked_for_as_few_communities_as_are_needed(
+    sample, monkeypatch, mode, question, most
+):
     base = sample.open(None)
     source = RecordingReports(base.store)
     model = ScriptedChatModel(with_replies())
     request = AskRequest(question, mode=mode)
-    searcher = base.retrievers.searcher(request)
-    engine = AnswerEngine(base.store, base.settings, model=model)
-    *_, last = engine.answer(request, searcher, source)
+    monkeypatch.setattr(
+        "knotwork._synthesis.engine.CommunityReports", lambda *_, **_options: source
+    )
+    engine = AnswerEngine(base.retrievers, model=model)
+    *_, last = engine.answer(request)
     engine.close()
     assert last.value.answered
     assert bool(source.asked) == bool(most)

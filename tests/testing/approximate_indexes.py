@@ -16,8 +16,8 @@ import numpy as np
 
 from knotwork._extensions.upkeep.contents import require_contents
 from knotwork._stores.base import FloatMatrix, IntMatrix, Scored
+from knotwork._stores.indexes import as_query, matrix_search_error
 from knotwork._stores.urls import open_store
-from knotwork._stores.vectors import as_query, matrix_search_error
 from knotwork._text.terms import terms
 
 

@@ -34,8 +34,7 @@ from knotwork._extensions.local_models import e5
 from knotwork._extensions.local_models.answer_reader import LocalReader
 from knotwork._extensions.local_models.local_embedders import load_onnx
 from knotwork._inference.cross_encoders import AnswerReader
-from knotwork._questions.kinds import KINDS
-from knotwork._questions.reading import reading_of
+from knotwork._questions.reading import KINDS, reading_of
 from knotwork._run import Stage
 from knotwork._synthesis.extractive_answers import (
     GRAINS,

@@ -22,12 +22,12 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import csr_array, diags_array, vstack
 
-from knotwork._questions import kinds
-from knotwork._questions.kinds import name_features
+from knotwork._questions import reading
+from knotwork._questions.reading import name_features
 
 HERE = Path(__file__).parent
 MANUALS = HERE.parent / "reader" / "questions"
-WEIGHTS = Path(kinds.__file__).with_name("kinds.npz")
+WEIGHTS = Path(reading.__file__).with_name("kinds.npz")
 KIND_OF_TYPE = {
     "fact": "value", "table": "value", "definition": "definition", "list": "list",
     "compare": "comparison", "howto": "steps",
@@ -122,7 +122,7 @@ def build(
     starts = np.cumsum([0, *map(len, columns)])
     flat = np.concatenate([np.array(one, dtype=np.int64) for one in columns])
     matrix = csr_array((np.ones(len(flat)), flat, starts), shape=(len(rows), wide))
-    names = [kind.value for kind in kinds.KINDS]
+    names = [kind.value for kind in reading.KINDS]
     return Questions(
         [text for *_, text in rows],
         np.array([names.index(kind) for kind, *_ in rows]),
@@ -144,7 +144,7 @@ def softmax(odds: np.ndarray) -> np.ndarray:
 
 def fit(rows: csr_array, labels: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights and biases that fit best, with the weights kept small."""
-    count, wide = len(kinds.KINDS), rows.shape[1]
+    count, wide = len(reading.KINDS), rows.shape[1]
     targets = np.eye(count)[labels]
     turned = csr_array(rows.T)
 
@@ -191,7 +191,7 @@ def train(written: Questions, rough: Questions, chosen: np.ndarray) -> Model:
 
 def hold_out(written: Questions, rough: Questions) -> np.ndarray:
     """Return the probabilities of each question by a model trained without its domain."""
-    found = np.zeros((len(written.texts), len(kinds.KINDS)))
+    found = np.zeros((len(written.texts), len(reading.KINDS)))
     for domain in sorted(set(written.domains)):
         is_own = written.domains == domain
         model = train(written, rough, ~is_own)
@@ -211,14 +211,14 @@ def report(written: Questions, found: np.ndarray) -> None:
             own = group & (written.languages == language)
             cells = [
                 f"{kind.value} {right[own & (written.kinds == number)].mean():.2f}"
-                for number, kind in enumerate(kinds.KINDS)
+                for number, kind in enumerate(reading.KINDS)
                 if (own & (written.kinds == number)).any()
             ]
             print(f"{name} {language}: {right[own].mean():.3f} of {own.sum()}; {', '.join(cells)}")
         print(f"{name}: {right[group].mean():.3f}")
     pairs = Counter(zip(written.kinds[~right].tolist(), best[~right].tolist(), strict=True))
     for (true, other), count in pairs.most_common(15):
-        print(f"  {kinds.KINDS[true]} read as {kinds.KINDS[other]}: {count}")
+        print(f"  {reading.KINDS[true]} read as {reading.KINDS[other]}: {count}")
 
 
 def choose_temperature(written: Questions, found: np.ndarray) -> float:
@@ -260,7 +260,7 @@ def write(model: Model, temperature: float, vocabulary: dict[str, int], output: 
         steps=np.rint(weights / scales).astype(np.int8),
         scales=scales.astype(np.float32),
         biases=(model.biases / temperature).astype(np.float32),
-        kinds=np.array([kind.value for kind in kinds.KINDS]),
+        kinds=np.array([kind.value for kind in reading.KINDS]),
     )
     collisions = len(hashes) - len(set(hashes.tolist()))
     print(f"{len(hashes)} features, {collisions} collisions, {output.stat().st_size} bytes")

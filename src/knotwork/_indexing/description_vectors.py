@@ -10,8 +10,8 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store
+from knotwork._stores.indexes import DESCRIPTIONS
 from knotwork._stores.resolutions import read_groups
-from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork.records import content_id
 
 _BATCH = 256

@@ -116,7 +116,9 @@ _RETRY_JITTER = 0.5
 
 def chat_model_spec(settings: LlmSettings, role: ModelRole | None = None) -> str:
     """Return the name of the model for a role: the setting of the role, else ``llm.model``."""
-    return role_settings(settings, role).model
+    own = getattr(settings, role) if role else ""
+    named = own.get("model", "") if isinstance(own, SettingTable) else own
+    return str(named).strip() or settings.model
 
 
 _SERVER_URLS = {
@@ -137,7 +139,7 @@ def role_settings(settings: LlmSettings, role: ModelRole | None = None) -> LlmSe
     """
     own = getattr(settings, role) if role else ""
     entries = dict(own) if isinstance(own, SettingTable) else {"model": own}
-    model = str(entries.pop("model", "")).strip() or settings.model
+    model = chat_model_spec(settings, role)
     unset = LlmSettings()
     usual, of_section = (
         _SERVER_URLS.get(name.partition(":")[0], unset.base_url) for name in (model, settings.model)

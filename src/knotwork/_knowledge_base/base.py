@@ -88,11 +88,13 @@ class KnowledgeBase:
         self.settings = settings or Settings()
         set_query_memory(self.settings.query)
         self._served: ServedGraphs = PARTS.load("graph_servers")(store, self.settings.graph)
+        served = self._served.serve()  # the index, as statements see it
         self.models = LocalModels(store, self.settings, embedder=embedder, reranker=reranker)
         self.retrievers = Retrievers(
-            self._served.serve(),
+            store,
             self.settings,
             self.models,
+            served=served,
             chat_model=chat_model,
             translator=translator,
         )
@@ -372,19 +374,12 @@ class KnowledgeBase:
         filter is given (`answer.tables`). Raises as `search`, UnknownName for an unknown mode,
         ConfigError if the model is set wrongly, and ModelError if it fails and ``fallback`` is off.
         """
-        from knotwork._synthesis.ask_request import CommunityReports
         from knotwork._synthesis.engine import AnswerEngine
 
-        request = AskRequest.of(question, options)
-        searcher = self.retrievers.searcher(request, with_tables=True)
-        part = searcher.store if searcher.filter else None
-        reports = CommunityReports(
-            self.store, self.models, self.settings, part, open_to_write=self.open_to_write
-        )
         with self._lock:
             if self._engine is None:
-                self._engine = AnswerEngine(self.store, self.settings, model=self._chat_model)
-        return (yield from self._engine.answer(request, searcher, reports))
+                self._engine = AnswerEngine(self.retrievers, model=self._chat_model)
+        return self._engine.answer(question, options, open_to_write=self.open_to_write)
 
     @Verb
     def backup(self, target: str | Path, *, overwrite: bool = False) -> Steps[BackupReport]:

@@ -59,8 +59,8 @@ class LocalModels:
             embedding = self._settings.embedding
             follows_index = embedding.model == AUTO_EMBEDDER and self.given_embedder is None
             known = {"", self._embedder_of, self._embedder.name if self._embedder else ""}
-            is_known = not follows_index or stored_embedder(self._store) in known
-            if not self._has_embedder or not is_known:
+            is_known = not follows_index or self._store.meta().get(EMBEDDER_META, "") in known
+            if not self._has_embedder or not (is_known or stored_embedder(self._store) in known):
                 stored = self._embedder_of = stored_embedder(self._store)
                 try:
                     self._embedder = open_embedder(embedding.model, embedding, stored=stored)

@@ -10,7 +10,7 @@ before them. A sentence may also be about another thing than the one named: "Fli
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -110,9 +110,6 @@ class Deed:
 
     def sides(self, text: str, place: int, *, is_name: bool = False) -> set[int | None]:
         """Return the sides of the words at a place for each verb; None if it is unclear."""
-        return {self._side(text, verb, place, is_name=is_name) for verb in self._verbs(text)}
-
-    def _verbs(self, text: str) -> Iterator[_Verb]:
         found = [
             (match, side)
             for side, words in enumerate(self.kind.verbs)
@@ -121,9 +118,12 @@ class Deed:
         if self.stem:
             words = re.finditer("[A-Za-z]{3,}", text)
             found += [(word, FIRST) for word in words if terms(word[0]) == [self.stem]]
+        sides = set()
         for match, side in found:
             has_be = _PASSIVE.search(text[: match.start()]) is not None
-            yield _Verb(*match.span(), side, has_be and not match[0].endswith("ing"))
+            verb = _Verb(*match.span(), side, has_be and not match[0].endswith("ing"))
+            sides.add(self._side(text, verb, place, is_name=is_name))
+        return sides
 
     def _side(self, text: str, verb: _Verb, place: int, *, is_name: bool) -> int | None:
         before, other = text[:place], 1 - verb.side
@@ -149,40 +149,6 @@ class Deed:
         return None if verb.is_passive else thing if is_object else other
 
 
-@lru_cache(maxsize=64)
-def read_deed(question: str) -> Deed | None:
-    """Return the deed that a question asks about, None if it is about no verb with two sides."""
-    text = simplify(question).strip()
-    if HAN_CHARACTER.search(text):
-        text = text.replace("谁", _WHO)
-    elif asks := _ASKS.match(text):
-        text = _as_statement(asks)
-    else:
-        return None
-    kinds = [kind for kind in _KINDS.values() if any(words.search(text) for words in kind.verbs)]
-    if kinds:
-        deed = Deed(kinds[0], "")
-    elif of := _OF.search(text):
-        of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
-        if of["zh"]:
-            of_noun = rf"是(?=.*的{of['zh']})"
-            text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
-        deed = Deed(_Kind((Words(of_noun), _NONE)), "")
-    else:
-        verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
-        if verb is None or _MUTUAL.search(verb[1]):
-            return None
-        deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
-    plain = text
-    for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
-        plain = form.sub(lambda match: " " * len(match[0]), plain)
-    names = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
-    found = ((name, sides) for name, sides in names if sides)
-    named = {name: side for name, (side, *more) in found if side is not None and not more}
-    asked = list(deed.sides(text, text.find(_WHO))) if _WHO in text else []
-    return Deed(deed.kind, deed.stem, asked[0] if len(asked) == 1 else None, named)
-
-
 def _as_statement(asks: re.Match[str]) -> str:
     """Return "Ann sell the mill to ¤" for "Who did Ann sell the mill to?"."""
     rest, mark = asks["rest"], asks["mark"] or (asks["end"] or "").strip()
@@ -196,6 +162,7 @@ def _as_statement(asks: re.Match[str]) -> str:
 
 
 _CAPITALIZED = r"[A-Z][\w'’-]+"
+_ROOT = 4
 _NAMES = re.compile(rf"(?<=[\w,] ){_CAPITALIZED}(?: {_CAPITALIZED})*")
 _NUMBERED = re.compile(
     r"\b(?!(?:than|after|before|within|under|over|above|below|about|around|least|most|only|until|since"
@@ -226,8 +193,9 @@ def is_about_another(question: str, sentence: str, text: str) -> bool:
         if stated and number not in {n for _, n, _ in alike}:
             return True
     names = list(_NAMES.finditer(question))
-    asked = {_root(term) for name in names for term in terms(name[0])}
-    if not asked or not asked.isdisjoint(map(_root, terms(sentence))):
+    # Other spellings of a name share the first letters.
+    asked = {term[:_ROOT] for name in names for term in terms(name[0])}
+    if not asked or not asked.isdisjoint(term[:_ROOT] for term in terms(sentence)):
         return False
     rest = _BEHIND_AUXILIARY.search(question)  # who is "the head of Kelp" has another name
     ahead = terms(_OF_NAME.sub(" ", rest[2])) if rest else []
@@ -236,17 +204,15 @@ def is_about_another(question: str, sentence: str, text: str) -> bool:
             continue  # what follows is no verb
         verb, is_other = terms(found[3])[0], set(terms(found[1])) - {*terms(question)}
         before = ahead[: ahead.index(verb)] if verb in ahead else []
-        if is_other and not asked.isdisjoint(map(_root, before)):
+        if is_other and not asked.isdisjoint(term[:_ROOT] for term in before):
             others = (terms(text[span.start : span.end]) for span in split_sentences(text))
-            return not any(verb in words and asked & {*map(_root, words)} for words in others)
+            return not any(
+                verb in words and asked & {word[:_ROOT] for word in words} for words in others
+            )
     words = (re.findall(r"\w+", question[: name.start()])[-1] for name in names)
     nouns = "|".join(word for word in words if len(word) > 3)
     is_behind = bool(nouns) and re.search(rf"\b(?i:{nouns}) {_CAPITALIZED}", sentence) is not None
-    return is_behind and asked.isdisjoint(map(_root, terms(text)))
-
-
-def _root(term: str) -> str:
-    return term[:4]  # which other spellings of a name share
+    return is_behind and asked.isdisjoint(term[:_ROOT] for term in terms(text))
 
 
 _HELD = read_words("asked_facts")
@@ -345,13 +311,45 @@ class AskedFact:
 
     def weigh(self, sentence: str) -> float:
         """Return the factor of the worth of a sentence for the fact, and the amount, asked for."""
-        fits = {self.fit_of(sentence), self.fit_amount(sentence)}
+        fits = {self.fit_of(sentence)}
+        if self.amount is not None:
+            fits.add(self.fit_amount(sentence))
         return (_STATING if Fit.STATES in fits else 1.0) * (_DENYING if Fit.OTHER in fits else 1.0)
 
-    @property
+    @cached_property
     def deed(self) -> Deed | None:
-        """Who does what to whom in the question."""
-        return read_deed(self.reading.text)
+        """Who does what to whom in the question; None if it is about no verb with two sides."""
+        text = self.reading.simple.strip()
+        if HAN_CHARACTER.search(text):
+            text = text.replace("谁", _WHO)
+        elif asks := _ASKS.match(text):
+            text = _as_statement(asks)
+        else:
+            return None
+        kinds = [
+            kind for kind in _KINDS.values() if any(words.search(text) for words in kind.verbs)
+        ]
+        if kinds:
+            deed = Deed(kinds[0], "")
+        elif of := _OF.search(text):
+            of_noun = rf"\b(?:is|are|was|were|became) (?:the|an?) (?:\w+ )?{of['noun']} of\b"
+            if of["zh"]:
+                of_noun = rf"是(?=.*的{of['zh']})"
+                text = f"{_WHO}是{text[: of.start()]}的{of['zh']}"
+            deed = Deed(_Kind((Words(of_noun), _NONE)), "")
+        else:
+            verb = _BEHIND_WHO.match(text) or _BEHIND_NAME.search(text)
+            if verb is None or _MUTUAL.search(verb[1]):
+                return None
+            deed = Deed(_Kind(), next(iter(terms(verb[1])), ""))
+        plain = text
+        for form in (_NO_NAME_ZH, *(words.form for words in deed.kind.verbs)):
+            plain = form.sub(lambda match: " " * len(match[0]), plain)
+        names = ((m[0], deed.sides(text, m.start(), is_name=True)) for m in _NAME.finditer(plain))
+        found = ((name, sides) for name, sides in names if sides)
+        named = {name: side for name, (side, *more) in found if side is not None and not more}
+        asked = list(deed.sides(text, text.find(_WHO))) if _WHO in text else []
+        return Deed(deed.kind, deed.stem, asked[0] if len(asked) == 1 else None, named)
 
     @cached_property
     def about(self) -> frozenset[str]:
@@ -364,6 +362,8 @@ class AskedFact:
     @cached_property
     def amount(self) -> Amount | None:
         """The only amount that a question is about: "a ship of 6 metres", "a 12-year-old"."""
+        if not self.reading.amounts:
+            return None
         compared = () if self.reading.asks_yes_or_no else self.reading.comparisons
         asked = [
             amount
@@ -391,16 +391,20 @@ class AskedFact:
         the words are only a condition.
         """
         sentence, deed = simplify(sentence), self.deed
-        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
-        around = (span for span in compared if span.overlaps(words))
-        bounds = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
         clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
             or is_about_another(self.reading.text, sentence, sentence)
-            or Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence))
-            or any(self.fit_amount(bound) is not Fit.OPEN for bound in bounds)
+            or (self.amount is not None and self._has_other_amount(sentence, clause, words))
             or self._denies(clause, sentence[: words.start])
+        )
+
+    def _has_other_amount(self, sentence: str, clause: str, words: Span) -> bool:
+        compared = (comparison.span for comparison in QuestionReading(sentence).comparisons)
+        around = (span for span in compared if span.overlaps(words))
+        bounds = (sentence[span.start : span.end + _LONGEST_UNIT] for span in around)
+        return Fit.OTHER in (self.fit_amount(clause), self.fit_amount(sentence)) or any(
+            self.fit_amount(bound) is not Fit.OPEN for bound in bounds
         )
 
     def _denies(self, clause: str, before: str) -> bool:
@@ -446,8 +450,9 @@ class AskedFact:
         sentence, text = simplify(sentence), simplify(text)
         known = _NO_PLACE.union(self.reading.terms)
         places = (terms(found[1])[:1] for found in _PLACE.finditer(text))
+        deed = self.deed
         return (
-            (self.deed is not None and self.deed.is_reversed_by(sentence))
+            (deed is not None and deed.is_reversed_by(sentence))
             or self._misses_event(sentence, text)
             or (self.role != "" and _has_others(_ROLES, [self.role], text))
             or (self.is_simple and self._has_other_measure(sentence, text))

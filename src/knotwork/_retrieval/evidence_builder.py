@@ -21,7 +21,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -63,8 +62,8 @@ class Features:
     base: float
 
 
-class ChunkFeatures:
-    """The features of chunks for one question, fetched from the store in batches and cached.
+class ChunkFeatures(dict[str, Features]):
+    """The features of chunks for one question, by id, fetched from the store in batches.
 
     ``bm25`` are the text candidates with their scores.
     """
@@ -82,7 +81,6 @@ class ChunkFeatures:
         self.weights = weights
         self._bm25 = dict(bm25)
         self._best_bm25 = max(self._bm25.values(), default=0.0) or 1.0
-        self._features: dict[str, Features] = {}
         if question.vector is not None:
             rest = question.vector if question.rest is None else question.rest
             self._vectors = np.stack([question.vector, rest])
@@ -114,17 +112,16 @@ class ChunkFeatures:
         return counts[: len(ids)]
 
     def fetch(self, ids: Collection[str]) -> None:
-        """Fetch the features of these chunks, unless they are cached."""
-        missing = [
-            identifier for identifier in dict.fromkeys(ids) if identifier not in self._features
-        ]
+        """Fetch the features of these chunks, unless they are there."""
+        missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in self]
         if not missing:
             return
         covered = self._occurrences(missing) > 0
         coverage = covered @ self.question.weights
-        text, terms = self.weights.text, len(self.question.terms)
+        text = self.weights.text
+        growth = max(1.0, len(self.question.terms) / text.long_question) ** text.bm25_growth
         bm25 = np.array([self._bm25.get(i, 0.0) for i in missing]) / self._best_bm25
-        alone = min(text.bm25_alone * _growth(terms, self.weights), 1.0)
+        alone = min(text.bm25_alone * growth, 1.0)
         base = alone * bm25 + (1 - alone) * coverage
         cosines = np.zeros((2, len(missing)))
         sentences = [(_NOTHING, _NOTHING)] * len(missing)
@@ -132,7 +129,7 @@ class ChunkFeatures:
             known, best = self._read_cosines(missing, cosines, sentences)
             dense = (cosines[0] + text.best_sentence * best) / (1 + text.best_sentence)
             trust = 1.0 if self._trust is None else self._trust
-            own = trust * text_weight(terms, self.weights)
+            own = trust * min(text.bm25 * growth, text.bm25_most)
             with_vector = dense + trust * text.coverage * coverage + own * bm25
             base = np.where(known, with_vector, base)
         if total := sum(link.weight for link in self._pages):
@@ -143,7 +140,7 @@ class ChunkFeatures:
                 1 - np.asarray(self.weights.link.elsewhere * (1 - named / total) * strongest)
             )
         for row, identifier in enumerate(missing):
-            self._features[identifier] = Features(
+            self[identifier] = Features(
                 float(cosines[0, row]),
                 float(cosines[1, row]),
                 *sentences[row],
@@ -152,12 +149,6 @@ class ChunkFeatures:
                 float(bm25[row]),
                 float(base[row]),
             )
-
-    def __getitem__(self, identifier: str) -> Features:
-        return self._features[identifier]
-
-    def __contains__(self, identifier: str) -> bool:
-        return identifier in self._features
 
     def _read_cosines(
         self, ids: Sequence[str], chunks: Numbers, sentences: list[tuple[Numbers, Numbers]]
@@ -189,17 +180,6 @@ class ChunkFeatures:
         """Return the similarities of all rows to the question and to its rest, of shape (2, n)."""
         cosines = np.concatenate(products).T.astype(np.float64)
         return to_similarity(cosines, self.question.embedder)
-
-
-def text_weight(term_count: int, weights: Weights) -> float:
-    """Return the weight of BM25 for a question with this number of content terms."""
-    return min(weights.text.bm25 * _growth(term_count, weights), weights.text.bm25_most)
-
-
-def _growth(term_count: int, weights: Weights) -> float:
-    """Return the factor by which the weight of BM25 grows with the number of content terms."""
-    text = weights.text
-    return float(max(1.0, term_count / text.long_question) ** text.bm25_growth)
 
 
 def first_stage(
@@ -286,22 +266,16 @@ def _cover(question: Question, chunk: Chunk) -> tuple[Mask, Masks]:
     """Return a mask of the terms in the titles of a chunk, and one for each sentence of the terms
     in it or in what introduces it.
     """
-    places = {term: index for index, term in enumerate(question.terms)}
-    wanted = places.keys()
-
-    def mark(held: AbstractSet[str]) -> Mask:
-        mask = np.zeros(len(places), dtype=np.bool_)
-        mask[[places[term] for term in held]] = True
-        return mask
-
+    wanted = set(question.terms)
     labels = {name: held_terms(name, wanted) for block in chunk.blocks for name in block.names}
     masks: Masks = []
     for number, span in enumerate(chunk.sentences):
         held = set(held_terms(chunk.sentence_text(number), wanted))
         if labels:
             held.update(*(labels[n] for b in chunk.blocks_around(span) for n in b.names))
-        masks.append(mark(held))
-    return mark(held_terms(chunk.context, wanted)), masks
+        masks.append(np.array([term in held for term in question.terms], dtype=np.bool_))
+    titles = held_terms(chunk.context, wanted)
+    return np.array([term in titles for term in question.terms], dtype=np.bool_), masks
 
 
 CORRECTED = "No document has “{written}”: searched for “{meant}”."

@@ -316,7 +316,7 @@ dense = base:DenseRetriever embedder
     passages with vectors near the question's
 hybrid = base:HybridRetriever
     words and vectors in one weighted score
-graph = graph_retriever:GraphRetriever
+graph = base:GraphRetriever
     hybrid, plus named entities and bridges between passages
 questions = base:QuestionsRetriever
     passages by the questions they answer (index.questions)
@@ -374,15 +374,6 @@ def resolve_auto(name: str, store: Store) -> str:
         return name
     graphs = store.capabilities.property_graphs
     return AUTO_OVER_GRAPHS if graphs is not None and graphs.names() else AUTO_IS
-
-
-def open_auto(name: str, store: Store, embedder: Embedder | None) -> Retriever:
-    """Return the retriever that `auto` selects, given its name by `resolve_auto`."""
-    if name == AUTO_OVER_GRAPHS:
-        return build_retriever(name, store=store, embedder=embedder)
-    from knotwork._retrieval.graph_retriever import GraphRetriever
-
-    return GraphRetriever(store=store, embedder=embedder)
 
 
 def may_ask_model(specification: str) -> bool:

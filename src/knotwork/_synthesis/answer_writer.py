@@ -28,8 +28,7 @@ from knotwork._inference.prompt_material import comparable, restore
 from knotwork._questions.reading import reading_of
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import cite_sentences, gap_before_mark, gap_between
-from knotwork._synthesis.extractive_answers import compose_answer
+from knotwork._synthesis.extractive_answers import cite_sentences, compose_answer
 from knotwork._synthesis.grounding.statement_check import (
     FENCE,
     Fault,
@@ -47,7 +46,7 @@ from knotwork._synthesis.prompt_context import (
     pack_evidence,
     sentences_of,
 )
-from knotwork._text.plain_text import split_row
+from knotwork._text.plain_text import gap_before_mark, gap_between, split_row
 from knotwork._text.sentences import split_sentences
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import STOP_WORDS, content_terms, terms

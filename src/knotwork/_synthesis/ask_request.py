@@ -26,9 +26,9 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._inference.chat import ChatModel, ChatRequest
 from knotwork._inference.model_registry import QueryModels, calls_at_once
-from knotwork._questions.languages import find_stated_filter
+from knotwork._questions.languages import StatedFilter, find_stated_filter
 from knotwork._registry import PARTS
-from knotwork._retrieval.base import Retriever, attempt
+from knotwork._retrieval.base import GraphRetriever, Retriever, attempt
 from knotwork._retrieval.community_search import REPORT_INDEX
 from knotwork._retrieval.filters import read_filter
 from knotwork._retrieval.retriever_registry import (
@@ -38,8 +38,6 @@ from knotwork._retrieval.retriever_registry import (
     build_retriever,
     may_ask_model,
     may_rerank,
-    open_auto,
-    resolve_auto,
 )
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store, companions_of, require_fields
@@ -74,6 +72,7 @@ if TYPE_CHECKING:
     from knotwork._knowledge_base.local_models import LocalModels
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.base import Store
+    from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.answer_writer import AnswerWriter
 
 
@@ -381,22 +380,21 @@ FAILED_EMBEDDER_NOTE = (
 )
 NOTHING_LEFT_NOTE = "No document matches the filter: {filter}"
 
-RetrieverKey = tuple[str, str, str, int]
-"""The name of a retriever, what `auto` stands for, the embedder, and the number of retrievers and
-steps that this program has registered: a name may be registered again."""
+RetrieverKey = tuple[str, bool, str, int]
+"""The name of a retriever, whether a graph was imported, the embedder, and the number of retrievers
+and steps that this program has registered: a name may be registered again."""
 
 
 class IndexState(NamedTuple):
     """What the choice of a retriever depends on, the same within a generation of the index.
 
-    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to, and
-    ``auto`` the retriever behind `auto`.
+    ``stored`` is the embedder of its vectors, ``into`` the one that it is being switched to.
     """
 
     stored: str
     into: str
-    holds_vectors: bool
-    auto: str
+    has_graphs: bool
+    """Whether a graph was imported, which the retriever behind `auto` searches as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +410,7 @@ class FilteredIndex:
 class Retrievers:
     """The retrievers of one index and of its filtered parts, kept between questions.
 
+    Statements run over ``served``, the same index with the graph servers of the settings.
     ``chat_model`` replaces the language model of the settings. ``translator``, or the one of this
     name, writes the statements of retrievers by query. Safe for many threads.
     """
@@ -422,6 +421,7 @@ class Retrievers:
         settings: Settings,
         models: LocalModels,
         *,
+        served: Store,
         chat_model: ChatModel | None = None,
         translator: str | Translator = "",
     ) -> None:
@@ -431,13 +431,18 @@ class Retrievers:
         self._chat_model = chat_model
         self._translator = translator
         self._search_models: RoleModels | None = None
-        self._whole = FilteredIndex(store)
+        self._whole = FilteredIndex(served)
+        self._fields = store.capabilities.fields
         self._filtered: dict[Filter, FilteredIndex] = {}
         self._generation = -1
         self._lock = threading.RLock()
 
     def searcher(self, request: AskRequest, *, with_tables: bool = False) -> ScopedSearcher:
-        """Return the searcher of a request; ``with_tables`` adds rows of tables to what it finds.
+        """Return the searcher of the part of the index that a request or its question asks for.
+
+        What a question states, as "in 2023" does, restricts the search only if most documents have
+        the field that it compares, and some match. ``with_tables`` adds rows of tables to what is
+        found.
 
         Raises UnknownName for an unknown field, FilterError for an invalid filter, and
         QuerySyntaxError for an invalid retrieval query.
@@ -447,13 +452,33 @@ class Retrievers:
             # Cypher is imported with the first statement.
             read_hit_query = PARTS.load("hit_query")
             hit_query = read_hit_query(request.retrieval_query, request.query_params)
-        searcher = self._find_part(request)
-        searcher.hit_query = hit_query
-        if with_tables and self.settings.answer.tables:
-            # No retriever and no filter may exclude the rows of tables.
-            is_free = request.retriever in (None, "", AUTO) and not request.filters
-            searcher.with_tables = is_free and has_tables(self.store)
+        wanted = read_filter(request.filters) if request.filters else None
+        part, question, notes = self._whole, request.question, tuple[str, ...]()
+        if wanted is not None:
+            part = self.filtered(wanted)
+            notes = note_nothing_left(part.store, wanted)
+        elif self.settings.retrieval.read_filters and self._fields is not None:
+            stated = find_stated_filter(question, today=datetime.now().astimezone().date())
+            if stated and (held := self._often_held(stated, self._fields.fields())) is not None:
+                part, question, wanted = held, stated.rest, stated.filter
+                notes = (STATED_NOTE.format(filter=stated.filter, words=stated.words),)
+        searcher = ScopedSearcher(self, request, part, question, wanted, notes, hit_query)
+        # No retriever and no filter may exclude the rows of tables.
+        is_free = request.retriever in (None, "", AUTO) and not request.filters
+        if with_tables and is_free and self.settings.answer.tables:
+            searcher.with_tables = has_tables(self.store)
         return searcher
+
+    def _often_held(
+        self, stated: StatedFilter, fields: Sequence[FieldInfo]
+    ) -> FilteredIndex | None:
+        """Return what a stated filter leaves, if most documents have its field and some match."""
+        counts = {item.name: item.documents for item in fields}
+        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
+        if counts.get(stated.field, 0) < least:
+            return None
+        part = self.filtered(stated.filter)
+        return part if part.store.documents.document_count() else None
 
     def search(self, request: AskRequest) -> Evidence:
         """Return the passages relevant to a request. Raises as `KnowledgeBase.search`."""
@@ -470,8 +495,8 @@ class Retrievers:
             part = self._filtered.pop(wanted, None)
             if part is None:
                 fields = require_fields(self.store)
-                make_store = PARTS.load("filtered_store")
-                part = FilteredIndex(make_store(self.store, fields, fields.select(wanted)))
+                make_store, whole = PARTS.load("filtered_store"), self._whole.store
+                part = FilteredIndex(make_store(whole, fields, fields.select(wanted)))
             self._filtered[wanted] = part
             for oldest in list(self._filtered)[:-MAX_FILTERED]:
                 del self._filtered[oldest]
@@ -483,30 +508,29 @@ class Retrievers:
         Raises UnknownName for an unknown retriever, SchemaMismatch if the index has vectors of
         another embedder.
         """
-        stored, into, has_vectors, auto = self._state_of(part)
+        stored, into, has_graphs = self._state_of(part)
         embedder = self.models.query_embedder if stored else None
-        failure = self.models.embedder_failure
         notes: tuple[str, ...] = ()
         if embedder is not None and into == embedder.name != stored:
             embedder = None  # the vectors of the index cannot be compared with its own yet
         if embedder is not None and embedder.name != stored:
             check_embedder(self.store, embedder.name)
-        elif embedder is None and stored and not into and has_vectors:
+        elif embedder is None and stored and not into and holds_vectors(self.store):
             notes = (NO_VECTORS_NOTE.format(stored=stored),)
-            if failure:
+            if failure := self.models.embedder_failure:
                 notes = (FAILED_EMBEDDER_NOTE.format(failure=failure.message),)
         if into:
             means = "its old vectors" if embedder is not None else "full text and the graph"
             notes = (UNFINISHED_NOTE.format(into=into, means=means),)
         kept = part.retrievers
         registered = RETRIEVERS.revision + STEPS.revision
-        key = (name, auto, embedder.name if embedder else "", registered)
+        key = (name, has_graphs, embedder.name if embedder else "", registered)
         with self._lock:
             if key not in kept:
                 if len(kept) >= MAX_RETRIEVERS:
                     kept.clear()
-                if name == AUTO:
-                    kept[key] = open_auto(auto, part.store, embedder)
+                if name == AUTO and not has_graphs:
+                    kept[key] = GraphRetriever(store=part.store, embedder=embedder)
                 else:
                     kept[key] = build_retriever(
                         name,
@@ -524,13 +548,13 @@ class Retrievers:
         known = part.states.get(generation)
         if known is not None and not self.store.writing:
             return known
+        graphs = part.store.capabilities.property_graphs
         with self.store.reading():
             generation, meta = self.store.generation(), self.store.meta()
             state = IndexState(
                 stored=meta.get(EMBEDDER_META, ""),
                 into=meta.get(INTO_META, ""),
-                holds_vectors=holds_vectors(self.store),
-                auto=resolve_auto(AUTO, part.store),
+                has_graphs=graphs is not None and bool(graphs.names()),
             )
         if not self.store.writing:
             with self._lock:
@@ -557,37 +581,6 @@ class Retrievers:
             companions = companions_of(self.store)
             self._search_models = RoleModels.of(self.settings, companions, model=self._chat_model)
         return self._search_models.open("keyword")
-
-    def _find_part(self, request: AskRequest) -> ScopedSearcher:
-        """Return the searcher of the part of the index that a request or its question asks for.
-
-        What a question states, as "in 2023" does, restricts the search only if most documents have
-        the field that it compares, and some match.
-        """
-        question = request.question
-        wanted = None
-        if request.filters:
-            wanted = read_filter(request.filters)
-        if wanted is not None:
-            part = self.filtered(wanted)
-            notes = note_nothing_left(part.store, wanted)
-            return ScopedSearcher(self, request, part, question, wanted, notes)
-        whole = ScopedSearcher(self, request, self._whole, question)
-        fields = self.store.capabilities.fields
-        if not self.settings.retrieval.read_filters or fields is None:
-            return whole
-        stated = find_stated_filter(question, today=datetime.now().astimezone().date())
-        if stated is None:
-            return whole
-        counts = {item.name: item.documents for item in fields.fields()}
-        least = max(MIN_FIELD_SHARE * self.store.documents.document_count(), 1)
-        if counts.get(stated.field, 0) < least:
-            return whole
-        part = self.filtered(stated.filter)
-        if part.store.documents.document_count() == 0:
-            return whole
-        note = STATED_NOTE.format(filter=stated.filter, words=stated.words)
-        return ScopedSearcher(self, request, part, stated.rest, stated.filter, (note,))
 
 
 @dataclass(slots=True)

@@ -32,7 +32,6 @@ from knotwork._questions.languages import (
 from knotwork._questions.reading import QuestionReading
 from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
-from knotwork._synthesis.citations import show_sentence
 from knotwork._text.chinese import HAN_OR_KANA, simplify
 from knotwork._text.dates import (
     DAY,
@@ -45,7 +44,7 @@ from knotwork._text.dates import (
     resolve_relative,
 )
 from knotwork._text.numbers import Number, find_numbers
-from knotwork._text.plain_text import name_cells
+from knotwork._text.plain_text import name_cells, show_sentence
 from knotwork._text.statements import SelectedSentence
 from knotwork._text.terms import content_terms
 from knotwork.records import BlockKind, Chunk, Conflict, ConflictingClaim, Document, Span
@@ -600,7 +599,8 @@ def asked_day(question: QuestionReading, today: date) -> int:
 def may_be_of_section(item: SelectedSentence) -> bool:
     """Return True if a heading around a sentence, or the sentence itself, begins with a date."""
     headings = [*item.chunk.headings, *_HEADING.findall(item.chunk.text)]
-    return bool(first_time(headings) or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
+    dated = first_time(headings) if headings else None
+    return bool(dated or _DAY.match(show_sentence(item.text).lstrip(_BEFORE_DAY)))
 
 
 def find_conflicts(store: Store) -> list[Conflict]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from knotwork._config import Settings
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.model_registry import (
@@ -30,6 +30,7 @@ from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
     AskMode,
+    AskOptions,
     AskRequest,
     CommunityReports,
     Inquiry,
@@ -46,7 +47,7 @@ from knotwork.records import RETRIEVAL_QUERY, Answer, Evidence, Hit, MemoryCitat
 if TYPE_CHECKING:
     from knotwork._inference.call_cache import CachedChatModel
     from knotwork._inference.role_models import RoleModels
-    from knotwork._synthesis.ask_request import ScopedSearcher
+    from knotwork._synthesis.ask_request import Retrievers, ScopedSearcher
 
 
 EXPANDED_SHARE = 0.5
@@ -128,37 +129,53 @@ class AnswerEngine:
     ``model`` replaces the one in the settings.
     """
 
-    def __init__(self, store: Store, settings: Settings, *, model: ChatModel | None = None) -> None:
-        self._store = store
-        self._settings = settings
+    def __init__(self, retrievers: Retrievers, *, model: ChatModel | None = None) -> None:
+        self._retrievers = retrievers
+        self._settings = retrievers.settings
         self._model = model
+        self._has_model = (
+            model is not None or chat_model_spec(self._settings.llm, "answer") != NO_CHAT_MODEL
+        )
         self._models: RoleModels | None = None
         self._lock = threading.Lock()
 
     def answer(
-        self, request: AskRequest, searcher: ScopedSearcher, reports: CommunityReports
+        self,
+        question: str | AskRequest,
+        options: AskOptions | None = None,
+        *,
+        open_to_write: Callable[[], Store] | None = None,
     ) -> Steps[Answer]:
-        """Answer a request, and yield the steps to it, the last one with the answer.
+        """Answer a question, and yield the steps to it, the last one with the answer.
 
-        Raises ConfigError if the model is set wrongly, StoreError if its calls cannot be cached,
-        ModelError if it fails and the request has no ``fallback``, and as ``searcher.search``.
+        Raises as `KnowledgeBase.ask`.
         """
+        request = AskRequest.of(question, options or {})
+        retrievers = self._retrievers
+        searcher = retrievers.searcher(request, with_tables=True)
+        reports = CommunityReports(
+            retrievers.store,
+            retrievers.models,
+            self._settings,
+            searcher.store if searcher.filter else None,
+            open_to_write=open_to_write,
+        )
         started_s = time.perf_counter()
         inquiry = self._begin(request, searcher, reports)
         evidence = searcher.search(inquiry.question)
         evidence, steps = self._choose_steps(request, inquiry, evidence)
-        yield Progress(Stage.FOUND, value=evidence)
         answer: Answer | None = None
-        is_shown, rows = False, _read_rows(evidence)
+        is_shown, rows = False, tuple[QueryResult, ...]()
         try:
-            for event in steps:
+            for event in chain([Progress(Stage.FOUND, value=evidence)], steps):
                 if event.stage == Stage.FINISHED:
                     answer = event.value
                     continue
                 yield event
                 is_shown |= event.stage == Stage.TEXT
                 if event.stage == Stage.FOUND:
-                    rows = _read_rows(event.value) or rows
+                    found = event.value.results
+                    rows = tuple(r for r in found if r.source == RETRIEVAL_QUERY) or rows
         except (*FOR_THE_USER, ModelError):
             raise
         except Exception as error:  # noqa: BLE001 - as `attempt`
@@ -199,7 +216,8 @@ class AnswerEngine:
     ) -> Inquiry:
         """Rewrite a follow-up so that it stands alone, choose the mode, and open the models."""
         settings = self._settings
-        models = self._open(request) if request.use_llm else None
+        is_asked = request.use_llm and (self._has_model or request.budget)
+        models = self._open(request) if is_asked else None
         if models is not None:
             searcher.fill_prompt(settings.answer.context_tokens)
         inquiry = Inquiry(
@@ -217,7 +235,14 @@ class AnswerEngine:
             what = "Rewriting the follow-up"
             inquiry.question = attempt(what, rewriting, inquiry.question, inquiry.notes)
         if inquiry.mode is AskMode.AUTO:
-            inquiry.mode = _choose_mode(inquiry, by_model=request.classify)
+            chosen = None
+            if request.classify and models is not None:
+                chosen = _ask_for_mode(inquiry, models.keyword)
+            inquiry.mode = chosen or choose_mode(inquiry.question)
+            # Local is better only if descriptions by a model add to what the passages say.
+            is_local = chosen is None and inquiry.mode is AskMode.LOCAL
+            if is_local and (models is None or not was_read_by_model(inquiry.store)):
+                inquiry.mode = AskMode.BASIC
         if (recall := request.recall) is not None:
             recalling = partial(recall, inquiry.question)
             nothing = tuple[MemoryCitation, ...]()
@@ -239,7 +264,7 @@ class AnswerEngine:
             what = "Expanding the search"
             evidence = attempt(what, expanding, evidence, inquiry.notes, raises=raised)
         is_auto = request.mode is AskMode.AUTO
-        if is_auto and find_leading_result(evidence, least=0.0) is not None:
+        if is_auto and evidence.results and find_leading_result(evidence, least=0.0) is not None:
             inquiry.mode = AskMode.BASIC
         question = reading_of(inquiry.question)
         wants_overview = _wants_overview(request, question, inquiry.mode)
@@ -285,17 +310,13 @@ class AnswerEngine:
 
     def _open(self, request: AskRequest) -> QuestionModels | None:
         """Return the models of a request, with a meter of their own; None without a chat model."""
-        llm = self._settings.llm
-        is_set = self._model is not None or chat_model_spec(llm, "answer") != NO_CHAT_MODEL
-        if not is_set and not request.budget:
-            return None
         from knotwork._inference.call_costs import UsageMeter
         from knotwork._inference.role_models import RoleModels, open_budget
 
-        budget = open_budget(request.budget, llm, count_tokens=count_tokens)
+        budget = open_budget(request.budget, self._settings.llm, count_tokens=count_tokens)
         with self._lock:
             if self._models is None:
-                companions = companions_of(self._store)
+                companions = companions_of(self._retrievers.store)
                 self._models = RoleModels.of(
                     self._settings, companions, model=self._model, retries=RETRIES
                 )
@@ -311,10 +332,6 @@ class AnswerEngine:
         return QuestionModels(
             answer, open_role("keyword") or answer, open_role("summarize") or answer
         )
-
-
-def _read_rows(evidence: Evidence) -> tuple[QueryResult, ...]:
-    return tuple(found for found in evidence.results if found.source == RETRIEVAL_QUERY)
 
 
 def _quote(
@@ -378,23 +395,15 @@ def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> st
     return text
 
 
-def _choose_mode(inquiry: Inquiry, *, by_model: bool) -> AskMode:
-    """Return the mode to answer in, chosen by the model if it shall, else by rules.
-
-    Rules choose local only if descriptions by a model add to what the passages say.
-    """
-    models = inquiry.models
-    if by_model and models is not None:
-        try:
-            return choose_mode_with_model(inquiry.question, models.keyword)
-        except (ModelError, StoreError) as error:
-            if not inquiry.fallback:
-                raise
-            inquiry.notes.append(f"The mode was chosen by rules: {error}")
-    mode = choose_mode(inquiry.question)
-    if mode is AskMode.LOCAL and (models is None or not was_read_by_model(inquiry.store)):
-        return AskMode.BASIC
-    return mode
+def _ask_for_mode(inquiry: Inquiry, model: CachedChatModel) -> AskMode | None:
+    """Return the mode that the model chooses; None, with a note, if it fails."""
+    try:
+        return choose_mode_with_model(inquiry.question, model)
+    except (ModelError, StoreError) as error:
+        if not inquiry.fallback:
+            raise
+        inquiry.notes.append(f"The mode was chosen by rules: {error}")
+        return None
 
 
 def _expand_evidence(inquiry: Inquiry, evidence: Evidence, model: CachedChatModel) -> Evidence:

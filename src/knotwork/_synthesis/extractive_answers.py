@@ -36,8 +36,9 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
-from knotwork._questions.kinds import KINDS, QuestionKind
 from knotwork._questions.reading import (
+    KINDS,
+    QuestionKind,
     QuestionReading,
     open_pronoun,
     reading_of,
@@ -48,12 +49,6 @@ from knotwork._retrieval.graph_paths import LIKELY_PROBABILITY, find_imported_ch
 from knotwork._retrieval.query_rows import ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
-from knotwork._synthesis.citations import (
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
 from knotwork._synthesis.conflicts import (
     Comparison,
     PlacedClaim,
@@ -70,9 +65,16 @@ from knotwork._synthesis.conflicts import (
     without_glue,
 )
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.chinese import HAN_AND_KANA, simplify
-from knotwork._text.plain_text import name_cells, split_number, split_row
-from knotwork._text.sentences import is_wide, measure_width, split_sentences
+from knotwork._text.chinese import HAN_AND_KANA, is_wide, measure_width, simplify
+from knotwork._text.plain_text import (
+    gap_before_mark,
+    gap_between,
+    name_cells,
+    show_sentence,
+    split_number,
+    split_row,
+)
+from knotwork._text.sentences import split_sentences
 from knotwork._text.statements import CODE_WEIGHT, SelectedSentence, announces, weigh_prose
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ConfigError
@@ -82,6 +84,7 @@ from knotwork.records import (
     Block,
     BlockKind,
     Chunk,
+    Citation,
     ConflictingClaim,
     Document,
     Evidence,
@@ -215,7 +218,7 @@ def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
         for span, relevance in hit.sentences:
             text, blocks = chunk.text_at(span), chunk.blocks_around(span)
             bare = " ".join(text.strip("| \t\n").split())
-            columns = (block.label for block in blocks if block.kind is BlockKind.TABLE)
+            columns = next((b.label for b in blocks if b.kind is BlockKind.TABLE), "")
             is_code = any(block.kind is BlockKind.CODE for block in blocks)
             is_field = not is_code and _FIELD.fullmatch(text.strip()) is not None
             above = bisect_right(headings, span.start, key=itemgetter(0)) - 1
@@ -235,7 +238,7 @@ def _read_quotable(evidence: Evidence) -> Iterator[_Quotable]:
             yield _Quotable(
                 SelectedSentence(chunk, span, text, relevance, rank, odds, answer),
                 hit,
-                name_cells(text, next(columns, "")),
+                name_cells(text, columns) if columns else text,
                 entry,
                 section,
                 any(bare in label for label in labels) or is_title(bare, chunk),
@@ -308,14 +311,15 @@ class DocumentBlocks:
             Block(BlockKind.PARAGRAPH, Span(*found.span()))
             for found in _PARAGRAPHS.finditer(self.document.text)
         )
-        return BlockIndex((*(self.document.blocks or paragraphs), *self._lists_of_definitions()))
+        blocks = self.document.blocks
+        definitions = [block for block in blocks if block.kind is BlockKind.DEFINITION]
+        lists = self._lists_of(definitions) if definitions else ()
+        return BlockIndex((*(blocks or paragraphs), *lists))
 
-    def _lists_of_definitions(self) -> Iterator[Block]:
+    def _lists_of(self, definitions: Sequence[Block]) -> Iterator[Block]:
         """Yield a list for each run of definitions that a sentence before it announces."""
         runs: list[list[Block]] = []
-        for block in self.document.blocks:
-            if block.kind is not BlockKind.DEFINITION:
-                continue
+        for block in definitions:
             end = runs[-1][-1].span.end if runs else 0
             if block.span.start < end:
                 continue  # in the one before it
@@ -630,7 +634,11 @@ def choose_pieces(ranked: Sequence[Piece], evidence: Evidence, *, most: int) -> 
         return []
     first, *others = ranked
     allowed = [piece for piece in others if piece.odds is None or piece.odds >= DENIED]
-    needed = [*_links_to(first, ranked, evidence), *_for_each_side(first, allowed, evidence)]
+    hit, needed = evidence.hits[first.best.rank], list[Piece]()
+    if bridge_share(hit) >= LEAST_BRIDGE:
+        needed += _links_to(first, ranked, hit.path)
+    if compared := _compared_terms(evidence):
+        needed += _for_each_side(first, allowed, compared)
     further = [(piece, LEAST_OF_NEEDED) for piece in needed]
     further += [
         (piece, LEAST_NOVELTY) for piece in allowed if piece.share >= LEAST_SHARE * first.share
@@ -653,10 +661,12 @@ def _shorten(piece: Piece) -> Piece:
     return replace(piece, span=piece.source.prose(piece.best, LONGEST_FURTHER))
 
 
-def _for_each_side(first: Piece, others: Sequence[Piece], evidence: Evidence) -> Iterator[Piece]:
+def _for_each_side(
+    first: Piece, others: Sequence[Piece], compared: Iterable[set[str]]
+) -> Iterator[Piece]:
     """Yield the best piece about each compared thing, apart from the first piece."""
     likely = [piece for piece in others if piece.share >= LEAST_OF_SIDES * first.share]
-    for wanted in _compared_terms(evidence):
+    for wanted in compared:
         about = (
             piece
             for piece in (first, *likely)
@@ -672,13 +682,10 @@ def _compared_terms(evidence: Evidence) -> list[set[str]]:
     return [terms for name in names if (terms := set(content_terms(name)))]
 
 
-def _links_to(first: Piece, ranked: Sequence[Piece], evidence: Evidence) -> list[Piece]:
+def _links_to(first: Piece, ranked: Sequence[Piece], path: Sequence[Step]) -> list[Piece]:
     """Return the best piece of each passage on the evidence path to a piece, from its end."""
-    hit = evidence.hits[first.best.rank]
-    if bridge_share(hit) < LEAST_BRIDGE:
-        return []
     links: list[Piece] = []
-    for step in reversed(hit.path):
+    for step in reversed(path):
         on_path = (
             piece
             for piece in ranked
@@ -1320,7 +1327,8 @@ logarithm of the words' probability, and how well the words match the expected k
 _LEAST = 1e-3
 _LONGEST_UNIT = 6
 """Characters behind words in which their unit may stand."""
-_WIDE = re.compile(rf"[{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]")
+_RUN = re.compile(rf"[^\s{HAN_AND_KANA}\u3000-\u303f\uff00-\uffef]+")
+"""A word, option, path or address."""
 _AROUND = ",.;:!?，。；：！？、|—–"
 _BEFORE_WORDS = re.compile(rf"^(?:\s|[，。；：！？、]|[{_AROUND}](?![\w./-]))+")
 _TRAILING = re.compile(rf"[\s{_AROUND}]+$")
@@ -1540,17 +1548,10 @@ def complete_words(text: str, words: Span, within: Span) -> str:
     A run of characters without white space is not cut, except in wide scripts. If a bracket or
     quote lacks its counterpart, the longest part without it is kept.
     """
-    start, end = words
-    while start > within.start and _joins(text[start - 1], text[start]):
-        start -= 1
-    while end < within.end and _joins(text[end - 1], text[end]):
-        end += 1
-    return _trim(text[start:end])
-
-
-def _joins(before: str, after: str) -> bool:
-    """Return whether two characters are parts of one word, option, path or address."""
-    return not any(letter.isspace() or _WIDE.match(letter) for letter in (before, after))
+    for run in _RUN.finditer(text, *within):
+        if run.start() < words.end and run.end() > words.start:
+            words = Span(min(run.start(), words.start), max(run.end(), words.end))
+    return _trim(text[words.start : words.end])
 
 
 def _trim(words: str) -> str:
@@ -1559,7 +1560,8 @@ def _trim(words: str) -> str:
     while words != before:  # removing one bracket may leave another one unpaired
         before = words
         for opening, closing in _PAIRS:
-            words = _balance(words, opening, closing)
+            if opening in words or closing in words:
+                words = _balance(words, opening, closing)
         for quote in _QUOTES:
             if words.count(quote) % 2:
                 words = max(words.split(quote), key=len)
@@ -1585,6 +1587,42 @@ def _balance(words: str, opening: str, closing: str) -> str:
     return max(parts, key=len)
 
 
+def cite_sentences(
+    sentences: Sequence[SelectedSentence], store: Store, pieces: Sequence[tuple[Span, Span]] = ()
+) -> tuple[Citation, ...]:
+    """Return a citation for each sentence, numbered from 1 in the given order.
+
+    ``pieces`` has, for each sentence, the span that is cited instead of it, and the one whose page
+    and time are given.
+    """
+    with store.reading():
+        documents = store.documents.documents({item.chunk.document_id for item in sentences})
+        sections = store.documents.sections_of(documents)
+    citations = []
+    for number, item in enumerate(sentences, start=1):
+        document = documents[item.chunk.document_id]
+        start = item.span.start
+        around = [s for s in sections.get(document.id, ()) if s.span.start <= start < s.span.end]
+        levels = sorted((s for s in around if s.level > 0), key=lambda s: s.level)
+        span, place = pieces[number - 1] if pieces else (item.span, item.span)
+        citations.append(
+            Citation(
+                number=number,
+                document=document.uri,
+                title=document.title,
+                section=" > ".join(s.title for s in levels if s.title),
+                page=document.page_at(place.start),
+                span=span,
+                quote=document.text[span.start : span.end],
+                chunk_id=item.chunk.id,
+                score=item.worth,
+                time=document.time_of(place),
+                box=document.box_of(span),
+            )
+        )
+    return tuple(citations)
+
+
 NO_EVIDENCE = "no_evidence"
 LOW_CONFIDENCE = "low_confidence"
 
@@ -1600,17 +1638,11 @@ def compose_answer(
     """
     settings = settings or AnswerSettings()
     failed: list[str] = []
-
-    def lead() -> Answer | None:
-        least = settings.abstain_below
-        if result := find_leading_result(evidence, least=least):
-            return compose_query_answer(evidence, result, store=store, settings=settings)
-        path = find_leading_path(evidence, least=least)
-        return compose_path_answer(evidence, path, store=store, settings=settings) if path else None
-
-    led = attempt("The answer from rows or paths", lead, None, failed)
-    if led is not None:
-        return led
+    if evidence.results or evidence.paths:
+        leading = partial(_compose_leading, evidence, store, settings)
+        led = attempt("The answer from rows or paths", leading, None, failed)
+        if led is not None:
+            return led
     question = evidence.query.text
     reading = reading_of(question)
     language = reading.language
@@ -1659,6 +1691,15 @@ def compose_answer(
         short=short,
         pieces=shown if answered else (),
     )
+
+
+def _compose_leading(evidence: Evidence, store: Store, settings: AnswerSettings) -> Answer | None:
+    """Return the answer from rows or a path; None if none of them is likely enough."""
+    least = settings.abstain_below
+    if result := find_leading_result(evidence, least=least):
+        return compose_query_answer(evidence, result, store=store, settings=settings)
+    path = find_leading_path(evidence, least=least)
+    return compose_path_answer(evidence, path, store=store, settings=settings) if path else None
 
 
 MOST_READ = 6

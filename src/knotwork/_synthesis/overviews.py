@@ -17,7 +17,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
@@ -30,15 +30,10 @@ from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
 from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry
-from knotwork._synthesis.citations import (
-    cite_sentences,
-    gap_before_mark,
-    gap_between,
-    show_sentence,
-)
 from knotwork._synthesis.extractive_answers import (
     LOW_CONFIDENCE,
     NO_EVIDENCE,
+    cite_sentences,
     compose_answer,
     estimate_confidence,
     rank_candidates,
@@ -47,7 +42,7 @@ from knotwork._synthesis.extractive_answers import (
 from knotwork._text.chinese import HAN
 from knotwork._text.languages import detect_language
 from knotwork._text.numbers import find_numbers
-from knotwork._text.plain_text import split_number
+from knotwork._text.plain_text import gap_before_mark, gap_between, show_sentence, split_number
 from knotwork._text.statements import (
     SelectedSentence,
     choose_lead,
@@ -74,9 +69,6 @@ from knotwork.records import (
     Query,
     Span,
 )
-
-if TYPE_CHECKING:
-    pass
 
 MOST_NODES = 50_000
 """The maximum number of documents, and of sections, that an outline has."""

@@ -20,9 +20,9 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.entity_lookup import GraphFact
 from knotwork._retrieval.query_rows import ROWS_SCORE, show_row
 from knotwork._stores.base import Store
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.extractive_answers import find_leading_result, is_title
 from knotwork._text.block_index import BlockIndex
+from knotwork._text.plain_text import show_sentence
 from knotwork._text.statements import weigh_prose
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens, token_starts

@@ -18,6 +18,21 @@ HAN_AND_KANA = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0
 """Han characters and Japanese kana, for use inside a character class."""
 HAN_OR_KANA = re.compile(f"[{HAN_AND_KANA}]")
 
+UNSPACED = "\u3040-\u9fff\U00020000-\U0002ffff"
+"""Characters that are written without spaces and are twice as wide as others, for a class too."""
+_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
+
+
+def is_wide(character: str) -> bool:
+    """Return True for a Chinese or Japanese character."""
+    return _UNSPACED_CHARACTER.match(character) is not None
+
+
+def measure_width(text: str) -> int:
+    """Return the length of a text; Chinese and Japanese characters count twice."""
+    return len(text) + len(_UNSPACED_CHARACTER.findall(text))
+
+
 _TRADITIONAL_FORMS = Path(__file__).with_name("data") / "traditional.txt"
 
 

@@ -1,8 +1,13 @@
-"""Read the marks of citations and links, the numbers of headings, and the rows of tables."""
+"""Show marked text as prose: without links and marks, the cells of a row with their names.
+
+It also reads the numbers of headings.
+"""
 
 from __future__ import annotations
 
 import re
+
+from knotwork._text.chinese import HAN_AND_KANA
 
 CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
 """A citation mark such as "[1]", with the white space before it."""
@@ -18,6 +23,31 @@ def strip_links(text: str) -> str:
     The marks of notes, as in "30 [^1]", are left out.
     """
     return _LINK.sub(r"\1", _NOTE_MARK.sub("", text))
+
+
+_MARKUP = re.compile(r"^(?:[#>\-*+•]+\s+|\d+[.)]\s+)+|[*_`]{2,}|\s*\|\s*$|^\s*\|\s*")
+_SPACES = re.compile(r"\s+")
+# Both scripts use curly quotes: the text inside them decides.
+_WIDE = rf"{HAN_AND_KANA}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff65"
+_WIDE_BREAK = re.compile(rf"(?<=[{_WIDE}])[ \t]*\r?\n\s*(?=[{_WIDE}])")
+_WIDE_START = re.compile(rf"[“‘…—\d]*[{_WIDE}]")
+_WIDE_END = re.compile(rf"[{_WIDE}][”’…—]*$")
+
+
+def gap_between(before: str, after: str) -> str:
+    """Return the separator of two sentences: a space, or "" between wide characters."""
+    return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
+
+
+def gap_before_mark(text: str) -> str:
+    """Return the separator of a text and the citation mark after it."""
+    return "" if _WIDE_END.search(text) else " "
+
+
+def show_sentence(text: str) -> str:
+    """Return a sentence as prose, without the marks of lists, tables and links."""
+    bare = _WIDE_BREAK.sub("", _MARKUP.sub("", strip_links(text.strip())))
+    return _SPACES.sub(" ", bare).strip()
 
 
 _HEADING_WORD = r"(?:chapter|section|part|appendix|annex|article)"

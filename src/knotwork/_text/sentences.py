@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from knotwork._cancellation import checked
+from knotwork._text.chinese import UNSPACED, is_wide
 from knotwork._text.word_lists import word_set
 from knotwork.records import Span
 
@@ -396,19 +397,9 @@ def without_wide_wraps(text: str) -> str:
     return _WIDE_WRAP.sub("", text)
 
 
-_TIGHT = "\u3040-\u9fff\U00020000-\U0002ffff"
-_WIDE_WRAP = re.compile(rf"(?<=[{_TIGHT}，。、；：！？）》」』”’—…])[ \t\r]*+\n\s*+(?=[{_TIGHT}])")
-_WIDE_CHARACTERS = re.compile(f"[{_TIGHT}]")
-
-
-def is_wide(character: str) -> bool:
-    """Return True for a Chinese or Japanese character."""
-    return _WIDE_CHARACTERS.match(character) is not None
-
-
-def measure_width(text: str) -> int:
-    """Return the length of a text; Chinese and Japanese characters count twice."""
-    return len(text) + len(_WIDE_CHARACTERS.findall(text))
+_WIDE_WRAP = re.compile(
+    rf"(?<=[{UNSPACED}，。、；：！？）》」』”’—…])[ \t\r]*+\n\s*+(?=[{UNSPACED}])"
+)
 
 
 def _is_surely_wrapped(line: str, following: str) -> bool:

@@ -122,16 +122,12 @@ def _count_tokens(text: str) -> tuple[float, int]:
 
 
 def _strip_marks(token: str) -> str:
-    start, end = 0, len(token)
-    while start < end and not _is_of_word(token[start]):
-        start += 1
-    while end > start and not _is_of_word(token[end - 1]):
-        end -= 1
-    return token[start:end]
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character)[0] == "M"
+    of_word = [
+        place
+        for place, character in enumerate(token)
+        if character.isalnum() or unicodedata.category(character)[0] == "M"
+    ]
+    return token[of_word[0] : of_word[-1] + 1] if of_word else ""
 
 
 _SHORTEST = 30

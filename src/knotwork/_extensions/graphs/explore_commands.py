@@ -133,7 +133,7 @@ def _sentence_that_mentions(passage: DossierPassage) -> str:
 
     A title is returned only if the passage has no other sentence.
     """
-    from knotwork._synthesis.citations import show_sentence
+    from knotwork._text.plain_text import show_sentence
 
     chunk = passage.chunk
     titles = {show_sentence(title) for title in (*chunk.headings, chunk.document_title)}

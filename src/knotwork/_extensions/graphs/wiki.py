@@ -22,7 +22,6 @@ from knotwork._retrieval.entity_lookup import read_dossier
 from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, was_read_by_model
 from knotwork._stores.links import linked_documents
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.overviews import (
     DocumentOutline,
     read_chunks,
@@ -31,6 +30,7 @@ from knotwork._synthesis.overviews import (
     summarize_part,
 )
 from knotwork._text.languages import detect_language
+from knotwork._text.plain_text import show_sentence
 from knotwork._text.statements import SelectedSentence, choose_lead, is_statement, read_statements
 from knotwork._text.visible import make_printable
 from knotwork.errors import StoreError

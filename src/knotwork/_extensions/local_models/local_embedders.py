@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from knotwork._cancellation import checked, run_apart
+from knotwork._cancellation import check_cancelled, run_apart
 from knotwork._config import EmbeddingSettings
 from knotwork._extensions.local_models import e5, minilm
 from knotwork._extensions.local_models.tokenization import (
@@ -151,7 +151,8 @@ class LocalEmbedder:
             made = work_ordered(embed, groups, concurrency=min(self._threads, len(groups)))
         else:
             made = map(embed, groups)
-        for vectors in checked(made):
+        for vectors in made:
+            check_cancelled()
             yield from vectors
 
     def _pool_late(

@@ -39,12 +39,11 @@ from knotwork._extensions.paths.path_ranking import (
 )
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._retrieval.base import attempt, bounded
+from knotwork._retrieval.base import GraphRetriever, attempt, bounded
 from knotwork._retrieval.chunk_entities import OWN_PAGE, mention_places
 from knotwork._retrieval.evidence_builder import READ_HITS, logistic
 from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.graph_paths import LIKELY_PROBABILITY, find_imported_chunks
-from knotwork._retrieval.graph_retriever import GraphRetriever
 from knotwork._stores.base import Store
 from knotwork._text.relation_words import relation_words
 from knotwork._text.terms import STOP_WORDS

@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.embedder import to_similarity
-from knotwork._retrieval.base import Bounds, OneOf, QuestionRetriever, Whole, bounded
+from knotwork._retrieval.base import (
+    Bounds,
+    OneOf,
+    QuestionRetriever,
+    Whole,
+    bounded,
+    find_activations,
+    link_factor,
+    spread,
+)
 from knotwork._retrieval.chunk_entities import (
     chunks_about,
     entities_in_order,
@@ -33,11 +42,10 @@ from knotwork._retrieval.evidence_builder import (
     rank,
     sentence_coverage,
 )
-from knotwork._retrieval.graph_retriever import find_activations, link_factor, spread
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
-from knotwork._stores.vectors import DESCRIPTIONS
+from knotwork._stores.indexes import DESCRIPTIONS
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import (
     ALIAS_RELATION,

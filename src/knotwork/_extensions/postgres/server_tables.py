@@ -97,6 +97,14 @@ class ServerTables(TableFile):
                     unpack_table(connection, name, bytes(body))
                     _note(connection, name, int(current))
 
+    def exists(self) -> bool:
+        self._follow()
+        return super().exists()
+
+    def generation(self) -> int:
+        self._follow()
+        return super().generation()
+
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
         """Write to the copy, and what has changed to the server, both or none.

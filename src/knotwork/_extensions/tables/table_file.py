@@ -55,7 +55,6 @@ class TableFile:
 
     def exists(self) -> bool:
         """Return True if tables have been written."""
-        self._follow()
         return self.path.exists()
 
     def put(
@@ -180,7 +179,6 @@ class TableFile:
 
     def generation(self) -> int:
         """Return a number that changes with every write to the file, 0 if it does not exist."""
-        self._follow()
         try:
             with self.path.open("rb") as file:
                 modified_ns = os.fstat(file.fileno()).st_mtime_ns
@@ -221,9 +219,6 @@ class TableFile:
             raise self._file.damaged(error) from error
         finally:
             connection.close()
-
-    def _follow(self) -> None:
-        """Bring the file up to date with what it is a copy of, if it is one."""
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:

@@ -9,11 +9,11 @@ from typing import Any
 from knotwork._stores.base import Store
 from knotwork._stores.capabilities import Contents, RowPage
 from knotwork._stores.copy_marks import COPY_META
+from knotwork._stores.indexes import stored_type
 from knotwork._stores.sql.database import SqlDatabase, SqlPart
 from knotwork._stores.sql.packing import unpack_text
 from knotwork._stores.sql.store import SqlStore
 from knotwork._stores.sql.tables import TABLE_COLUMNS
-from knotwork._stores.vectors import stored_type
 from knotwork.errors import MissingCapability
 from knotwork.records import id_to_int
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
+from knotwork._text.chinese import is_wide
 from knotwork._text.numbers import read_chinese
-from knotwork._text.sentences import is_wide
 
 _BULLETS = "•▪◦‣●○■□◆◇►▶➢➤✓\uf0a7\uf0b7\uf0d8\uf0fc"
 _SURE_MARK = re.compile(rf"[{_BULLETS}①-⑳]")

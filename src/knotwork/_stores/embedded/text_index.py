@@ -24,20 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._cancellation import check_cancelled
-from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import (
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.id_sets import is_among
+from knotwork._stores.indexes import (
     QueryTermWeights,
     count_occurrences,
     gain,
     pack_terms,
     signed_hash,
+    top_scores,
 )
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.id_sets import is_among
 from knotwork._stores.sql.database import Row, reports_damage
 from knotwork._stores.sql.packing import decodes, key_array, keys_of
-from knotwork._stores.vectors import top_scores
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
@@ -107,14 +106,16 @@ class TextPages:
     two of them read the same term.
     """
 
-    def __init__(self, table: str, rows: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+    @decodes("a page of full text")
+    def __init__(self, connection: apsw.Connection, table: str) -> None:
+        rows: Any = connection.execute(f"SELECT * FROM {table}_page ORDER BY page").fetchall()  # noqa: S608
         self._table = table
         self.state = tuple((number, version) for number, version, _, _ in rows)
-        self.keys = _joined([row[2] for row in rows], "<i8").astype(np.int64)
-        self.lengths = _joined([row[3] for row in rows], "<i4").astype(np.int32)
+        self.keys = np.frombuffer(b"".join(row[2] for row in rows), "<i8").astype(np.int64)
+        self.lengths = np.frombuffer(b"".join(row[3] for row in rows), "<i4").astype(np.int32)
         sizes = [len(row[2]) // 8 for row in rows]
         if sizes != [len(row[3]) // 4 for row in rows]:
-            raise DamagedValue("a page of full text has not one length for each item")
+            raise ValueError("it has not one length for each item")
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self._order = np.argsort(self.keys)
         self._ordered = self.keys[self._order]
@@ -176,17 +177,6 @@ class TextPages:
         return found
 
 
-@decodes("a page of full text")
-def _joined(blobs: Sequence[bytes], type_: str) -> NDArray[Any]:
-    found: NDArray[Any] = np.frombuffer(b"".join(blobs), type_)
-    return found
-
-
-def _read_pages(connection: apsw.Connection, table: str) -> TextPages:
-    rows: Any = connection.execute(f"SELECT * FROM {table}_page ORDER BY page").fetchall()  # noqa: S608
-    return TextPages(table, rows)
-
-
 def _changed_keys(connection: apsw.Connection, table: str) -> Keys:
     rows: Any = connection.execute(f"SELECT id FROM {table}_change")  # noqa: S608
     return np.fromiter((key for (key,) in rows), np.int64)
@@ -229,7 +219,7 @@ def _update_pages(connection: apsw.Connection, table: str, *, version: int) -> N
 
 def _blank_changed(connection: apsw.Connection, table: str, version: int) -> None:
     """Blank what changed in all pages, and let the items of those with little left wait again."""
-    pages = _read_pages(connection, table)
+    pages = TextPages(connection, table)
     places = pages.places_of(_changed_keys(connection, table))
     keys = pages.keys.copy()
     keys[places] = _BLANK
@@ -273,7 +263,7 @@ class Postings:
         """Read a state of an index; pages that are ``known`` are not read again."""
         sql = f"SELECT page, version FROM {table}_page ORDER BY page"  # noqa: S608
         if known is None or known.state != tuple(connection.execute(sql)):
-            known = _read_pages(connection, table)
+            known = TextPages(connection, table)
         waiting = ItemTerms.of(_waiting(connection, table, -1))
         return cls(known, waiting, _changed_keys(connection, table))
 

@@ -29,12 +29,11 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
-from knotwork._stores.vectors import (
+from knotwork._stores.indexes import (
     VectorItem,
     as_query,
     as_rows,
@@ -45,6 +44,8 @@ from knotwork._stores.vectors import (
     stored_type,
     top_scores,
 )
+from knotwork._stores.sql.database import Row, reports_damage
+from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
 from knotwork.records import id_to_int, int_to_id
 
 BLOCK_ROWS = 4_096
@@ -196,12 +197,12 @@ def decode_blocks(
     remaining = iter(rows)
     while block := list(islice(remaining, size)):
         keys = np.fromiter((key for key, _ in block), np.int64, len(block))
-        yield keys, _decode([data for _, data in block], stored)
-
-
-@decodes("a vector")
-def _decode(blobs: Sequence[bytes], stored: np.dtype[Any]) -> NDArray[np.floating]:
-    return np.frombuffer(b"".join(blobs), stored).reshape(len(blobs), -1)
+        data = b"".join(packed for _, packed in block)
+        try:
+            vectors = np.frombuffer(data, stored).reshape(len(block), -1)
+        except ValueError as error:
+            raise DamagedValue(f"a vector cannot be decoded ({error})") from error
+        yield keys, vectors
 
 
 Keys = NDArray[np.int64]

@@ -11,9 +11,9 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
-from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, Contents, CypherRunner
 from knotwork._stores.fields import FieldStore
+from knotwork._stores.indexes import TEXT_INDEXES, VECTOR_INDEXES, VectorItem, final_name
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.database import Row, SqlDatabase, upsert
@@ -27,7 +27,6 @@ from knotwork._stores.sql.parts import (
     SqlReadings,
     SqlResolutions,
 )
-from knotwork._stores.vectors import VECTOR_INDEXES, VectorItem, final_name
 from knotwork.errors import UnknownName
 from knotwork.records import PropertyValue, QueryResult
 

@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._inference.boosted_trees import Trees, parse_trees
-from knotwork._synthesis.citations import show_sentence
 from knotwork._synthesis.grounding.texts import (
     LARGEST_COUNT,
     NAME,
@@ -54,7 +53,7 @@ from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
 from knotwork._text.chinese import HAN_CHARACTER, simplify
 from knotwork._text.dates import MONTHS
 from knotwork._text.numbers import Number
-from knotwork._text.plain_text import split_row
+from knotwork._text.plain_text import show_sentence, split_row
 from knotwork._text.relation_words import base_form, read_lexicon
 from knotwork._text.terms import STOP_WORDS, held_terms, terms
 from knotwork.errors import ConfigError
