@@ -121,11 +121,9 @@ def check_wait() -> None:
 def checked(items: Iterable[T]) -> Iterator[T]:
     """Yield the items. Raises Cancelled before the next one if the work must stop now."""
     current = _current.get()
-    if current is _NEVER:
-        yield from items
-        return
     for item in items:
-        current.check()
+        if current is not _NEVER:
+            current.check()
         yield item
 
 
