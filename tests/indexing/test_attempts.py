@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import knotwork
-from knotwork._indexing import attempts as attempts_module
-from knotwork._indexing.attempts import MOST_STARTS, SUFFIX, Attempts
+from knotwork._indexing import changes as attempts_module
+from knotwork._indexing.changes import MOST_STARTS, SUFFIX, Attempts
 from knotwork._indexing.prepare import SourceFile
 
 

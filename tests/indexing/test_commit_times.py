@@ -11,8 +11,8 @@ from knotwork._indexing.embedding import EMBEDDING_CHUNKS, KEPT_META, Embedding
 from knotwork._indexing.reembedding import Reembedding
 from knotwork._indexing.run import IndexingRun
 from knotwork._run import Run
+from knotwork._stores.indexes import staged_name
 from knotwork._stores.urls import open_store
-from knotwork._stores.vectors import staged_name
 from knotwork.errors import LoadError
 
 MOST_WORK_S = 5.0

@@ -15,9 +15,9 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer, merge_descriptions
 from knotwork._indexing.reembedding import Reembedding, embed_descriptions
 from knotwork._retrieval.question import read_question
+from knotwork._stores.indexes import DESCRIPTIONS
 from knotwork._stores.resolutions import read_groups
 from knotwork._stores.urls import open_store
-from knotwork._stores.vectors import DESCRIPTIONS
 from knotwork.records import ChunkReading, Description, ReadingStatus, entity_id
 
 pytestmark = pytest.mark.slow

@@ -28,8 +28,8 @@ from knotwork._indexing.embedding import INTO_META, Embedding
 from knotwork._indexing.reembedding import EmbeddingInterrupted, Reembedding, identities
 from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.stages import IndexingStages
+from knotwork._stores.indexes import DESCRIPTIONS, VECTOR_INDEXES, staged_name
 from knotwork._stores.urls import open_store
-from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name
 from knotwork.errors import IndexingError, ModelError, SchemaMismatch, StoreBusy, StoreReadOnly
 from knotwork.records import content_id
 

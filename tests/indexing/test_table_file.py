@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork._stores.index_tables import require_tables
+from knotwork._stores.base import require_tables
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from knotwork._extensions.server.job_store import JOBS
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._inference.call_cache import CALLS
+from knotwork._stores.indexes import staged_name
 from knotwork._stores.server_tables import ServerTables
-from knotwork._stores.vectors import staged_name
 from knotwork.errors import SchemaMismatch, StoreNotFound, StoreReadOnly
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from tests.stores.plain_store import PlainTexts
 
 from knotwork._stores.base import TextIndex
-from knotwork._stores.bm25 import QueryTermWeights
 from knotwork._stores.embedded import EmbeddedStore
+from knotwork._stores.indexes import QueryTermWeights
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow

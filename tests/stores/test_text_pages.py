@@ -17,9 +17,9 @@ from tests.stores.raw_files import change, opened
 from knotwork._extensions.testing.index_contracts import TextIndexContract
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
-from knotwork._stores.bm25 import pack_terms
 from knotwork._stores.embedded import EmbeddedStore, text_index
 from knotwork._stores.embedded.text_index import ItemTerms
+from knotwork._stores.indexes import pack_terms
 from knotwork.errors import IndexDamaged
 from knotwork.records import content_id
 

@@ -20,7 +20,7 @@ from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import Store
 from knotwork._stores.embedded import EmbeddedStore, vector_index
 from knotwork._stores.embedded.vector_index import CodeBook, Coded, VectorCodes, rotation_of
-from knotwork._stores.vectors import exact_scores, staged_name
+from knotwork._stores.indexes import exact_scores, staged_name
 from knotwork.records import content_id
 
 pytestmark = pytest.mark.slow

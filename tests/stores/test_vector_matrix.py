@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knotwork._stores.embedded.vector_index import VectorMatrix
-from knotwork._stores.vectors import exact_scores
+from knotwork._stores.indexes import exact_scores
 
 pytestmark = pytest.mark.slow
 

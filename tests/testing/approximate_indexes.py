@@ -15,8 +15,8 @@ import apsw.fts5
 import numpy as np
 
 from knotwork._stores.base import FloatMatrix, IntMatrix, Scored, require_contents
+from knotwork._stores.indexes import as_query, matrix_search_error
 from knotwork._stores.urls import open_store
-from knotwork._stores.vectors import as_query, matrix_search_error
 from knotwork._text.terms import terms
 
 

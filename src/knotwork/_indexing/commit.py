@@ -48,8 +48,7 @@ from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._indexing.workers import read_files
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings, tables_of
 from knotwork._stores.removal import remove_vectors
 from knotwork._stores.table_file import DocumentTables, TableFile, TableShape
 from knotwork.errors import IdCollision, LoadError

@@ -25,7 +25,7 @@ from knotwork._inference.embedder import (
     without_prefixes,
 )
 from knotwork._stores.base import FloatMatrix, Store
-from knotwork._stores.vectors import staged_name
+from knotwork._stores.indexes import staged_name
 from knotwork._text.languages import is_read
 from knotwork.errors import SchemaMismatch
 from knotwork.records import Chunk, Entity, content_id

@@ -50,8 +50,8 @@ from knotwork._inference.model_registry import choose_model, open_embedder
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
+from knotwork._stores.indexes import DESCRIPTIONS, VECTOR_INDEXES, staged_name
 from knotwork._stores.resolutions import read_groups
-from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES, staged_name
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk, content_id

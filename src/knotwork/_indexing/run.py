@@ -22,12 +22,15 @@ from typing import Self, TypedDict
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._config import Settings
-from knotwork._indexing.attempts import KILLED, MOST_STARTS, Attempts, killed_error
 from knotwork._indexing.changes import (
+    KILLED,
+    MOST_STARTS,
+    Attempts,
     Tier,
     compare_with_ledger,
     documents_read_in_part,
     failed_entry,
+    killed_error,
     lies_in,
     touched_entry,
 )
@@ -86,8 +89,8 @@ from knotwork._stores.base import (
     require_communities,
     require_questions,
     require_readings,
+    tables_of,
 )
-from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.extraction_schema import LeftOut

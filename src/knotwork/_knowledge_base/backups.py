@@ -33,9 +33,9 @@ from knotwork._sqlite_file import (
     repair_advice,
     verify_file,
 )
+from knotwork._stores.base import index_file
 from knotwork._stores.embedded.damage import locate_damage
 from knotwork._stores.embedded.database import APPLICATION_ID
-from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
 
 MANIFEST = "backup.json"

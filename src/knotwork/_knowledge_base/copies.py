@@ -14,10 +14,9 @@ from knotwork._config import StoreSettings
 from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
-from knotwork._stores.base import Store, companions_of
+from knotwork._stores.base import Store, companions_of, index_file, tables_of
 from knotwork._stores.copying import CopyReport, check_left_out, copy_store
-from knotwork._stores.index_tables import tables_of
-from knotwork._stores.urls import index_file, open_store
+from knotwork._stores.urls import open_store
 from knotwork.errors import StoreError, StoreReadOnly
 
 

@@ -73,6 +73,6 @@ class Tables:
             tables.remove(name)
 
     def _file(self) -> TableFile:
-        from knotwork._stores.index_tables import require_tables
+        from knotwork._stores.base import require_tables
 
         return require_tables(self._store)

@@ -272,7 +272,7 @@ class VectorReplacement(Protocol):
     def replace_vectors(self, name: str, source: str) -> None:
         """Move the vectors of ``source`` to index ``name``, and drop those that were there.
 
-        ``source`` is the staged name of ``name`` (see `knotwork._stores.vectors.staged_name`), so
+        ``source`` is the staged name of ``name`` (see `knotwork._stores.indexes.staged_name`), so
         that both store the same number type. The cost must not depend on the number of vectors.
         """
 

@@ -20,12 +20,10 @@ from hashlib import blake2b
 
 from knotwork._cancellation import check_cancelled
 from knotwork._run import Progress, Steps, Verb
-from knotwork._stores.base import Store, require_contents
-from knotwork._stores.bm25 import TEXT_INDEXES
+from knotwork._stores.base import Store, index_file, require_contents
 from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
-from knotwork._stores.urls import index_file
-from knotwork._stores.vectors import DESCRIPTIONS, VECTOR_INDEXES
+from knotwork._stores.indexes import DESCRIPTIONS, TEXT_INDEXES, VECTOR_INDEXES
 from knotwork.errors import MissingCapability, StoreError, UnknownName
 
 _OF_INDEXES = {"question": "questions", "report": "communities", DESCRIPTIONS: "readings"}

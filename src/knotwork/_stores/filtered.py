@@ -56,8 +56,8 @@ from knotwork._stores.fields import (
 )
 from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node
 from knotwork._stores.id_sets import IdSet
+from knotwork._stores.indexes import final_name
 from knotwork._stores.resolutions import form_groups
-from knotwork._stores.vectors import final_name
 from knotwork.errors import StoreReadOnly
 from knotwork.records import (
     ENTITY_EDGES,

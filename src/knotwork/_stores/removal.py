@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotwork._stores.base import Store
-from knotwork._stores.vectors import DESCRIPTIONS, staged_name
+from knotwork._stores.indexes import DESCRIPTIONS, staged_name
 
 
 def remove_documents(store: Store, document_ids: Collection[str]) -> None:

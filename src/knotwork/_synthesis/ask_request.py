@@ -42,9 +42,8 @@ from knotwork._retrieval.retriever_registry import (
     resolve_auto,
 )
 from knotwork._run import Progress, Stage
-from knotwork._stores.base import Store, companions_of, require_fields
+from knotwork._stores.base import Store, companions_of, require_fields, tables_of
 from knotwork._stores.filtered import FilteredStore
-from knotwork._stores.index_tables import tables_of
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (

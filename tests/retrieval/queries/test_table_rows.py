@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import knotwork
 from knotwork._extensions.queries.table_rows import TableRows
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._stores.index_tables import tables_path
+from knotwork._stores.base import tables_path
 from knotwork._stores.table_file import DocumentTables, TableFile
 
 pytestmark = pytest.mark.slow

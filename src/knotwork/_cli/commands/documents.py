@@ -156,7 +156,7 @@ def query(session: Session, *, statement: str, limit: int) -> None:
 
 
 def _open_tables(session: Session) -> TableFile:
-    from knotwork._stores.index_tables import require_tables, tables_path
+    from knotwork._stores.base import require_tables, tables_path
     from knotwork._stores.table_file import TableFile
 
     path = tables_path(str(session.settings.store.path))

@@ -37,7 +37,7 @@ from knotwork._retrieval.graph_retriever import find_activations, link_factor, s
 from knotwork._retrieval.question import Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Scored, Store
-from knotwork._stores.vectors import DESCRIPTIONS
+from knotwork._stores.indexes import DESCRIPTIONS
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import (
     ALIAS_RELATION,

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from knotwork._companions import CALL_TABLES, FACT_TABLES, JOB_TABLES
 from knotwork._extensions.postgres.connection import Address, Connection, connect
-from knotwork._stores.bm25 import TEXT_INDEXES
+from knotwork._stores.indexes import TEXT_INDEXES, VECTOR_INDEXES, staged_name, stored_type
 from knotwork._stores.sql.tables import TABLES
-from knotwork._stores.vectors import VECTOR_INDEXES, staged_name, stored_type
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
 
 _MIGRATION_LOCK = 0x4B4E4F4D

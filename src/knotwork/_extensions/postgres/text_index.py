@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import (
+from knotwork._stores.indexes import (
     K1,
     MARGIN,
     B,
@@ -24,10 +24,9 @@ from knotwork._stores.bm25 import (
     count_terms,
     pack_terms,
     signed_hash,
+    top_scores,
 )
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import key_array, keys_of
-from knotwork._stores.vectors import top_scores
+from knotwork._stores.sql.database import Row, key_array, keys_of, reports_damage
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 

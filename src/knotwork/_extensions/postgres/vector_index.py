@@ -23,9 +23,7 @@ from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.schema import create_vector_index, vector_table
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.copy_marks import COPY_META
-from knotwork._stores.sql.database import Bindings, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
-from knotwork._stores.vectors import (
+from knotwork._stores.indexes import (
     VectorItem,
     as_query,
     as_rows,
@@ -36,6 +34,7 @@ from knotwork._stores.vectors import (
     stored_type,
     top_scores,
 )
+from knotwork._stores.sql.database import Bindings, decodes, key_array, keys_of, reports_damage
 from knotwork.records import id_to_int, int_to_id
 
 _log = logging.getLogger("knotwork.stores")

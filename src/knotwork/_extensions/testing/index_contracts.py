@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from knotwork._extensions.testing.store_contract import undone
 from knotwork._stores.base import FloatMatrix, Scored, Store, require_vector_replacement
-from knotwork._stores.vectors import staged_name
+from knotwork._stores.indexes import staged_name
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import DimensionMismatch, StoreError
 from knotwork.records import content_id

@@ -26,18 +26,17 @@ from numpy.typing import NDArray
 from knotwork._cancellation import check_cancelled
 from knotwork._sqlite_file import DamagedValue
 from knotwork._stores.base import IntMatrix, Scored
-from knotwork._stores.bm25 import (
+from knotwork._stores.embedded.database import Database
+from knotwork._stores.id_sets import is_among
+from knotwork._stores.indexes import (
     QueryTermWeights,
     count_occurrences,
     gain,
     pack_terms,
     signed_hash,
+    top_scores,
 )
-from knotwork._stores.embedded.database import Database
-from knotwork._stores.id_sets import is_among
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
-from knotwork._stores.vectors import top_scores
+from knotwork._stores.sql.database import Row, decodes, key_array, keys_of, reports_damage
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 

@@ -32,9 +32,7 @@ from numpy.typing import NDArray
 from knotwork._stores.base import FloatMatrix, Scored
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.id_sets import is_among
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
-from knotwork._stores.vectors import (
+from knotwork._stores.indexes import (
     VectorItem,
     as_query,
     as_rows,
@@ -45,6 +43,7 @@ from knotwork._stores.vectors import (
     stored_type,
     top_scores,
 )
+from knotwork._stores.sql.database import Row, decodes, key_array, key_list, keys_of, reports_damage
 from knotwork.records import id_to_int, int_to_id
 
 BLOCK_ROWS = 4_096

@@ -13,14 +13,14 @@ import apsw
 import numpy as np
 
 from knotwork._sqlite_file import is_damage
-from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
+from knotwork._stores.embedded.store import EmbeddedContributions
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
+from knotwork._stores.indexes import stored_type
 from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.tables import MISSING_REFERENCES
-from knotwork._stores.vectors import stored_type
 from knotwork.records import Document, Label, id_to_int
 
 _PARTS = {

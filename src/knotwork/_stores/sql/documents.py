@@ -23,9 +23,6 @@ from knotwork._stores.sql.database import (
     delete_keys,
     insert,
     insert_new,
-    upsert,
-)
-from knotwork._stores.sql.packing import (
     key_list,
     optional_id,
     optional_key,
@@ -40,6 +37,7 @@ from knotwork._stores.sql.packing import (
     unpack_spans,
     unpack_strings,
     unpack_text,
+    upsert,
 )
 from knotwork.errors import IdCollision
 from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id

@@ -26,9 +26,17 @@ from knotwork._stores.graph_view import (
     schema_of,
     section_node,
 )
-from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, delete_keys
+from knotwork._stores.sql.database import (
+    Row,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    key_list,
+    keys_of,
+    pack_spans,
+    unpack_spans,
+)
 from knotwork._stores.sql.documents import SqlIdChecks, check_same_name
-from knotwork._stores.sql.packing import key_list, keys_of, pack_spans, unpack_spans
 from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,

@@ -12,16 +12,21 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from knotwork._registry import PARTS
 from knotwork._stores.base import TextIndex, VectorIndex
-from knotwork._stores.bm25 import TEXT_INDEXES
 from knotwork._stores.capabilities import OWN_GRAPH, Capabilities, CypherRunner, RowPage
 from knotwork._stores.copy_marks import COPY_META
+from knotwork._stores.indexes import (
+    TEXT_INDEXES,
+    VECTOR_INDEXES,
+    VectorItem,
+    final_name,
+    stored_type,
+)
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
-from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, upsert
+from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, unpack_text, upsert
 from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
 from knotwork._stores.sql.graph import Contributions, SqlGraph
-from knotwork._stores.sql.packing import unpack_text
 from knotwork._stores.sql.parts import (
     SqlCommunities,
     SqlHomonyms,
@@ -31,7 +36,6 @@ from knotwork._stores.sql.parts import (
     SqlResolutions,
 )
 from knotwork._stores.sql.tables import TABLE_COLUMNS
-from knotwork._stores.vectors import VECTOR_INDEXES, VectorItem, final_name, stored_type
 from knotwork.errors import UnknownName
 from knotwork.records import PropertyValue, QueryResult, id_to_int
 
