@@ -103,7 +103,7 @@ def checks_due() -> bool:
     For callbacks in the middle of a step, such as SQLite's, in which the work must not be paused.
     """
     current = _current.get()
-    if current.is_due:
+    if current._requested and current.is_due:  # noqa: SLF001  of this module, and called often
         raise Cancelled(_MESSAGE)
     return False
 

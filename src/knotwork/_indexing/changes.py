@@ -309,20 +309,27 @@ class Attempts:
         path = index_file(store_url)
         self._clock = clock
         self._path: Path | None = path.with_name(path.name + SUFFIX) if path else None
-        self._earlier = _read(self._path) if self._path else Counter[_Version]()
+        self._earlier = Counter[_Version]()
         self._begun: dict[str, _Version] = {}
         """Files in progress that are not noted."""
         self._noted: dict[str, _Version] = {}
         self._waited_for: tuple[str, float] = "", 0.0
         """The file on which the run waits, and since when."""
+        if self._path is None:
+            return
+        with suppress(OSError, UnicodeDecodeError):
+            for line in self._path.read_text("utf-8").splitlines():
+                with suppress(ValueError, TypeError, KeyError):  # damaged by something else
+                    uri, size, modified_ns = json.loads(line)["begun"]
+                    self._earlier[uri, size, modified_ns] += 1
 
     def count(self, source: SourceFile) -> int:
         """Return how often a file as it is now was begun in runs that were killed."""
-        return self._earlier[_version(source)]
+        return self._earlier[source.uri, source.size, source.modified_ns]
 
     def begin(self, source: SourceFile) -> None:
         """Remember that a file is begun."""
-        self._begun[source.uri] = _version(source)
+        self._begun[source.uri] = source.uri, source.size, source.modified_ns
 
     def wait_for(self, uri: str) -> None:
         """Note the file on which the run waits, once that takes long; call this now and then."""
@@ -378,16 +385,6 @@ class Attempts:
             self._path = None
 
 
-def _read(path: Path) -> Counter[_Version]:
-    found = Counter[_Version]()
-    with suppress(OSError, UnicodeDecodeError):
-        for line in path.read_text("utf-8").splitlines():
-            with suppress(ValueError, TypeError, KeyError):  # damaged by something else
-                uri, size, modified_ns = json.loads(line)["begun"]
-                found[uri, size, modified_ns] += 1
-    return found
-
-
 def killed_error(source: SourceFile, times: int) -> LoadError:
     """Return the error for a file that was in progress each time that this program was killed."""
     return LoadError(
@@ -397,7 +394,3 @@ def killed_error(source: SourceFile, times: int) -> LoadError:
         fix="Leave it out with `exclude`, or split it. If something else was the reason, index "
         "with `--retry`.",
     )
-
-
-def _version(source: SourceFile) -> _Version:
-    return source.uri, source.size, source.modified_ns

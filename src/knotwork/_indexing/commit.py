@@ -221,8 +221,27 @@ class Writer:
         self.stored: list[Committed] = []
 
     def write(self, commit: Commit) -> None:
-        """Store a commit, or begin to. Waits for earlier ones if too many are in progress."""
-        collided = write_commit(self.store, commit, self.embedding, self.tiers)
+        """Store a commit, or begin to. Waits for earlier ones if too many are in progress.
+
+        If a document has an id of another one, each is stored alone, so that only these fail.
+        """
+        store, vectors, embedding = self.store, commit.vectors, self.embedding
+        store_documents = partial(commit_documents, store, vectors=vectors, embedding=embedding)
+        collided: list[LedgerEntry] = []
+        try:
+            store_documents(commit.prepared, entries=commit.entries, questions=commit.questions)
+        except IdCollision:
+            _log.warning("ids collide in a batch; its documents are committed one by one")
+            for prepared in checked(commit.prepared):
+                chunks = {chunk.id for chunk in prepared.leaves}
+                asked = {key: found for key, found in commit.questions.items() if key in chunks}
+                try:
+                    store_documents([prepared], questions=asked)
+                except IdCollision as error:
+                    failure = LoadError(error.code, str(error))
+                    collided.append(failed_entry(prepared.source, failure, self.tiers))
+            store_documents([], entries=[*commit.entries, *collided])
+            drop_tables(store, [entry.uri for entry in collided if not entry.document_id])
         self.stored.append(Committed(commit, collided))
 
     def take(self, *, wait: bool) -> Iterator[Committed]:  # noqa: ARG002 - nothing is in progress
@@ -235,34 +254,6 @@ class Writer:
 
     def close(self) -> None:
         """End all work; a commit in progress is made as a whole or not at all."""
-
-
-def write_commit(
-    store: Store, commit: Commit, embedding: Embedding, tiers: Tiers
-) -> list[LedgerEntry]:
-    """Store a commit; return the entries of documents that have an id of another one.
-
-    If there are any, each document is stored alone, so that only these fail.
-    """
-    store_documents = partial(commit_documents, store, vectors=commit.vectors, embedding=embedding)
-    try:
-        store_documents(commit.prepared, entries=commit.entries, questions=commit.questions)
-    except IdCollision:
-        _log.warning("ids collide in a batch; its documents are committed one by one")
-    else:
-        return []
-    collided: list[LedgerEntry] = []
-    for prepared in checked(commit.prepared):
-        chunks = {chunk.id for chunk in prepared.leaves}
-        asked = {key: found for key, found in commit.questions.items() if key in chunks}
-        try:
-            store_documents([prepared], questions=asked)
-        except IdCollision as error:
-            failure = LoadError(error.code, str(error))
-            collided.append(failed_entry(prepared.source, failure, tiers))
-    store_documents([], entries=[*commit.entries, *collided])
-    drop_tables(store, [entry.uri for entry in collided if not entry.document_id])
-    return collided
 
 
 def commit_documents(

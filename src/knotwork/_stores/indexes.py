@@ -1,7 +1,7 @@
-"""What the text and vector indexes of all engines share: names, how items are stored, and scores.
+"""What the text and vector indexes of all engines share: names, packed items, and scores.
 
-Vectors are scored by dot products that are equal to the last bit on every store. A staged index is filled
-beside the one in use, and then replaces it at once.
+Vectors are scored by dot products that are equal to the last bit on every store. A staged index is
+filled beside the one in use, and then replaces it at once.
 
 Texts are scored by BM25 (k1 = 1.2, b = 0.75). The terms of an item are sorted hashes with their
 counts. Not all terms of a query have to be looked up: the gain of frequent terms is small, as a

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -163,6 +163,9 @@ class Database(SqlDatabase):
             APPLICATION_ID,
             repair=repair_advice(path),
             locate=self.locate,
+        )
+        self._translated_errors = partial(
+            self._file.translated_errors, busy_timeout_s=busy_timeout_s
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -397,9 +400,6 @@ class Database(SqlDatabase):
 
     def damaged(self, detail: object) -> IndexDamaged:
         return self._file.damaged(detail)
-
-    def _translated_errors(self) -> AbstractContextManager[None]:
-        return self._file.translated_errors(busy_timeout_s=self._busy_timeout_s)
 
 
 def _remove_folder(folder: Path, opened: Iterable[apsw.Connection], process: int) -> None:

@@ -17,7 +17,6 @@ from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded.database import MIGRATIONS, Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
-from knotwork._stores.sql.documents import SqlIdChecks
 from knotwork._stores.sql.store import SqlStore
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ from knotwork._cancellation import checked
 from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork._stores.sql.database import unpack_json
 from knotwork._stores.sql.documents import check_same_name
-from knotwork._stores.sql.graph import Contributions, GraphChanges
+from knotwork._stores.sql.graph import GraphChanges, SqlGraph
 
 _ENTITIES = (
     "SELECT e.id, e.chunk_count, e.name, e.type, e.names, e.types, e.normal_form"
@@ -57,17 +56,14 @@ _ADD_RELATION = (
 _NO_ENTITY = (0, "", "", "{}", "{}", "")
 
 
-class EmbeddedContributions(Contributions):
-    """The contributions of the embedded store, whose sums are brought up to date at once.
+class EmbeddedGraph(SqlGraph):
+    """The graph of the embedded store, whose sums are brought up to date at once.
 
     An entity has the number of mentions with each of its names and types.
     """
 
-    def _changes(self) -> GraphChanges:
-        return GraphChanges()
-
     def _apply(self, changes: GraphChanges) -> None:
-        self._checks.check_relations(changes.relations)
+        self.checks.check_relations(changes.relations)
         self._update_entities(changes)
         self._update_edges(changes)
 
@@ -87,7 +83,7 @@ class EmbeddedContributions(Contributions):
         for entity, held in stored.items():
             if forms.get(entity, held[-1]) != held[-1]:
                 check_same_name(entity, "entity", held[-1], forms[entity])
-        self._checks.check_entities({key: forms[key] for key in chunks if key not in stored})
+        self.checks.check_entities({key: forms[key] for key in chunks if key not in stored})
         added, counted, renamed, removed = [], [], [], []
         for entity, change in checked(chunks.items()):
             count, name, type_, stored_names, stored_types, _ = stored.get(entity, _NO_ENTITY)
@@ -167,7 +163,7 @@ class EmbeddedStore(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             database,
             texts=partial(EmbeddedTexts, database),
             vectors=partial(EmbeddedVectors, database),
-            contributions=EmbeddedContributions(database, SqlIdChecks(database)),
+            graph=EmbeddedGraph(database),
         )
 
     @classmethod

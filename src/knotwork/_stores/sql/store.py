@@ -24,9 +24,9 @@ from knotwork._stores.indexes import (
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, unpack_text, upsert
-from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger
+from knotwork._stores.sql.documents import SqlDocuments, SqlLedger
 from knotwork._stores.sql.fields import SqlFields
-from knotwork._stores.sql.graph import Contributions, SqlGraph
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.parts import (
     SqlCommunities,
     SqlHomonyms,
@@ -84,7 +84,7 @@ _NAMED = {
     "mentions": ", (SELECT e.normal_form FROM entity e WHERE e.id = t.entity)",
     "relations": ", (SELECT r.name FROM relation r WHERE r.id = t.relation)",
 }
-"""What rows need beside their columns to be added: see `Contributions.add_rows`."""
+"""What rows need beside their columns to be added: see `SqlGraph.add_rows`."""
 
 _COMPRESSED = {"documents": ("outline", "text"), "readings": ("raw",)}
 
@@ -160,9 +160,9 @@ class SqlContents(SqlPart):
             for name, graph in rows:
                 self._store.property_graphs.put_rows(name, graph)
         elif part == "mentions":
-            self._store.graph.contributions.add_rows(rows, ())
+            self._store.graph.add_rows(rows, ())
         elif part == "relations":
-            self._store.graph.contributions.add_rows((), rows)
+            self._store.graph.add_rows((), rows)
         else:
             table = _CONTENTS[part]
             self._database.add_rows(table, TABLE_COLUMNS[table].types, rows)
@@ -203,10 +203,9 @@ Vectors = TypeVar("Vectors", bound=SqlVectors)
 
 
 class SqlStore(ABC, Generic[Texts, Vectors]):
-    """A store in an SQL database. An engine supplies its indexes and writers of contributions.
+    """A store in an SQL database. An engine supplies its indexes, and a graph that it writes.
 
-    ``texts`` and ``vectors`` make an index by its name. ``checks`` refuse colliding ids; by default
-    those for one writer.
+    ``texts`` and ``vectors`` make an index by its name.
     """
 
     def __init__(
@@ -216,8 +215,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         *,
         texts: Callable[[str], Texts],
         vectors: Callable[[str], Vectors],
-        contributions: Contributions,
-        checks: SqlIdChecks | None = None,
+        graph: SqlGraph,
     ) -> None:
         self.url = url
         self._database = database
@@ -227,8 +225,8 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self._vectors: dict[str, Vectors] = {}
         self._cypher: CypherRunner | None = None
         self._creating = threading.Lock()
-        self.documents = SqlDocuments(database, checks)
-        self.graph = SqlGraph(database, contributions)
+        self.documents = SqlDocuments(database, graph.checks)
+        self.graph = graph
         self.ledger = SqlLedger(database)
         self.communities = SqlCommunities(database)
         self.readings = SqlReadings(database)
