@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knotwork._cancellation import checked
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._config import IndexSettings
 from knotwork._indexing.changes import Tiers, failed_entry, indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
@@ -154,7 +154,8 @@ class Batch:
         items = iter(missing.items())
         chunks = list(missing.values())
         with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
-            for rows in checked(stream):
+            for rows in stream:
+                check_cancelled()
                 for (key, chunk), found in zip(islice(items, len(rows)), rows, strict=True):
                     self.vectors[key] = self._unsaved[chunk.id, key] = found
                 done += len(rows)

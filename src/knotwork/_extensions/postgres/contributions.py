@@ -27,6 +27,7 @@ from knotwork._stores.sql.documents import (
     SqlIdChecks,
     check_same_name,
     describe_holder,
+    refuse_held,
 )
 from knotwork._stores.sql.graph import GraphChanges, SqlGraph
 from knotwork.errors import IdCollision
@@ -90,7 +91,8 @@ class PostgresIdChecks(SqlIdChecks):
         self._new.noted = {}
 
     def _check_parts(self, new: Mapping[int, str], document: int) -> None:
-        self._raise_first(HELD_BY_DOCUMENTS, new, document)
+        held = self._database.rows(HELD_BY_DOCUMENTS, ([*new], document))
+        refuse_held(held, new.__getitem__)
         self._new.noted.update(new)
 
 

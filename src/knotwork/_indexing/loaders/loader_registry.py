@@ -206,7 +206,7 @@ def load_file(path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOption
     Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
     "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
-    return load_document(_read_file(path, uri, options), uri=uri, **options)
+    return _make_document(uri, _load_bytes(_read_file(path, uri, options), uri, options))
 
 
 def load_document(data: bytes, *, uri: str, **options: Unpack[ReadOptions]) -> Document:

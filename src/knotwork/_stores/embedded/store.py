@@ -28,7 +28,13 @@ from collections.abc import Mapping
 from knotwork._cancellation import checked
 from knotwork._stores.graph_view import entity_type, most_frequent
 from knotwork._stores.sql.database import unpack_json
-from knotwork._stores.sql.documents import check_same_name
+from knotwork._stores.sql.documents import (
+    HELD_BY_DOCUMENTS,
+    NO_DOCUMENT,
+    check_same_name,
+    describe_holder,
+    refuse_held,
+)
 from knotwork._stores.sql.graph import GraphChanges, SqlGraph
 
 _ENTITIES = (
@@ -83,7 +89,9 @@ class EmbeddedGraph(SqlGraph):
         for entity, held in stored.items():
             if forms.get(entity, held[-1]) != held[-1]:
                 check_same_name(entity, "entity", held[-1], forms[entity])
-        self.checks.check_entities({key: forms[key] for key in chunks if key not in stored})
+        if new := [key for key in chunks if key not in stored]:
+            held_ids = database.rows(HELD_BY_DOCUMENTS, (new, NO_DOCUMENT))
+            refuse_held(held_ids, lambda key: describe_holder("entity", forms[key]))
         added, counted, renamed, removed = [], [], [], []
         for entity, change in checked(chunks.items()):
             count, name, type_, stored_names, stored_types, _ = stored.get(entity, _NO_ENTITY)
