@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from knotwork._indexing.embedding import refused_chunks
-from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
+from knotwork._indexing.loaders.loader import UNREAD_PAGES, UNREAD_PICTURES, can_recognise
 from knotwork._indexing.prepare import UNKNOWN_TIME_NS, Prepared, SourceFile
 from knotwork._stores.base import Ledger, LedgerEntry, Store, index_file
 from knotwork.errors import LoadError
@@ -170,7 +169,7 @@ def documents_read_in_part(store: Store, *, has_model: bool) -> frozenset[str]:
     if has_model and readings is not None:
         chunks = [reading.chunk_id for reading in readings.quarantined()]
         found.update(chunk.document_id for chunk in store.documents.chunks(chunks).values())
-    if fields is not None and is_available():
+    if fields is not None and can_recognise():
         unread = {UNREAD_PAGES, UNREAD_PICTURES} & {known.name for known in fields.fields()}
         conditions = tuple(Condition(name, Comparison.PRESENT) for name in sorted(unread))
         if conditions:

@@ -53,7 +53,7 @@ from knotwork._indexing.embedding import (
     refused_chunks,
     refused_notes,
 )
-from knotwork._indexing.loaders.unread import unread_notes, unread_pictures, unread_pictures_note
+from knotwork._indexing.loaders.loader import unread_notes, unread_pictures, unread_pictures_note
 from knotwork._indexing.prepare import (
     Prepared,
     Preparer,

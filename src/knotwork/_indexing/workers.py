@@ -38,9 +38,15 @@ from typing import Any, TypeVar
 
 from knotwork._cancellation import current_cancellation, wait_for
 from knotwork._config import IndexSettings
-from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, Content, Source, format_size
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    MEGABYTE,
+    Content,
+    Source,
+    can_recognise,
+    format_size,
+)
 from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere
-from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.worker_process import (
     MEMORY_EXIT,
     SLOW_EXIT,
@@ -128,7 +134,7 @@ class ReadingLimits:
         A file that may have scanned pages or pictures has more: their number does not follow its
         size. A recording has more for each second of sound that it may have.
         """
-        pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and is_available() else 1
+        pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and can_recognise() else 1
         sound_s = 0.0
         if uri.lower().endswith(FORMATS["audio"].suffixes):
             sound_s = min(LONGEST_S, size / _LEAST_BYTES_A_SECOND)

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.loaders.loader import Source, clean_line
+from knotwork._indexing.loaders.loader import INSTALL_OCR, OCR, Source, clean_line
 from knotwork._indexing.worker_process import allow_more
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-EXTRA = "ocr"
-INSTALL = f"pip install 'knotwork[{EXTRA}]', then index with `--retry`."
-_PACKAGES = ("rapidocr", "onnxruntime", "PIL")
 
 LONGEST_SIDE = 2_400
 """Pixels of the longer side at most: larger pictures are shrunk, as more only takes time."""
@@ -90,18 +85,13 @@ class RecognisedPage(NamedTuple):
         return sum(len(line.text) for line in self.lines)
 
 
-def is_available() -> bool:
-    """Return True if the packages of the extra are installed."""
-    return all(find_spec(package) is not None for package in _PACKAGES)
-
-
 def missing_extra_error(source: Source) -> LoadError:
     """Return the error for a file whose text has to be recognised, without the extra."""
     return LoadError(
         "unsupported",
-        f"`{source.uri}` is a picture. Recognising its text needs the optional extra `{EXTRA}`, "
+        f"`{source.uri}` is a picture. Recognising its text needs the optional extra `{OCR}`, "
         "which is not installed.",
-        fix=f"Install it with: {INSTALL}",
+        fix=f"Install it with: {INSTALL_OCR}",
     )
 
 
