@@ -38,9 +38,10 @@ from knotwork._transform.rules.lexicon import (
     Occurrence,
     Token,
     common_words,
+    noun_type,
     place_names,
+    technical_type,
 )
-from knotwork._transform.rules.name_types import noun_type, technical_type
 
 _OPENERS = frozenset('"“‘«:•*–—#>|;?!.')
 _QUOTED = re.compile(

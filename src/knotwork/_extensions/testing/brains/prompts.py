@@ -44,8 +44,7 @@ from knotwork._text.terms import content_terms
 from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, find_han_names, is_chinese
 from knotwork._transform.rules.english_names import find_names, gather_evidence
-from knotwork._transform.rules.lexicon import WORD, EnglishSentence, Occurrence
-from knotwork._transform.rules.name_types import ADDRESS, name_type
+from knotwork._transform.rules.lexicon import ADDRESS, WORD, EnglishSentence, Occurrence, name_type
 
 _LONGEST_RELATION_WORDS = 8
 _LONGEST_RELATION_HAN = 24
