@@ -18,7 +18,7 @@ from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders.loader import Source, clean_text
 from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.splitters import make_splitter
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
 

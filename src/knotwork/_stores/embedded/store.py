@@ -59,7 +59,7 @@ _ADD_RELATION = (
     "INSERT INTO relation VALUES (?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET edges = edges + excluded.edges"
 )
-_NO_ENTITY = (0, "", "", "{}", "{}", "")
+_NO_ENTITY = (0, "", "", "", "", "")
 
 
 class EmbeddedGraph(SqlGraph):
@@ -145,7 +145,7 @@ class EmbeddedGraph(SqlGraph):
 
 
 def _sum(packed: str, changes: Mapping[str, int]) -> dict[str, int]:
-    forms: dict[str, int] = unpack_json(packed)
+    forms: dict[str, int] = unpack_json(packed) if packed else {}
     for form, times in changes.items():
         forms[form] = forms.get(form, 0) + times
     return {form: times for form, times in forms.items() if times > 0}

@@ -216,7 +216,7 @@ def unpack_outline(data: bytes) -> Outline:
 def pack_blocks(blocks: Sequence[Block]) -> bytes:
     """Pack the blocks of a chunk; no blocks become empty bytes."""
     rows = _block_rows(blocks)
-    return pack_line(json.dumps(rows, ensure_ascii=False)) if rows else b""
+    return json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass") if rows else b""
 
 
 @decodes("the blocks of a chunk")

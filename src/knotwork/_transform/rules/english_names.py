@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._text.languages import word_set
 from knotwork._text.names import STOP_NAMES, normal_form
-from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.lexicon import (
     CALENDAR,
     CAPITAL,

@@ -14,8 +14,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN
+from knotwork._text.languages import word_set
 from knotwork._text.names import STOP_NAMES
-from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
 from knotwork._transform.rules.lexicon import (

@@ -12,10 +12,10 @@ from functools import cache
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import word_list, word_set
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._text.sentences import split_sentences
 from knotwork._text.visible import MARKS
-from knotwork._text.word_lists import word_list, word_set
 from knotwork.records import BlockKind, Document, Span
 
 STARTERS = STOP_NAMES | word_set("en", "starters")
