@@ -1,4 +1,4 @@
-"""What the text and vector indexes of all engines share: names, packed items, and scores.
+"""The names, packed items and scores that the text and vector indexes of all engines share.
 
 Vectors are scored by dot products that are equal to the last bit on every store. A staged index is
 filled beside the one in use, and then replaces it at once.
