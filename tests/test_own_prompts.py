@@ -13,7 +13,7 @@ from knotwork._extensions.prompts.folder import built_in_prompts, copy_built_in
 from knotwork._extensions.queries.cypher_templates import CypherTemplatesRetriever, Template
 from knotwork._extensions.schemas.index_proposals import propose_for_index
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._shapes.indexing import describe_report
@@ -95,7 +95,7 @@ def marks(server):
     return {name for text in sent(server) for name in re.findall(rf"{MARK} ([\w-]+)\.", text)}
 
 
-@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 def test_every_request_is_made_of_them(server, opened, tmp_path):
     kb = opened(
         llm_tier="full",

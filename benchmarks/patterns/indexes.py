@@ -18,7 +18,7 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._inference.embedder import Embedder
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 
 
 def open_index(

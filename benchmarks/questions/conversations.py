@@ -35,7 +35,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.extractive_answers import compose_answer
 from knotwork._synthesis.follow_ups import index_names, read_turns, rewrite_follow_up
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.records import Query
 
 SET = "musique_train100"

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 
 A4_INCHES = (8.27, 11.69)
 MARGIN_INCHES = 1.0
@@ -42,7 +42,7 @@ def sentences_of(folder: Path) -> Iterator[str]:
     for file in sorted(folder.rglob("*")):
         if file.suffix not in {".md", ".txt", ".pdf", ".docx", ".html", ".rst"}:
             continue
-        document = load_document(file.read_bytes(), uri=file.name)
+        document = load_file(file.read_bytes(), uri=file.name)
         for block in document.text.split("\n\n"):
             text = " ".join(block.split())
             if len(text) > 60 and not re.search(r"[|#`*<>{}\[\]_=]", text):
@@ -126,7 +126,7 @@ def main() -> None:
             for lines in pages:
                 data = drawn(lines, options.font, dpi, source)
                 start = time.perf_counter()
-                read = load_document(data, uri="page.jpg").text
+                read = load_file(data, uri="page.jpg").text
                 seconds.append(time.perf_counter() - start)
                 wide = "" if language == "zh" else " "
                 expected = wide.join(" ".join(lines).split()) if wide else "".join(lines)

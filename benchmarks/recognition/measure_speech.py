@@ -32,7 +32,7 @@ from benchmarks.recognition.spoken import (
 from tests.indexing.sound_files import sound_file
 
 from knotwork._extensions.media.sound import SAMPLE_RATE
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 
 
 def measure(texts: Sequence[SpokenText], model: Path, voice: str) -> None:
@@ -72,7 +72,7 @@ def measure_joined(texts: Sequence[SpokenText], model: Path, voice: str, pause_s
     spoken = [speak(text, voice=voice, pause_s=pause_s) for text in texts] * 3
     data = sound_file(np.concatenate([speech.samples for speech in spoken]), ".mp3")
     began = time.perf_counter()
-    document = load_document(data, uri="talk.mp3", audio_model=str(model))
+    document = load_file(data, uri="talk.mp3", audio_model=str(model))
     took_s = time.perf_counter() - began
     heard = np.array([timed.start_s for timed in document.times])
     offset_s = 0.0

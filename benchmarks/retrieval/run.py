@@ -43,7 +43,7 @@ from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import retriever_names
 from knotwork._stores.base import Store
 from knotwork._stores.urls import open_store
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 
 EMBEDDER = "local:multilingual-e5-small"
 RETRIEVERS = "auto,hybrid,dense,bm25,pagerank"

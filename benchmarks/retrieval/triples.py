@@ -30,8 +30,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._stores.base import FloatMatrix, Store
 from knotwork._stores.urls import open_store
-from knotwork._transform.extractor import Extractor
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import Extractor, make_extractor
 from knotwork.records import Chunk, Document, Extraction, Query, content_id
 
 SET = "musique_train100"

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from knotwork._text.languages import detect_language
     from knotwork._text.names import normal_form
     from knotwork._text.sentences import split_sentences
-    from knotwork._transform.extractor import Extractor
-    from knotwork._transform.extractor_registry import make_extractor
+    from knotwork._transform.extractor import Extractor, make_extractor
 
 _HOMES = {
     "_config": "EmbeddingSettings LlmSettings RerankSettings",
@@ -60,8 +59,7 @@ _HOMES = {
     "_text.languages": "detect_language",
     "_text.names": "normal_form",
     "_text.sentences": "split_sentences",
-    "_transform.extractor": "Extractor",
-    "_transform.extractor_registry": "make_extractor",
+    "_transform.extractor": "Extractor make_extractor",
 }
 
 __all__ = [

@@ -11,7 +11,7 @@ from tests.inference.model_server import serve
 
 from knotwork._config import IndexSettings, LlmSettings, SecretRef, Settings
 from knotwork._extensions.diagnosis.models import check_chat_models, check_picture_model
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 
 
 def settings_for(url, **options):
@@ -137,7 +137,7 @@ def test_a_model_that_was_still_thinking_passes():
     assert check.ok
 
 
-@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 def test_a_model_that_is_to_describe_pictures_reads_a_number_in_one():
     pictures = IndexSettings(pictures="model")
     with serve(say("It is 7403.")) as server:

@@ -20,7 +20,7 @@ from knotwork._extensions.diagnosis.installation import (
     check_settings,
 )
 from knotwork._extensions.diagnosis.models import check_embedder
-from knotwork._extensions.media import text_recognition
+from knotwork._extensions.media import checks, text_recognition
 from knotwork._extensions.media.checks import check_speech_recognition, check_text_recognition
 from knotwork._extensions.testing.store_contract import (
     sample_document,
@@ -28,7 +28,7 @@ from knotwork._extensions.testing.store_contract import (
     sample_relation,
 )
 from knotwork._indexing.embedding import EMBEDDER_META
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork.records import Document
 
@@ -347,14 +347,14 @@ def test_decided_and_pending_names_are_listed(tmp_path):
 
 
 def test_text_recognition_is_tried_and_its_failure_named(monkeypatch):
-    if not recognition.is_available():
+    if not can_recognise():
         pytest.skip("the extra `ocr` is not installed")
     assert "text is recognised" in check_text_recognition().detail
     nothing = text_recognition.RecognisedPage((), 320, 96)
     monkeypatch.setattr(text_recognition, "recognise", lambda picture: nothing)
     check = check_text_recognition()
     assert (check.ok, "read as: nothing" in check.detail) == (False, True)
-    monkeypatch.setattr(recognition, "is_available", lambda: False)
+    monkeypatch.setattr(checks, "can_recognise", lambda: False)
     check = check_text_recognition()
     assert check.ok
     assert "knotwork[ocr]" in check.fix

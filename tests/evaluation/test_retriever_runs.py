@@ -16,7 +16,7 @@ from knotwork._extensions.evaluation.retriever_runs import (
 )
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._stores.urls import open_store
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.errors import ConfigError, RetrievalError
 
 

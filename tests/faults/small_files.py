@@ -4,12 +4,12 @@ from contextlib import contextmanager
 
 import knotwork
 from knotwork._extensions.testing.loader_contract import check_blocks
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 
 
 def read(name, data):
     """Return the document that a loader makes of a file."""
-    document = load_document(data if isinstance(data, bytes) else data.encode(), uri=name)
+    document = load_file(data if isinstance(data, bytes) else data.encode(), uri=name)
     check_blocks(document)
     return document
 

@@ -17,7 +17,7 @@ LINES = [
 
 @pytest.fixture(autouse=True)
 def _no_recognition(monkeypatch):
-    monkeypatch.setattr(pdf_pictures, "is_available", lambda: False)
+    monkeypatch.setattr(pdf_pictures, "can_recognise", lambda: False)
 
 
 def unmapped(*lines, shift=29, y=700):
@@ -129,7 +129,7 @@ def test_only_lines_of_codes_are_recognised(monkeypatch, found):
         lines = [RecognisedLine(found, 0.0, 0.0, 100.0, 20.0, 0.0)] if found else []
         return RecognisedPage(lines, *picture.size)
 
-    monkeypatch.setattr(pdf_pictures, "is_available", lambda: True)
+    monkeypatch.setattr(pdf_pictures, "can_recognise", lambda: True)
     monkeypatch.setattr(pdf_pictures, "recognise", recognise)
     document = read("a.pdf", make(text(*PAGE) + unmapped(LINES[1], y=200), mapping=""))
     ((_, height),) = seen

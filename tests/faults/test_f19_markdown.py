@@ -3,7 +3,7 @@
 import pytest
 from tests.faults.small_files import ask, read
 
-from knotwork._indexing.loaders.unread import unread_notes
+from knotwork._indexing.loaders.loader import unread_notes
 
 
 def text_of(markdown):

@@ -16,9 +16,9 @@ from knotwork._extensions.media.sound import PIECE_S, SAMPLE_RATE, open_recordin
 from knotwork._extensions.media.speech import is_available
 from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders.loader import Source, clean_text
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.splitters import make_splitter
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.errors import LoadError
 from knotwork.records import Document
 
@@ -255,7 +255,7 @@ def _add_table(document: object) -> None:
 
 
 def _load(name: str, data: bytes) -> None:
-    document = load_document(data, uri=name)
+    document = load_file(data, uri=name)
     document.text.encode("utf-8")
     check_blocks(document)
     _, chunks = make_splitter().split(document)

@@ -1,12 +1,12 @@
 """Load files in tests of loaders, and list the structure found in them."""
 
 from knotwork._extensions.testing.loader_contract import check_blocks
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork.records import BlockKind
 
 
 def load(name, data, **options):
-    document = load_document(
+    document = load_file(
         data if isinstance(data, bytes) else data.encode(), uri=f"docs/{name}", **options
     )
     assert_offsets(document)

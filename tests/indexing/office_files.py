@@ -12,7 +12,7 @@ import pypdfium2
 from PIL import Image, ImageDraw, ImageFont
 from pypdf import PdfReader, PdfWriter
 
-from knotwork._indexing.loaders.recognition import is_available
+from knotwork._indexing.loaders.loader import can_recognise
 
 PDF_FONTS = {"F1": "Helvetica", "FB": "Helvetica-Bold", "FM": "Courier"}
 PDF_WIDE_FONTS = {"FW": "UniGB-UCS2-H", "FWB": "UniGB-UCS2-H", "FG": "GBK-EUC-H"}
@@ -376,7 +376,7 @@ def make_odf(body, *, styles="", meta=""):
 
 def one_of_each():
     """Return a small sound file of each format that can be read here, by file name."""
-    pictures = {"a.png": small_picture()} if is_available() else {}
+    pictures = {"a.png": small_picture()} if can_recognise() else {}
     return pictures | {
         "a.txt": b"A title line\n\nSome text. More text.",
         "a.md": b"---\ntitle: T\n---\n# One\n\nText.\n",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import knotwork
-from knotwork._indexing import attempts as attempts_module
-from knotwork._indexing.attempts import MOST_STARTS, SUFFIX, Attempts
+from knotwork._indexing import changes as attempts_module
+from knotwork._indexing.changes import MOST_STARTS, SUFFIX, Attempts
 from knotwork._indexing.prepare import SourceFile
 
 
@@ -199,7 +199,7 @@ def test_the_last_attempt_is_made_after_all_others_are_committed(tmp_path):
 KILLER = """
 import os, signal, sys
 import knotwork
-from knotwork._indexing import attempts
+from knotwork._indexing import changes
 from knotwork.plugins import Content, register
 
 class Loader:
@@ -210,7 +210,7 @@ class Loader:
         return Content("never", "text/plain")
 
 if __name__ == "__main__":
-    attempts.NOTED_AFTER_S = 0.0
+    changes.NOTED_AFTER_S = 0.0
     register("loaders", "deadly", Loader)
     docs, index = sys.argv[1:]
     with open(docs + "/b.deadly", "w") as file:

@@ -17,7 +17,7 @@ from knotwork._inference.role_models import ModelRun
 from knotwork._stores.urls import open_store
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Document
 

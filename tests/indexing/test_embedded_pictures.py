@@ -18,15 +18,13 @@ from tests.indexing.office_files import (
 import knotwork
 from knotwork._extensions.media import pictures
 from knotwork._extensions.pdf import pdf_pictures
-from knotwork._indexing.loaders import recognition, unread
-from knotwork._indexing.loaders.unread import UNREAD_PICTURES
+from knotwork._indexing.loaders import loader as loader_module
+from knotwork._indexing.loaders.loader import UNREAD_PICTURES, can_recognise
 from knotwork.records import BlockKind, Document
 
 pytestmark = pytest.mark.slow
 
-needs_extra = pytest.mark.skipif(
-    not recognition.is_available(), reason="the extra `ocr` is not installed"
-)
+needs_extra = pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 DRAWN = [
     (30, 40, "The relief valve opens at 7.5 bar."),
     (30, 90, "It is tested every 14 months."),
@@ -100,8 +98,8 @@ def test_a_broken_picture_costs_nothing_else():
 
 
 def test_without_the_extra_the_report_counts_the_pictures(tmp_path, monkeypatch):
-    for module in (pictures, unread):
-        monkeypatch.setattr(module, "is_available", lambda: False)
+    for module in (pictures, loader_module):
+        monkeypatch.setattr(module, "can_recognise", lambda: False)
     (tmp_path / "a.docx").write_bytes(
         word_file(make_diagram(DRAWN), make_diagram([(9, 9, "Another text.")]))
     )
@@ -127,8 +125,8 @@ def test_a_retry_with_the_extra_reads_the_pictures_and_pages_that_were_left_out(
     (place / "c.md").write_text("The stack is 42 metres high.", encoding="utf-8")
     with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
         with monkeypatch.context() as without:
-            for module in (pictures, pdf_pictures, unread):
-                without.setattr(module, "is_available", lambda: False)
+            for module in (pictures, pdf_pictures, loader_module):
+                without.setattr(module, "can_recognise", lambda: False)
             assert "--retry" in " ".join(kb.index(place).notes)
         assert kb.index(place).unchanged == 3
         report = kb.index(place, retry=True)

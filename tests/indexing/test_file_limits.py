@@ -21,7 +21,7 @@ from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
     LOADERS,
     ReadElsewhere,
-    load_document,
+    load_file,
     may_be_light,
 )
 from knotwork._indexing.prepare import WORTH_BYTES, Prepared, Preparer, Recipe, SourceFile
@@ -356,15 +356,15 @@ def test_short_plain_text_is_read_here_and_nothing_else():
     assert may_be_light("docs/a.MD", 1)
     assert not may_be_light("a.txt", LIGHT_BYTES + 1)
     assert not may_be_light("a.html", 1)
-    assert load_document(b"text", uri="a.txt", only_light=True).text == "text"
+    assert load_file(b"text", uri="a.txt", only_light=True).text == "text"
     for data in (b"%PDF-1.7 x", simple_docx(), b"x" * (LIGHT_BYTES + 1)):
         with pytest.raises(ReadElsewhere):
-            load_document(data, uri="a.txt", only_light=True)
+            load_file(data, uri="a.txt", only_light=True)
 
 
 def test_a_text_that_turns_out_to_be_another_format_goes_to_a_worker():
     data = make_docx(lambda document: document.add_paragraph("The pump runs."))
-    read = partial(load_document, data, uri="a.txt")
+    read = partial(load_file, data, uri="a.txt")
     preparer = Preparer(RECIPE, workers=1, total_bytes=0)
     here = partial(read, only_light=True)
     preparer.begin(SourceFile("a.txt", read, size=len(data), read_here=here))

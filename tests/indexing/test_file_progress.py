@@ -7,8 +7,8 @@ import pytest
 from tests.indexing.office_files import draw_page, make_picture
 
 from knotwork._indexing import worker_process
-from knotwork._indexing.loaders import recognition
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader import can_recognise
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.worker_process import listening, report_share
 from knotwork._indexing.workers import ReadingLimits, WorkerPool
 
@@ -65,9 +65,9 @@ def test_a_run_sees_how_far_a_worker_process_is(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 @pytest.mark.parametrize(("name", "form"), [("a.tif", "TIFF"), ("a.pdf", "PDF")])
 def test_scans_report_each_page(heard, name, form):
     pages = [draw_page([(20, 30, f"Page {n} of the lease.")], size=(600, 480)) for n in range(4)]
-    load_document(make_picture(*pages, form=form), uri=name)
+    load_file(make_picture(*pages, form=form), uri=name)
     assert heard == [0.0, 0.25, 0.5, 0.75]

@@ -18,7 +18,7 @@ from tests.indexing.office_files import (
 from tests.indexing.test_block_trees import tree_of
 
 import knotwork
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 from knotwork.records import BlockKind
 
 MARKDOWN = """# Pumps
@@ -227,7 +227,7 @@ def test_the_blocks_of_a_document_match_every_other_format(name):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 def test_a_scan_has_lists_tables_and_definitions():
     lines = ["They run. Kept are:", "- logs of the clients", "- keys of the gateway"]
     placed = [(100, 200 + 40 * number, line) for number, line in enumerate(lines)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.splitters import SPLITTERS, make_splitter
 from knotwork._text.visible import visible_text
 
@@ -21,7 +21,7 @@ TOML = (
 
 
 def load(text):
-    return load_document(text.encode(), uri="docs/a.md")
+    return load_file(text.encode(), uri="docs/a.md")
 
 
 @pytest.mark.parametrize("front", [YAML, TOML, YAML.replace("\n---\n", "\n...  \n")])
@@ -54,7 +54,7 @@ def test_the_chunks_have_the_body_alone(front, splitter):
 
 @pytest.mark.parametrize("name", ["a.txt", "a.markdown"])
 def test_it_is_read_whatever_the_suffix(name):
-    document = load_document((YAML + BODY).encode(), uri=name)
+    document = load_file((YAML + BODY).encode(), uri=name)
     assert (document.title, document.metadata["author"]) == ("Handbook", "Ada")
     assert document.text == BODY.strip()
 

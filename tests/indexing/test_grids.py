@@ -8,13 +8,13 @@ from tests.indexing.office_files import make_xlsx
 from knotwork._extensions.formats.column_types import type_column
 from knotwork._extensions.formats.grids import read_grids
 from knotwork._indexing.loaders.loader import clean_text
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 
 CELLS = st.text(max_size=12)
 
 
 def tables_of(name, data):
-    document = load_document(data if isinstance(data, bytes) else data.encode(), uri=name)
+    document = load_file(data if isinstance(data, bytes) else data.encode(), uri=name)
     for table in document.tables:
         for row, span in zip(table.rows, table.spans, strict=True):
             line = document.text[span.start : span.end]

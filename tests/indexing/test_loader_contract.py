@@ -41,10 +41,9 @@ from knotwork._extensions.media import speech
 from knotwork._extensions.media.pictures import PictureLoader
 from knotwork._extensions.media.speech import AudioLoader
 from knotwork._extensions.pdf.pdf import PdfLoader
-from knotwork._indexing.loaders.loader import FORMATS, Source
+from knotwork._indexing.loaders.loader import FORMATS, Source, can_recognise
 from knotwork._indexing.loaders.markdown import MarkdownLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
-from knotwork._indexing.loaders.recognition import is_available
 from knotwork.testing import LoaderContract
 
 pytestmark = pytest.mark.slow
@@ -146,13 +145,13 @@ SAMPLES = {
     "a.adoc": (MarkupLoader, one_of_each()["a.adoc"], "Text."),
     "a.ics": (CalendarLoader, one_of_each()["a.ics"], "When: 12 May 2026, 09:00 to 11:00"),
 }
-if is_available():
+if can_recognise():
     SAMPLES["a.png"] = (
         PictureLoader,
         make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 160))),
         TEXT,
     )
-if speech.is_available():
+if speech.can_recognise():
     SAMPLES["a.wav"] = (AudioLoader, sound_file(tone(1.0), ".wav"), TEXT)
     SAMPLES["a.mp3"] = (AudioLoader, sound_file(tone(1.0), ".mp3", tags={"title": "二"}), TEXT)
     SAMPLES["a.mp4"] = (AudioLoader, sound_file(tone(0.3), ".mp4", pictures=True), TEXT)
@@ -207,7 +206,7 @@ class TestLoaders(LoaderContract):
 
 
 def test_every_loader_has_a_sample():
-    sampled = set() if is_available() else set(PictureLoader.suffixes)
-    sampled |= set() if speech.is_available() else set(AudioLoader.suffixes)
+    sampled = set() if can_recognise() else set(PictureLoader.suffixes)
+    sampled |= set() if speech.can_recognise() else set(AudioLoader.suffixes)
     sampled |= {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
     assert sampled == {suffix for known in FORMATS.values() for suffix in known.suffixes}

@@ -11,7 +11,7 @@ from knotwork._extensions.server.uploads import ReceivedFile, check_content
 from knotwork._indexing.loaders.loader_registry import (
     LOADERS,
     _make_plugin_loaders,
-    load_document,
+    load_file,
     supported_suffixes,
 )
 from knotwork._registry import Entry
@@ -79,7 +79,7 @@ def zipped(member):
 )
 def test_a_plugin_reads_its_suffixes_and_signatures(plugins, tmp_path, uri, data):
     plugins(one=Fixed())
-    assert load_document(data, uri=uri).text == "read by fixed"
+    assert load_file(data, uri=uri).text == "read by fixed"
     assert ".fix" in supported_suffixes()
     received = tmp_path / "received"
     received.write_bytes(data)
@@ -89,19 +89,19 @@ def test_a_plugin_reads_its_suffixes_and_signatures(plugins, tmp_path, uri, data
 @pytest.mark.parametrize("uri", ["a.txt", "a.md"])
 def test_files_of_built_in_loaders_stay_theirs(plugins, uri):
     plugins(one=lambda: pytest.fail("no plugin is made"))
-    assert load_document(b"FIXED content", uri=uri).text == "FIXED content"
+    assert load_file(b"FIXED content", uri=uri).text == "FIXED content"
 
 
 def test_other_files_are_read_as_before(plugins):
     plugins(one=Fixed())
-    assert load_document(b"plain words", uri="a.unknown").text == "plain words"
+    assert load_file(b"plain words", uri="a.unknown").text == "plain words"
     for uri, data in (
         ("a.svg", b"<svg/>"),
         ("a.bin", b"\x00\x01\x02" * 99),
         ("a.zip", zipped("x")),
     ):
         with pytest.raises(LoadError) as raised:
-            load_document(data, uri=uri)
+            load_file(data, uri=uri)
         assert raised.value.reason == "unsupported"
 
 
@@ -136,8 +136,8 @@ def boom():
 def test_an_invalid_loader_is_refused_and_reported(plugins, caplog, loader, reason):
     plugins(one=loader, two=Fixed("good", (".good",), ()))
     with caplog.at_level(logging.WARNING):
-        assert load_document(b"words", uri="a.good").text == "read by good"
-        assert load_document(b"words", uri="a.fix").text == "words"
+        assert load_file(b"words", uri="a.good").text == "read by good"
+        assert load_file(b"words", uri="a.fix").text == "words"
     (record,) = caplog.records
     assert "The loader `one` of knotwork-one 2.0 cannot be used" in record.getMessage()
     (fault,) = LOADERS.faults()
@@ -147,7 +147,7 @@ def test_an_invalid_loader_is_refused_and_reported(plugins, caplog, loader, reas
 
 def test_of_two_plugins_for_one_suffix_the_second_is_refused(plugins):
     plugins(two=Fixed("two"), one=Fixed("one"))
-    assert load_document(b"words", uri="a.fix").text == "read by one"
+    assert load_file(b"words", uri="a.fix").text == "read by one"
     (fault,) = LOADERS.faults()
     assert "The loader `two` of knotwork-two 2.0" in fault.message
     assert "are read by a loader of knotwork-one 2.0 already" in fault.message

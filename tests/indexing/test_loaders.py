@@ -16,14 +16,12 @@ from tests.indexing.office_files import (
     one_of_each,
 )
 
-from knotwork._indexing.loaders.loader import FORMATS, format_size
+from knotwork._indexing.loaders.loader import FORMATS, can_recognise, format_size
 from knotwork._indexing.loaders.loader_registry import (
     LOADERS,
-    load_document,
     load_file,
     supported_suffixes,
 )
-from knotwork._indexing.loaders.recognition import is_available
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind
 
@@ -42,7 +40,7 @@ def test_every_format_is_read():
     for name in LOADERS.names(plugins=False):
         loader = LOADERS.create(name)
         is_heard = name == "audio"  # needs a model: see test_recordings.py
-        is_seen = name == "picture" and not is_available()
+        is_seen = name == "picture" and not can_recognise()
         assert suffixes & set(loader.suffixes) or is_heard or is_seen, name
         assert (loader.suffixes, loader.signatures) == FORMATS[name]
     assert set(supported_suffixes()) >= suffixes
@@ -51,8 +49,8 @@ def test_every_format_is_read():
 def test_a_file_imports_the_loader_of_its_format_alone():
     code = (
         "import sys\n"
-        "from knotwork._indexing.loaders.loader_registry import load_document\n"
-        "load_document(b'The pump.', uri='a.txt')\n"
+        "from knotwork._indexing.loaders.loader_registry import load_file\n"
+        "load_file(b'The pump.', uri='a.txt')\n"
         "print([m for m in sys.modules if m.startswith('knotwork._indexing.loaders.')])\n"
         "print('parsers:', {'lxml', 'markdown_it', 'docx', 'openpyxl'} & set(sys.modules))\n"
     )
@@ -334,7 +332,7 @@ def test_a_size_is_shown_in_a_fitting_unit(size_bytes, shown):
 
 def test_a_file_above_the_limit_and_the_limit_are_distinguished():
     with pytest.raises(LoadError) as caught:
-        load_document(b"text " * 1_001, uri="a.txt", max_file_mb=0.005)
+        load_file(b"text " * 1_001, uri="a.txt", max_file_mb=0.005)
     assert "is 5.005 kB large; the limit is 5 kB." in caught.value.message
 
 

@@ -22,7 +22,7 @@ from tests.indexing.office_files import (
 
 from knotwork._extensions.testing.loader_contract import check_blocks
 from knotwork._indexing.loaders import loader
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.splitters import make_splitter
 from knotwork.errors import LoadError
 from knotwork.records import Document
@@ -49,7 +49,7 @@ def load_or_reason(name, data, **options):
     """Return the document or the reason; fail on anything else, warnings included."""
     document, failure = None, None
     try:
-        document = load_document(data, uri=name, **options)
+        document = load_file(data, uri=name, **options)
     except LoadError as error:
         failure = error
     if failure is not None:

@@ -8,14 +8,11 @@ from tests.indexing.loading import blocks, load
 from tests.indexing.office_files import draw_page, make_pdf, printed, with_pictures
 
 from knotwork._extensions.pdf import pdf_pictures
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import UNREAD_PICTURES, can_recognise
 from knotwork._indexing.loaders.loader_registry import describe, load_undescribed
-from knotwork._indexing.loaders.unread import UNREAD_PICTURES
 from knotwork.records import BlockKind, Span
 
-needs_extra = pytest.mark.skipif(
-    not recognition.is_available(), reason="the extra `ocr` is not installed"
-)
+needs_extra = pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 pytestmark = [pytest.mark.slow, needs_extra]
 
 DRAWN = [
@@ -108,7 +105,7 @@ def test_a_turned_page_keeps_its_text_without_its_pictures():
 
 
 def test_without_the_extra_pictures_are_counted_once_each(monkeypatch):
-    monkeypatch.setattr(pdf_pictures, "is_available", lambda: False)
+    monkeypatch.setattr(pdf_pictures, "can_recognise", lambda: False)
     other = drawing([(30, 40, "Another text.")])
     pages = make_pdf([[*ABOVE, *BELOW], ABOVE])
     document = load(

@@ -20,7 +20,7 @@ import knotwork
 from knotwork._extensions.media import text_recognition
 from knotwork._extensions.media.picture_describer import read_description
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._indexing.loaders.loader_registry import describe, load_file, load_undescribed
 from knotwork._indexing.prepare import Recipe, SourceFile, prepare
 from knotwork._indexing.splitters import make_splitter
@@ -32,7 +32,7 @@ from knotwork.testing import ModelTestServer, ScriptedChatModel
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed"),
+    pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed"),
 ]
 
 WORDS = [(30, 40, "Pump P-101"), (30, 120, "Valve V-7"), (400, 120, "Tank T-3")]

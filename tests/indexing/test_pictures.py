@@ -18,17 +18,15 @@ from knotwork._extensions.media.text_recognition import RecognisedLine, Recognis
 from knotwork._extensions.pdf import pdf_pictures
 from knotwork._extensions.pdf.page_layout import add_page
 from knotwork._extensions.pdf.pdf_pictures import page_ranges
-from knotwork._indexing.loaders import recognition, unread
+from knotwork._indexing.loaders import loader as loader_module
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.loader import Source, can_recognise
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, Span
 
 pytestmark = pytest.mark.slow
 
-needs_extra = pytest.mark.skipif(
-    not recognition.is_available(), reason="the extra `ocr` is not installed"
-)
+needs_extra = pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 LEASE = [
     (120, 150, "CONTRACT OF LEASE"),
     (120, 250, "The tenant Ada Ostrand rents the workshop at 12 Harbour Street."),
@@ -222,7 +220,7 @@ def test_a_picture_of_too_many_pixels_is_not_unpacked(monkeypatch):
 
 
 def test_without_the_extra_a_picture_names_it(monkeypatch):
-    monkeypatch.setattr(pictures, "is_available", lambda: False)
+    monkeypatch.setattr(pictures, "can_recognise", lambda: False)
     error = failure("a.png", small_picture())
     assert error.reason == "unsupported"
     assert "`ocr`" in error.message
@@ -259,8 +257,8 @@ def test_a_page_that_cannot_be_rendered_is_named(monkeypatch):
 def test_without_the_extra_a_pdf_keeps_its_text_and_the_report_names_the_pages(
     monkeypatch, tmp_path
 ):
-    for module in (pdf_pictures, unread):
-        monkeypatch.setattr(module, "is_available", lambda: False)
+    for module in (pdf_pictures, loader_module):
+        monkeypatch.setattr(module, "can_recognise", lambda: False)
     scan = make_picture(draw_page(TERMS), draw_page(TERMS), form="PDF")
     text = make_pdf([["The town lies at the sea, and it has one harbour."]])
     (tmp_path / "docs").mkdir()

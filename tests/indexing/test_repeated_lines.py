@@ -15,7 +15,7 @@ from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.loaders.boilerplate import edge_line_keys, remove_boilerplate
 from knotwork._indexing.loaders.loader import Content
-from knotwork._indexing.loaders.loader_registry import load_document
+from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.sources import select_entries, select_files, store_roots
 from knotwork._stores.urls import open_store
@@ -76,7 +76,7 @@ def index(store, *paths):
 
 def bare(pages):
     """Return the documents of pages as they are by themselves."""
-    return {f"site/{n}": load_document(t.encode(), uri=f"site/{n}") for n, t in pages.items()}
+    return {f"site/{n}": load_file(t.encode(), uri=f"site/{n}") for n, t in pages.items()}
 
 
 def stored(store):

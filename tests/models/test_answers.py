@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.indexing.office_files import small_picture
 
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 
 TEXT = """\
 # Bridges of Tartu
@@ -126,7 +126,7 @@ def test_the_trials_of_the_model_name_what_it_cannot_do(index):
     assert done.returncode == int(all(trial["fault"] for trial in found["trials"]))
 
 
-@pytest.mark.skipif(not recognition.is_available(), reason="the extra `ocr` is not installed")
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 def test_a_model_that_does_not_see_describes_no_picture(model_file, tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pump.png").write_bytes(small_picture())

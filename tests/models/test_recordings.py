@@ -53,11 +53,11 @@ def test_spoken_answers_are_found_and_cited_with_their_times(talks, speeches):
 
 @pytest.fixture(scope="module")
 def load(whisper_model):
-    from knotwork._indexing.loaders.loader_registry import load_document
+    from knotwork._indexing.loaders.loader_registry import load_file
 
     def loaded(samples):
         data = sound_file(samples, ".flac")
-        return load_document(data, uri="a.flac", audio_model=str(whisper_model))
+        return load_file(data, uri="a.flac", audio_model=str(whisper_model))
 
     return loaded
 

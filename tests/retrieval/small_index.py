@@ -8,7 +8,7 @@ from knotwork._indexing.prepare import document_source
 from knotwork._indexing.run import IndexingRun
 from knotwork._indexing.splitters import make_splitter
 from knotwork._indexing.stages import IndexingStages
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork.records import Document
 
 PASSAGES = {

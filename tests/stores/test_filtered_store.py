@@ -22,10 +22,9 @@ from knotwork._extensions.testing.enrichment_contract import (
 )
 from knotwork._extensions.testing.field_contract import put_document, where
 from knotwork._extensions.testing.store_contract import sample_mention, sample_relation
-from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.base import LedgerEntry, Store, tables_of
 from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.embedded import EmbeddedStore
-from knotwork._stores.index_tables import tables_of
 from knotwork._stores.urls import open_store
 from knotwork.errors import FilterError, StoreReadOnly, UnknownName
 from knotwork.records import (

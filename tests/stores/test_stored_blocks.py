@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._stores.sql.packing import (
+from knotwork._stores.sql.database import (
     pack_blocks,
     pack_outline,
     unpack_blocks,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import extract, mentions, relations
 
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork._transform.rules import Dictionary, RuleExtractor, RuleSettings
 from knotwork._transform.rules.dictionary import DictionaryEntry, Term, TermMatcher
 from knotwork._transform.rules.lexicon import tokenize

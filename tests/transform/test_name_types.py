@@ -6,7 +6,7 @@ import pytest
 from tests.transform.documents import cut, extract, mentions
 
 from knotwork._transform.rules import RuleExtractor
-from knotwork._transform.rules.name_types import is_command, technical_type
+from knotwork._transform.rules.lexicon import is_command, technical_type
 from knotwork.records import KEYWORD, Block, BlockKind, Span
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from knotwork._cancellation import checked
+from knotwork._cancellation import check_cancelled, checked
 from knotwork._indexing.changes import Tiers, failed_entry, indexed_entry
 from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.embedding import (
@@ -44,8 +44,14 @@ from knotwork._indexing.embedding import (
 from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
-from knotwork._stores.base import FloatMatrix, LedgerEntry, Store, require_readings
-from knotwork._stores.index_tables import has_tables, tables_of
+from knotwork._stores.base import (
+    FloatMatrix,
+    LedgerEntry,
+    Store,
+    has_tables,
+    require_readings,
+    tables_of,
+)
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity
@@ -150,7 +156,8 @@ class Batch:
         items = iter(missing.items())
         chunks = list(missing.values())
         with closing(embedding.stream_chunks(chunks, at_once=chunks_at_once)) as stream:
-            for rows in checked(stream):
+            for rows in stream:
+                check_cancelled()
                 for (key, chunk), found in zip(islice(items, len(rows)), rows, strict=True):
                     self.vectors[key] = self._unsaved[chunk.id, key] = found
                 done += len(rows)
@@ -217,8 +224,27 @@ class Writer:
         self.stored: list[Committed] = []
 
     def write(self, commit: Commit) -> None:
-        """Store a commit, or begin to. Waits for earlier ones if too many are in progress."""
-        collided = write_commit(self.store, commit, self.embedding, self.tiers)
+        """Store a commit, or begin to. Waits for earlier ones if too many are in progress.
+
+        If a document has an id of another one, each is stored alone, so that only these fail.
+        """
+        store, vectors, embedding = self.store, commit.vectors, self.embedding
+        store_documents = partial(commit_documents, store, vectors=vectors, embedding=embedding)
+        collided: list[LedgerEntry] = []
+        try:
+            store_documents(commit.prepared, entries=commit.entries, questions=commit.questions)
+        except IdCollision:
+            _log.warning("ids collide in a batch; its documents are committed one by one")
+            for prepared in checked(commit.prepared):
+                chunks = {chunk.id for chunk in prepared.leaves}
+                asked = {key: found for key, found in commit.questions.items() if key in chunks}
+                try:
+                    store_documents([prepared], questions=asked)
+                except IdCollision as error:
+                    failure = LoadError(error.code, str(error))
+                    collided.append(failed_entry(prepared.source, failure, self.tiers))
+            store_documents([], entries=[*commit.entries, *collided])
+            drop_tables(store, [entry.uri for entry in collided if not entry.document_id])
         self.stored.append(Committed(commit, collided))
 
     def take(self, *, wait: bool) -> Iterator[Committed]:  # noqa: ARG002 - nothing is in progress
@@ -231,34 +257,6 @@ class Writer:
 
     def close(self) -> None:
         """End all work; a commit in progress is made as a whole or not at all."""
-
-
-def write_commit(
-    store: Store, commit: Commit, embedding: Embedding, tiers: Tiers
-) -> list[LedgerEntry]:
-    """Store a commit; return the entries of documents that have an id of another one.
-
-    If there are any, each document is stored alone, so that only these fail.
-    """
-    store_documents = partial(commit_documents, store, vectors=commit.vectors, embedding=embedding)
-    try:
-        store_documents(commit.prepared, entries=commit.entries, questions=commit.questions)
-    except IdCollision:
-        _log.warning("ids collide in a batch; its documents are committed one by one")
-    else:
-        return []
-    collided: list[LedgerEntry] = []
-    for prepared in checked(commit.prepared):
-        chunks = {chunk.id for chunk in prepared.leaves}
-        asked = {key: found for key, found in commit.questions.items() if key in chunks}
-        try:
-            store_documents([prepared], questions=asked)
-        except IdCollision as error:
-            failure = LoadError(error.code, str(error))
-            collided.append(failed_entry(prepared.source, failure, tiers))
-    store_documents([], entries=[*commit.entries, *collided])
-    drop_tables(store, [entry.uri for entry in collided if not entry.document_id])
-    return collided
 
 
 def commit_documents(

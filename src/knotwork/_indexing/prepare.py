@@ -48,7 +48,7 @@ from knotwork._indexing.workers import (
     ReadingLimits,
     WorkerPool,
     WorkersUnavailable,
-    open_pool,
+    register_loaders,
     worker_count,
 )
 from knotwork._stores.base import LedgerEntry
@@ -553,13 +553,14 @@ class Preparer:
 
     def _open_pool(self) -> WorkerPool:
         if self._pool is None:
-            open_with = partial(open_pool, workers=self._workers, limits=self._limits)
+            open_with = partial(WorkerPool, workers=self._workers, limits=self._limits)
+            loaders = register_loaders()
             try:
-                self._pool = open_with(self._recipe)
+                self._pool = open_with(loaders, self._recipe)
             except UNSENDABLE as error:
                 _log.info("workers load files only: the recipe cannot be sent to them: %s", error)
                 self._loads_only = True
-                self._pool = open_with(None)
+                self._pool = open_with(loaders, None)
         return self._pool
 
     def _send(self, item: _Item) -> None:

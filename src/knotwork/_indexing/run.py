@@ -15,19 +15,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Self, TypedDict
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._config import Settings
-from knotwork._indexing.attempts import KILLED, MOST_STARTS, Attempts, killed_error
 from knotwork._indexing.changes import (
+    KILLED,
+    MOST_STARTS,
+    Attempts,
     Tier,
     compare_with_ledger,
     documents_read_in_part,
     failed_entry,
+    killed_error,
     lies_in,
     touched_entry,
 )
@@ -50,7 +53,7 @@ from knotwork._indexing.embedding import (
     refused_chunks,
     refused_notes,
 )
-from knotwork._indexing.loaders.unread import unread_notes, unread_pictures, unread_pictures_note
+from knotwork._indexing.loaders.loader import unread_notes, unread_pictures, unread_pictures_note
 from knotwork._indexing.prepare import (
     Prepared,
     Preparer,
@@ -86,8 +89,8 @@ from knotwork._stores.base import (
     require_communities,
     require_questions,
     require_readings,
+    tables_of,
 )
-from knotwork._stores.index_tables import tables_of
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
 from knotwork._transform.model.extraction_schema import LeftOut
@@ -153,9 +156,11 @@ class ChunkForecast:
     """Estimates the chunks of a run from the chunks per byte of the files read so far.
 
     Each suffix counts apart: a megabyte of PDF makes far fewer chunks than one of plain text.
+    ``bytes_read`` of ``bytes_total`` were read.
     """
 
     def __init__(self) -> None:
+        self.bytes_read = self.bytes_total = 0
         self._left = Counter[str]()
         self._read = Counter[str]()
         self._chunks = Counter[str]()
@@ -163,23 +168,17 @@ class ChunkForecast:
     def expect(self, source: SourceFile) -> None:
         """Add a file that will be read."""
         self._left[_suffix(source)] += source.size
+        self.bytes_total += source.size
 
     def note(self, source: SourceFile, chunks: int) -> None:
         """Add how many chunks a file made, 0 if it is unchanged or failed."""
         suffix = _suffix(source)
-        self._left[suffix] = max(self._left[suffix] - source.size, 0)
+        left = min(self._left[suffix], source.size)
+        self._left[suffix] -= left
         self._read[suffix] += source.size
         self._chunks[suffix] += chunks
-
-    @property
-    def bytes_read(self) -> int:
-        """The bytes of the files that were read so far."""
-        return self._read.total()
-
-    @property
-    def bytes_total(self) -> int:
-        """The bytes of all files to read."""
-        return self._read.total() + self._left.total()
+        self.bytes_read += source.size
+        self.bytes_total += source.size - left
 
     @property
     def total(self) -> int:
@@ -221,10 +220,6 @@ class RunStats:
     forecast: ChunkForecast = field(default_factory=ChunkForecast)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     started: float = field(default_factory=time.perf_counter)
-
-    def timed(self, stage: str) -> AbstractContextManager[None]:
-        """Add the time of the block to a stage."""
-        return timed(self.seconds, stage)
 
     def add_seconds(self, seconds: Mapping[str, float]) -> None:
         """Add the times of a document that was prepared."""
@@ -519,7 +514,7 @@ class IndexingRun:
         if isinstance(found, Undescribed):
             describer = self.stages.describer
             assert describer is not None, "only its documents are undescribed"
-            with self.stats.timed("read"):
+            with timed(self.stats.seconds, "read"):
                 describer.begin(found)
             yield from self._take_described(preparer, waiting_pictures=OPEN_PICTURES)
             return
@@ -551,7 +546,7 @@ class IndexingRun:
         describer = self.stages.describer
         started_s = self.clock()
         while describer and (describer.is_ready() or describer.open_pictures > waiting_pictures):
-            with self.stats.timed("read"):
+            with timed(self.stats.seconds, "read"):
                 is_ready = describer.wait(_PROGRESS_S)
             if is_ready:
                 preparer.begin(describer.take())
@@ -597,7 +592,7 @@ class IndexingRun:
         """Take over what a model has read; wait while more chunks than these are open."""
         reader = self.reader
         while reader and (reader.is_ready() or reader.open_chunks > waiting_chunks):
-            with self.stats.timed("read"):
+            with timed(self.stats.seconds, "read"):
                 finished = reader.step()
             yield self.stats.progress(Stage.READ, read=reader.read_chunks + self.batch.chunks)
             if finished:
@@ -608,16 +603,16 @@ class IndexingRun:
     def _flush(self) -> Iterator[Progress]:
         """Embed the batch and commit it, its first documents before the last if that takes long."""
         embedding, stats, batch = self.stages.embedding, self.stats, self.batch
-        with stats.timed("embed"):
+        with timed(stats.seconds, "embed"):
             missing = batch.recall(self.store, embedding)
         if missing and not embedding.is_loaded:
             yield stats.progress(Stage.LOADING, note=embedding.name)
-            with stats.timed("embed"):
+            with timed(stats.seconds, "embed"):
                 embedding.load()
         stored = stats.chunks
         steps = batch.embed(missing, embedding, chunks_at_once=self.embedding_chunks)
         while True:
-            with stats.timed("embed"):
+            with timed(stats.seconds, "embed"):
                 done = next(steps, None)
             if done is None:
                 break
@@ -634,7 +629,7 @@ class IndexingRun:
         """Commit the documents that are embedded, or else keep the vectors of the first one."""
         if self.batch.finished().prepared:
             return self._commit()
-        with self.stats.timed("store"):
+        with timed(self.stats.seconds, "store"):
             is_kept = self.batch.keep_vectors(self.store, self.stages.embedding)
         if is_kept and (unfinished := self.batch.first_unfinished()):
             self.attempts.keep_part(unfinished.source)
@@ -645,10 +640,10 @@ class IndexingRun:
         commit = self.batch.finished()
         if commit.prepared or commit.entries:
             if self.stages.questions is not None:
-                with self.stats.timed("extract"):
+                with timed(self.stats.seconds, "extract"):
                     questions = write_questions(self.stages.questions, commit.prepared)
                 commit = replace(commit, questions=questions)
-            with self.stats.timed("store"):
+            with timed(self.stats.seconds, "store"):
                 self.writer.write(commit)
         self.batch.release(commit)
         return self._stored(wait=False)
@@ -657,7 +652,7 @@ class IndexingRun:
         """Return the outcomes of what is stored since the last call; with ``wait``, of all."""
         counts_tokens = self.models is not None and self.models.has("summarize")
         events: list[Progress] = []
-        with self.stats.timed("store"):
+        with timed(self.stats.seconds, "store"):
             written = list(self.writer.take(wait=wait))
         for commit, collided in written:
             self.attempts.end(
@@ -697,7 +692,7 @@ class IndexingRun:
         ]
         for start in range(0, len(gone), REMOVAL_DOCUMENTS):
             batch = gone[start : start + REMOVAL_DOCUMENTS]
-            with self.stats.timed("store"):
+            with timed(self.stats.seconds, "store"):
                 remove_sources(self.store, batch)
             for entry in batch:
                 if entry.chunks or not entry.error:
@@ -714,9 +709,9 @@ class IndexingRun:
         )
 
     def _read_in_batches(self, selection: SourceSelection) -> Iterator[Progress]:
-        check_not_switching(self.store)
-        check_embedder(self.store, self.stages.embedding.name)
         if self.models is not None and self.stages.model_extractor is not None:
+            check_not_switching(self.store)
+            check_embedder(self.store, self.stages.embedding.name)
             read_in_batches = PARTS.load("read_in_batches")
             reading = self._reading(selection)
             for step in read_in_batches(reading, self.models, wanted=self.in_batches):

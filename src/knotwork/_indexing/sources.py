@@ -706,7 +706,7 @@ def select_files(
         if not exists(Path(path).expanduser()) and not glob.has_magic(str(path)):
             _check_gone(store, str(path), absolute_path(path))
     known = stored_roots(store)
-    objects, url_folders = _discover_urls(store, urls, settings)
+    objects, url_folders = _discover_urls(store, urls, settings) if urls else ([], [])
     folders = [
         absolute_path(path) for path in paths if is_folder_or_archive(Path(path).expanduser())
     ]

@@ -83,21 +83,20 @@ class _TreeSplitter:
 
     def split(self, document: Document) -> tuple[list[Section], list[Chunk]]:
         tree = SectionTree(document)
-        return tree.sections, self.chunks(document, tree)
+        return tree.sections, self.chunks(tree)
 
-    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+    def chunks(self, tree: SectionTree) -> list[Chunk]:
         raise NotImplementedError
 
-    def section_groups(self, document: Document, tree: SectionTree) -> list[list[Unit]]:
+    def section_groups(self, tree: SectionTree) -> list[list[Unit]]:
         """Return the units of each section, small sections merged; no chunk may cross a group."""
-        units = region_units(document, tree, longest=self.sizes.chunk_tokens)
+        units = region_units(tree, longest=self.sizes.chunk_tokens)
         minimum = self.sizes.chunk_tokens // SMALL_SECTIONS_PER_CHUNK
         return group_regions(tree, units, minimum=minimum)
 
     def add_leaves(
         self,
         leaves: list[Chunk],
-        document: Document,
         tree: SectionTree,
         units: Sequence[Unit],
         parent: Chunk | None = None,
@@ -107,9 +106,7 @@ class _TreeSplitter:
             units, limit=self.sizes.chunk_tokens, overlap=self.sizes.overlap_tokens
         ):
             own, owned = units[shared:end], units[start:end]
-            leaves.append(
-                make_chunk(document, tree, own, ordinal=len(leaves), owned=owned, parent=parent)
-            )
+            leaves.append(make_chunk(tree, own, ordinal=len(leaves), owned=owned, parent=parent))
 
 
 class StructureSplitter(_TreeSplitter):
@@ -117,10 +114,10 @@ class StructureSplitter(_TreeSplitter):
 
     name = "structure"
 
-    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+    def chunks(self, tree: SectionTree) -> list[Chunk]:
         leaves: list[Chunk] = []
-        for group in self.section_groups(document, tree):
-            self.add_leaves(leaves, document, tree, group)
+        for group in self.section_groups(tree):
+            self.add_leaves(leaves, tree, group)
         return leaves
 
 
@@ -129,16 +126,16 @@ class ParentChildSplitter(_TreeSplitter):
 
     name = "parent-child"
 
-    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+    def chunks(self, tree: SectionTree) -> list[Chunk]:
         leaves: list[Chunk] = []
         parents: list[Chunk] = []
         limit = max(self.sizes.parent_tokens, self.sizes.chunk_tokens)
-        for group in self.section_groups(document, tree):
+        for group in self.section_groups(tree):
             for _, first, last in fill_chunks(group, limit=limit):
                 own = group[first:last]
-                parent = make_chunk(document, tree, own, ordinal=len(parents), is_parent=True)
+                parent = make_chunk(tree, own, ordinal=len(parents), is_parent=True)
                 parents.append(parent)
-                self.add_leaves(leaves, document, tree, own, parent)
+                self.add_leaves(leaves, tree, own, parent)
         return leaves + parents
 
 
@@ -151,20 +148,18 @@ class SentenceWindowSplitter(_TreeSplitter):
 
     name = "sentence-window"
 
-    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
+    def chunks(self, tree: SectionTree) -> list[Chunk]:
         leaves: list[Chunk] = []
         windows: dict[str, Chunk] = {}
         window_tokens = self.sizes.chunk_tokens
         limit = max(1, window_tokens // CHUNKS_IN_WINDOW)
-        for group in self.section_groups(document, tree):
+        for group in self.section_groups(tree):
             for _, start, end in fill_chunks(group, limit=limit):
                 low, high = _window(group, start, end, window_tokens)
-                window = make_chunk(
-                    document, tree, group[low:high], ordinal=len(windows), is_parent=True
-                )
+                window = make_chunk(tree, group[low:high], ordinal=len(windows), is_parent=True)
                 window = windows.setdefault(window.id, window)
                 leaves.append(
-                    make_chunk(document, tree, group[start:end], ordinal=len(leaves), parent=window)
+                    make_chunk(tree, group[start:end], ordinal=len(leaves), parent=window)
                 )
         return leaves + list(windows.values())
 
@@ -191,10 +186,10 @@ class WholeSplitter(_TreeSplitter):
 
     name = "whole"
 
-    def chunks(self, document: Document, tree: SectionTree) -> list[Chunk]:
-        regions = region_units(document, tree, longest=self.sizes.parent_tokens)
+    def chunks(self, tree: SectionTree) -> list[Chunk]:
+        regions = region_units(tree, longest=self.sizes.parent_tokens)
         units = [unit for own in regions for unit in own]
-        return [make_chunk(document, tree, units, ordinal=0)] if units else []
+        return [make_chunk(tree, units, ordinal=0)] if units else []
 
 
 _HERE = "knotwork._indexing.splitters"
@@ -311,7 +306,6 @@ def _chunk_end(units: Sequence[Unit], before: Sequence[int], start: int, room: i
 
 
 def make_chunk(
-    document: Document,
     tree: SectionTree,
     units: Sequence[Unit],
     *,
@@ -324,11 +318,11 @@ def make_chunk(
 
     Its section is the common one of the ``owned`` units, which exclude the overlap.
     """
-    span = Span(units[0].cover.start, units[-1].cover.end)
+    document, span = tree.document, Span(units[0].cover.start, units[-1].cover.end)
     text = document.text[span.start : span.end]
     section = tree.common_section(dict.fromkeys(unit.region for unit in owned or units))
     titles = tree.subsections(section, ((unit.cover, unit.region) for unit in units))
-    blocks = tree.blocks_in(span)
+    blocks = tree.blocks.overlapping(span)
     kind = "parent chunk" if is_parent else "chunk"
     return Chunk(
         id=content_id(kind, document.id, span.start, span.end, text),
@@ -363,11 +357,11 @@ class Unit(NamedTuple):
     joined: bool = False
 
 
-def region_units(document: Document, tree: SectionTree, *, longest: int) -> list[list[Unit]]:
+def region_units(tree: SectionTree, *, longest: int) -> list[list[Unit]]:
     """Return the units of each region, each of at most ``longest`` tokens."""
-    reader = _UnitReader(document.text, longest)
+    reader = _UnitReader(tree.document.text, longest)
     return [
-        reader.read(index, region, tree.blocks_in(Span(region.body, region.end)))
+        reader.read(index, region, tree.blocks.overlapping(Span(region.body, region.end)))
         for index, region in checked(enumerate(tree.regions))
     ]
 
@@ -608,9 +602,6 @@ def _lines(text: str, start: int) -> Iterator[Span]:
         start += len(line) + 1
 
 
-_INK_OF_SECTIONS = re.compile(r"\S")
-
-
 class SectionBody(NamedTuple):
     """Text of a section outside of those below it; the regions have all text of the document.
 
@@ -625,18 +616,19 @@ class SectionBody(NamedTuple):
 
 
 class SectionTree:
-    """The sections of a document in reading order (the root first) and their regions.
+    """The sections of a document in reading order (the root first), their regions and ``blocks``.
 
     A section has more than one region if text of its own follows a section below it.
     """
 
     def __init__(self, document: Document) -> None:
+        self.document = document
         headings = _headings(document)
         self.parents, ends = _nest(headings, len(document.text))
         ends = _widen(document.text, headings, self.parents, ends)
         self.sections = _sections(document, headings, self.parents, ends)
         self.regions = _regions(document.text, headings, self.parents, ends)
-        self._blocks = BlockIndex(
+        self.blocks = BlockIndex(
             block
             for block in document.blocks
             if block.kind is not BlockKind.SECTION and block.span.start < block.span.end
@@ -653,10 +645,6 @@ class SectionTree:
         while path[-1]:
             path.append(self.parents[path[-1]])
         return path
-
-    def blocks_in(self, span: Span) -> list[Block]:
-        """Return the blocks that share a character with a span, without sections."""
-        return self._blocks.overlapping(span)
 
     def subsections(self, section: int, places: Iterable[tuple[Span, int]]) -> list[Block]:
         """Return a section for each run of places in one region below ``section``.
@@ -749,7 +737,7 @@ def _widen(
     wide = [len(text)]
     for index in range(1, len(parents)):
         limit = min(starts[last_inside[index] + 1], wide[parents[index]])
-        wide.append(ends[index] if _INK_OF_SECTIONS.search(text, ends[index], limit) else limit)
+        wide.append(ends[index] if _INK.search(text, ends[index], limit) else limit)
     return wide
 
 
@@ -795,11 +783,11 @@ def _regions(
     for index, (line, stop) in enumerate(zip(lines, stops, strict=True)):
         section, end = index, min(ends[index], stop)
         body = min(line.end, end)
-        bare = _INK_OF_SECTIONS.search(text, body, end) is None
+        bare = _INK.search(text, body, end) is None
         found.append(SectionBody(section, line.start, body, end, bare))
         while end < stop:
             section, start = parents[section], end
             end = min(ends[section], stop)
-            if _INK_OF_SECTIONS.search(text, start, end):
+            if _INK.search(text, start, end):
                 found.append(SectionBody(section, start, start, end, bare=False))
     return found

@@ -36,8 +36,7 @@ from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
 from knotwork._stores.base import Store
-from knotwork._transform.extractor import Extractor
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import Extractor, make_extractor
 from knotwork._transform.model.extraction_examples import ExtractionExamples
 from knotwork._transform.model.extraction_method import ExtractionMethod, Form
 from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter

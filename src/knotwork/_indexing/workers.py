@@ -38,9 +38,15 @@ from typing import Any, TypeVar
 
 from knotwork._cancellation import current_cancellation, wait_for
 from knotwork._config import IndexSettings
-from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE, Content, Source, format_size
+from knotwork._indexing.loaders.loader import (
+    FORMATS,
+    MEGABYTE,
+    Content,
+    Source,
+    can_recognise,
+    format_size,
+)
 from knotwork._indexing.loaders.loader_registry import LOADERS, ReadElsewhere
-from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.worker_process import (
     MEMORY_EXIT,
     SLOW_EXIT,
@@ -128,7 +134,7 @@ class ReadingLimits:
         A file that may have scanned pages or pictures has more: their number does not follow its
         size. A recording has more for each second of sound that it may have.
         """
-        pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and is_available() else 1
+        pages = _SCANNED_FACTOR if uri.lower().endswith(_SCANNABLE) and can_recognise() else 1
         sound_s = 0.0
         if uri.lower().endswith(FORMATS["audio"].suffixes):
             sound_s = min(LONGEST_S, size / _LEAST_BYTES_A_SECOND)
@@ -358,7 +364,7 @@ class _Lane(threading.Thread):
             if task is not None:
                 waiting += len(task.message) if self._sent else 0
                 self._sent.append(task)
-                process.send(task.message)
+                write_message(process.requests, task.message)
             elif self._sent:
                 break
         return True
@@ -412,7 +418,7 @@ class _Process:
             raise WorkersUnavailable(str(error)) from error
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
-        self._requests, self._replies = self._popen.stdin, self._popen.stdout
+        self.requests, self._replies = self._popen.stdin, self._popen.stdout
 
     @property
     def id(self) -> int:
@@ -426,7 +432,7 @@ class _Process:
         """
         setup = Setup(tuple(_import_path()), str(Path.cwd()), self.prelude, shared)
         try:
-            self.send(pickle.dumps(setup))
+            write_message(self.requests, pickle.dumps(setup))
             reply = self.receive()
         except (EOFError, OSError):
             return False
@@ -435,9 +441,6 @@ class _Process:
             self.end()
             raise WorkersUnavailable(str(reply.error))
         return True
-
-    def send(self, message: bytes) -> None:
-        write_message(self._requests, message)
 
     def receive(self) -> Reply:
         reply: Reply = pickle.loads(read_message(self._replies))  # noqa: S301 - of our process
@@ -449,7 +452,7 @@ class _Process:
     def end(self) -> int | None:
         """Wait for the process, which exits or was killed, and return its status."""
         with suppress(OSError):  # of a message that the process did not read
-            self._requests.close()
+            self.requests.close()
         try:
             status = self._popen.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -523,14 +526,6 @@ def worker_count(workers: int) -> int:
     return min(int(loky.cpu_count()), MOST_WORKERS)
 
 
-def open_pool(shared: object, *, workers: int, limits: ReadingLimits) -> WorkerPool:
-    """Return a pool of processes that know the loaders registered in this program.
-
-    Raises one of ``UNSENDABLE`` if ``shared`` cannot be sent to another process.
-    """
-    return WorkerPool(register_loaders(), shared, workers=workers, limits=limits)
-
-
 def register_loaders() -> Callable[[], object]:
     """Return a function for other processes that registers the loaders of this program there."""
     loaders: dict[str, object] = {}
@@ -583,7 +578,8 @@ def read_files(
         yield from (read for read, _, _ in named)
         return
     limits = ReadingLimits.of(settings)
-    pool = open_pool(None, workers=worker_count(settings.workers), limits=limits)
+    workers = worker_count(settings.workers)
+    pool = WorkerPool(register_loaders(), None, workers=workers, limits=limits)
     try:
         futures = [pool.submit(_call, read, uri=uri, size=size) for read, uri, size in named]
         for future, (read, _, _) in zip(futures, named, strict=True):

@@ -185,11 +185,12 @@ class KnowledgeBase:
         IndexingInterrupted (a KeyboardInterrupt) on Ctrl-C. Documents that were finished before are
         kept, and the next call continues.
         """
+        from knotwork._indexing.prepare import timed
         from knotwork._indexing.sources import select_files, store_roots
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         with closing(self._begin(options)) as run:
-            with run.stats.timed("discover"):
+            with timed(run.stats.seconds, "discover"):
                 selection = select_files(self.store, named, self.settings.index)
             with closing(selection):
                 store_roots(self.store, selection.roots)

@@ -13,7 +13,7 @@ _HOMES = {
     "steps": "_retrieval.retriever_registry:STEPS",
     "loaders": "_indexing.loaders.loader_registry:LOADERS",
     "splitters": "_indexing.splitters:SPLITTERS",
-    "extractors": "_transform.extractor_registry:EXTRACTORS",
+    "extractors": "_transform.extractor:EXTRACTORS",
     "translators": "_extensions.queries.translator_registry:TRANSLATORS",
     "embedders": "_inference.model_registry:EMBEDDERS",
     "chat_models": "_inference.model_registry:CHAT_MODELS",

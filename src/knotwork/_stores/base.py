@@ -6,20 +6,25 @@ result, never None. Ranked results are ordered by score descending, then id asce
 protocol never gains a required method: later features are parts in `Store.capabilities`.
 
 The functions `require_*` return an optional part of a store, or raise MissingCapability, which
-names both; call them before any work that writes to the part.
+names both; call them before any work that writes to the part. Companions and tables are found
+beside an index file, or in the database of the index.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._companions import Companions, FileCompanions
+from knotwork._registry import PARTS
+from knotwork._sqlite_file import TABLES_SUFFIX
 from knotwork._stores.capabilities import Capabilities
 from knotwork.errors import MissingCapability
 from knotwork.records import (
@@ -35,6 +40,11 @@ from knotwork.records import (
     Section,
     Subgraph,
 )
+
+if TYPE_CHECKING:
+    from knotwork._extensions.tables.table_file import TableFile
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 
 FloatMatrix = NDArray[np.float32]
 IntMatrix = NDArray[np.int32]
@@ -403,3 +413,48 @@ require_cypher = _required(lambda parts: parts.cypher, "Cypher")
 require_vector_replacement = _required(
     lambda parts: parts.vector_replacement, "a change of the embedder"
 )
+
+
+def index_file(url: str) -> Path | None:
+    """Return the path of the index file that ``url`` names; None for a store of another scheme."""
+    scheme, rest = split_url(url)
+    return Path(rest) if scheme == "file" else None
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """Split a URL into scheme and rest. A path, with or without a drive, has the scheme "file"."""
+    match = _SCHEME.fullmatch(url)
+    if match is None:
+        return "file", url
+    scheme, rest = match.group(1).lower(), match.group(2)
+    if scheme == "file":
+        return scheme, rest.removeprefix("//")
+    if scheme == "memory" or rest.startswith("//"):
+        return scheme, rest
+    return "file", url
+
+
+def tables_path(url: str) -> Path | None:
+    """Return the path of the table file of an index; None for an index that is not a file."""
+    path = index_file(url)
+    return path and path.with_name(path.name + TABLES_SUFFIX)
+
+
+def tables_of(store: Store) -> TableFile | None:
+    """Return the tables of an index; None if it has no place for tables, as a filtered index."""
+    if store.capabilities.whole is not None:
+        return None
+    path = tables_path(store.url)
+    if path is None:
+        return store.capabilities.tables
+    tables: TableFile = PARTS.load("table_file")(path)
+    return tables
+
+
+def has_tables(store: Store) -> bool:
+    """Return True if tables of an index have been written."""
+    path = tables_path(store.url)
+    if path is not None and not path.exists():
+        return False
+    tables = tables_of(store)
+    return tables is not None and tables.exists()

@@ -150,8 +150,8 @@ def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         if key and key not in _NOT_FROM_METADATA:
             found[field_name(key)] += _split_values(value)
     for name, sources in (("author", _AUTHORS), ("tags", _TAGS)):
-        found[name] = [value for key in sources for value in _split_values(own.get(key, ""))]
-    found[DATE] = [own[key] for key in _DATES if read_day_range(own.get(key, ""))][:1]
+        found[name] = [v for key in sources if key in own for v in _split_values(own[key])]
+    found[DATE] = [own[key] for key in _DATES if key in own and read_day_range(own[key])][:1]
     return {key: tuple(dict.fromkeys(values)) for key, values in found.items() if values}
 
 
@@ -208,13 +208,10 @@ def page_spans(document: Document) -> list[PageSpan]:
 def _split_values(value: str) -> tuple[str, ...]:
     """Return the value, followed by its items if it is a list."""
     whole = " ".join(value.split())
-    if not whole:
-        return ()
     shortened = whole[:_MAX_VALUE_CHARACTERS]
-    if read_day_range(whole):
-        return (shortened,)
     items = [item.strip() for item in _SEPARATORS.split(whole)]
-    if len(items) == 1 or any(len(item.split()) > _MAX_ITEM_WORDS for item in items):
+    is_prose = any(len(item.split()) > _MAX_ITEM_WORDS for item in items)
+    if len(items) == 1 or is_prose or read_day_range(whole):
         return (shortened,)
     return (shortened, *(item[:_MAX_VALUE_CHARACTERS] for item in items if item))
 

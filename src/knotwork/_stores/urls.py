@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from knotwork._config import StoreSettings
 from knotwork._registry import Entry, Registry
 from knotwork._sqlite_file import FULL, SYNCHRONOUS
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, split_url
 from knotwork.errors import UnknownName
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 
 STORES: Registry[Store] = Registry(
     "stores",
@@ -39,7 +36,7 @@ def open_store(
     value or scheme, StoreNotFound if the index is missing and ``create`` is off, SchemaMismatch if
     it is not an index that this version can read, StoreUnavailable if its server cannot be reached.
     """
-    scheme, _ = _split(url)
+    scheme, _ = split_url(url)
     if scheme not in STORES:
         builtin = [STORES.find(name).summary for name in STORES.names(plugins=False)]
         plugins = set(STORES.names()) - set(STORES.names(plugins=False))
@@ -67,24 +64,5 @@ def open_index_file(*, url: str, read_only: bool, create: bool, synchronous: str
     """Open an index file, as `open_store` does."""
     from knotwork._stores.embedded import EmbeddedStore
 
-    path = Path(_split(url)[1])
+    path = Path(split_url(url)[1])
     return EmbeddedStore.open(path, read_only=read_only, create=create, synchronous=synchronous)
-
-
-def index_file(url: str) -> Path | None:
-    """Return the path of the index file that ``url`` names; None for a store of another scheme."""
-    scheme, rest = _split(url)
-    return Path(rest) if scheme == "file" else None
-
-
-def _split(url: str) -> tuple[str, str]:
-    """Split a URL into scheme and rest. A path, with or without a drive, has the scheme "file"."""
-    match = _SCHEME.fullmatch(url)
-    if match is None:
-        return "file", url
-    scheme, rest = match.group(1).lower(), match.group(2)
-    if scheme == "file":
-        return scheme, rest.removeprefix("//")
-    if scheme == "memory" or rest.startswith("//"):
-        return scheme, rest
-    return "file", url

@@ -40,8 +40,7 @@ from knotwork._retrieval.retriever_registry import (
     may_rerank,
 )
 from knotwork._run import Progress, Stage
-from knotwork._stores.base import Store, companions_of, require_fields
-from knotwork._stores.index_tables import has_tables
+from knotwork._stores.base import Store, companions_of, has_tables, require_fields
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (

@@ -100,14 +100,19 @@ def read_day_range(text: str, *, day_first: bool | None = None) -> DayRange | No
     if not text or len(text) > _LONGEST or not any(c.isdigit() for c in text):
         return None
     for form in _FORMS:
-        match = form.fullmatch(text)
-        if match:
-            return _range_of(match.groupdict())
+        if match := form.fullmatch(text):
+            parts = match.groupdict()
+            year, name = int(parts["y"] or 0), parts.get("n")
+            if parts.get("decade") is not None:
+                century = parts.get("century")
+                return _years((int(century) - 1) * 100 + year if century else year, 10)
+            month = _month_number(name) if name else int(parts.get("m") or 0)
+            return _days(year, month, int(parts.get("d") or 0))
     numeric = _NUMERIC.fullmatch(text)
     if numeric:
         return _numeric_range(int(numeric[1]), int(numeric[3]), int(numeric[4]), day_first)
-    parts = parsedate(text) if _WEEKDAY.match(text) else None  # the form of email headers
-    return _days(*parts[:3]) if parts else None
+    sent = parsedate(text) if _WEEKDAY.match(text) else None  # the form of email headers
+    return _days(*sent[:3]) if sent else None
 
 
 def resolve_relative(words: str, today: date) -> str:
@@ -153,18 +158,6 @@ def parse_date(text: str, *, day_first: bool) -> str:
     if match is None or days is None:
         return ""
     return f"{days.first} {match['time'].zfill(5)}" if match["time"] else days.first
-
-
-def _range_of(parts: dict[str, str | None]) -> DayRange | None:
-    year = int(parts["y"] or 0)
-    if parts.get("decade") is not None:
-        century = parts.get("century")
-        first = (int(century) - 1) * 100 + year if century else year
-        return _years(first, 10)
-    name = parts.get("n")
-    return _days(
-        year, _month_number(name) if name else int(parts.get("m") or 0), int(parts.get("d") or 0)
-    )
 
 
 def _numeric_range(first: int, second: int, year: int, day_first: bool | None) -> DayRange | None:

@@ -1,4 +1,6 @@
-"""Detect the language of a text from its script and its most common words.
+"""Detect the language of a text, and read the word lists of a language, which rules share.
+
+Its script and its most common words show a language.
 
 Knotwork has rules for English and Chinese, so it needs to separate these two from the rest. A few
 more languages are named because the words that distinguish them from English identify them too.
@@ -7,8 +9,11 @@ more languages are named because the words that distinguish them from English id
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection
+from functools import cache
+from pathlib import Path
 
 _SAMPLE_CHARACTERS = 20_000
 _FEWEST_WORDS = 20
@@ -71,3 +76,24 @@ def is_read(text: str, languages: Collection[str]) -> bool:
         return True
     language = detect_language(text)
     return not language or language in languages
+
+
+_DATA = Path(__file__).with_name("data")
+
+
+def word_list(language: str, name: str) -> tuple[str, ...]:
+    """Return a list in the order of the file; bars part its entries if some have a blank."""
+    listed = _read(language)[name]
+    if "|" not in listed:
+        return tuple(listed.split())
+    return tuple(filter(None, (entry.strip() for entry in listed.replace("\n", "|").split("|"))))
+
+
+def word_set(language: str, name: str) -> frozenset[str]:
+    """Return a list as a set."""
+    return frozenset(word_list(language, name))
+
+
+@cache
+def _read(language: str) -> dict[str, str]:
+    return tomllib.loads((_DATA / f"words.{language}.toml").read_text("utf-8"))

@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA, simplify
+from knotwork._text.languages import word_set
 from knotwork._text.visible import LATIN_LETTERS, visible_text
-from knotwork._text.word_lists import word_set
 from knotwork.records import Span
 
 MAX_WORDS = 8

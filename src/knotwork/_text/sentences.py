@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from knotwork._cancellation import checked
 from knotwork._text.chinese import UNSPACED, is_wide
-from knotwork._text.word_lists import word_set
+from knotwork._text.languages import word_set
 from knotwork.records import Span
 
 LONGEST_SENTENCE = 600

@@ -15,8 +15,8 @@ from threading import Lock
 from typing import Any
 
 from knotwork._text.chinese import simplify
+from knotwork._text.languages import word_list
 from knotwork._text.visible import LATIN_LETTERS, visible_text
-from knotwork._text.word_lists import word_list
 
 _CJK = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han

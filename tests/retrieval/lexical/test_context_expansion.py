@@ -51,7 +51,7 @@ def build(splitter):
     from knotwork._indexing.run import IndexingRun
     from knotwork._indexing.splitters import make_splitter
     from knotwork._indexing.stages import IndexingStages
-    from knotwork._transform.extractor_registry import make_extractor
+    from knotwork._transform.extractor import make_extractor
 
     store = open_store("memory:", create=True)
     made = make_splitter(splitter, chunk_tokens=14, parent_tokens=60)

@@ -11,7 +11,7 @@ import knotwork
 from knotwork._extensions.queries.table_rows import TableRows
 from knotwork._extensions.tables.table_file import TableFile
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._stores.index_tables import tables_path
+from knotwork._stores.base import tables_path
 from knotwork.records import Document
 
 pytestmark = pytest.mark.slow

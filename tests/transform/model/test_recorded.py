@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, extract, mentions, relations
 
 from knotwork._extensions.graphs.recorded_extractor import RecordedExtractor, Recording
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._transform.extractor import make_extractor
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Document

@@ -58,7 +58,7 @@ def documents_command(session: Session, *, fields: bool) -> None:
 
 def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, Any]:
     """Return what is listed of a document; ``notes`` are further ones on what lacks in it."""
-    from knotwork._indexing.loaders.unread import document_notes
+    from knotwork._indexing.loaders.loader import document_notes
 
     document = store.documents.documents([entry.document_id]).get(entry.document_id)
     own = document_notes(entry.uri, document.metadata) if document else []

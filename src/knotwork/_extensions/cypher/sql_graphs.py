@@ -26,7 +26,14 @@ from knotwork._extensions.cypher.store_graphs import (
 )
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.graph_view import question_node
-from knotwork._stores.sql.database import Row, SqlDatabase, reports_damage
+from knotwork._stores.sql.database import (
+    Row,
+    SqlDatabase,
+    reports_damage,
+    unpack_json,
+    unpack_line,
+    unpack_strings,
+)
 from knotwork._stores.sql.graph import (
     NEXT_ROWS,
     NODE_TABLES,
@@ -36,7 +43,6 @@ from knotwork._stores.sql.graph import (
     entity_of_row,
     section_of_row,
 )
-from knotwork._stores.sql.packing import unpack_json, unpack_line, unpack_strings
 from knotwork._stores.sql.parts import SqlPropertyGraphs
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,

@@ -30,10 +30,10 @@ from knotwork._sqlite_file import (
     repair_advice,
     verify_file,
 )
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, index_file
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.links import linked_documents
-from knotwork._stores.urls import index_file, open_store
+from knotwork._stores.urls import open_store
 from knotwork._text.languages import is_read
 from knotwork.errors import KnotworkError, StoreNotFound
 from knotwork.records import ChunkReading, ReadingStatus

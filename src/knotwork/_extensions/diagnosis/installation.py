@@ -28,8 +28,8 @@ from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._knowledge_base.registries import GROUPS, find_registry
 from knotwork._registry import installed_plugins
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, STEPS
-from knotwork._stores.urls import index_file
-from knotwork._transform.extractor_registry import make_extractor
+from knotwork._stores.base import index_file
+from knotwork._transform.extractor import make_extractor
 from knotwork.errors import ConfigError, KnotworkError, UnknownName
 
 _OLDEST_PYTHON = (3, 11)

@@ -12,7 +12,7 @@ from knotwork._extensions.diagnosis.index import IndexFindings
 from knotwork._extensions.diagnosis.installation import Check, failed_check
 from knotwork._indexing.changes import Tier
 from knotwork._indexing.embedding import REEMBED_COMMAND
-from knotwork._indexing.loaders import recognition
+from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._indexing.prepare import BLINDNESS_FIX
 from knotwork._indexing.stages import UNDESCRIBED_DETAIL, UNDESCRIBED_FIX
 from knotwork._inference.call_limits import RetryPolicy
@@ -172,7 +172,7 @@ def check_picture_model(settings: Settings) -> Iterator[Check]:
 
     The detail says if `llm.tier` has no model read new documents.
     """
-    if settings.index.pictures != "model" or not recognition.is_available():
+    if settings.index.pictures != "model" or not can_recognise():
         return
     name = "Model for pictures"
     try:

@@ -210,7 +210,7 @@ def run_retriever_evaluation(
     from knotwork._inference.role_models import RoleModels
     from knotwork._stores.base import companions_of
     from knotwork._stores.urls import open_store
-    from knotwork._transform.extractor_registry import make_extractor
+    from knotwork._transform.extractor import make_extractor
 
     settings = session.settings
     embedder = open_embedder(settings.embedding.model, settings.embedding)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from knotwork._config import IndexSettings
 from knotwork._extensions.diagnosis.installation import Check, failed_check
 from knotwork._extensions.media import speech, text_recognition
-from knotwork._indexing.loaders import recognition
-from knotwork._indexing.loaders.loader import Source
+from knotwork._indexing.loaders.loader import Source, can_recognise
 from knotwork.errors import KnotworkError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _WORD = "Knotwork"
 def check_text_recognition() -> Check:
     """Check that a word in a picture is recognised; without the extra, say what it adds."""
     name = "Pictures"
-    if not recognition.is_available():
+    if not can_recognise():
         detail = "the text of pictures and scans is not read"
         return Check(name, ok=True, detail=detail, fix="For them: pip install 'knotwork[ocr]'")
     started = time.perf_counter()

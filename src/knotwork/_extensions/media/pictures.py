@@ -25,15 +25,16 @@ from knotwork._extensions.media.text_recognition import (
 from knotwork._extensions.pdf.page_layout import Placement, add_page
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
+    MOST_PICTURES,
+    UNREAD_PICTURES,
     Content,
     DescribablePicture,
     FormatLoader,
     Source,
     broken_file_error,
+    can_recognise,
     unrecognised_error,
 )
-from knotwork._indexing.loaders.recognition import is_available
-from knotwork._indexing.loaders.unread import MOST_PICTURES, UNREAD_PICTURES
 from knotwork._indexing.worker_process import report_share
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
@@ -63,7 +64,7 @@ class PictureLoader(FormatLoader, name="picture"):
     """Recognises the text of a picture, or of each page of a TIFF, and has pictures described."""
 
     def load(self, source: Source) -> Content:
-        if not is_available():
+        if not can_recognise():
             raise missing_extra_error(source)
         writer = BlockWriter(source)
         pages = 0
@@ -233,7 +234,7 @@ class EmbeddedPictures:
         if len(data) < LEAST_BYTES or digest in self._seen:
             return
         self._seen.add(digest)
-        if not is_available() or self._read >= MOST_PICTURES:
+        if not can_recognise() or self._read >= MOST_PICTURES:
             self._unread += 1
             return
         try:

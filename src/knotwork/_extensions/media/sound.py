@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.loaders.loader import Source, broken_file_error, flat_metadata
-from knotwork._indexing.loaders.unread import DECLARED, DURATION
+from knotwork._indexing.loaders.loader import (
+    DECLARED,
+    DURATION,
+    Source,
+    broken_file_error,
+    flat_metadata,
+)
 from knotwork._indexing.workers import LONGEST_S
 from knotwork.errors import LoadError
 from knotwork.records import clock

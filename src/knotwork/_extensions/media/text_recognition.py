@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from knotwork._cancellation import check_cancelled
-from knotwork._indexing.loaders.loader import Source, clean_line
-from knotwork._indexing.loaders.recognition import EXTRA, INSTALL
+from knotwork._indexing.loaders.loader import INSTALL_OCR, OCR, Source, clean_line
 from knotwork._indexing.worker_process import allow_more
 from knotwork.errors import LoadError
 
@@ -90,9 +89,9 @@ def missing_extra_error(source: Source) -> LoadError:
     """Return the error for a file whose text has to be recognised, without the extra."""
     return LoadError(
         "unsupported",
-        f"`{source.uri}` is a picture. Recognising its text needs the optional extra `{EXTRA}`, "
+        f"`{source.uri}` is a picture. Recognising its text needs the optional extra `{OCR}`, "
         "which is not installed.",
-        fix=f"Install it with: {INSTALL}",
+        fix=f"Install it with: {INSTALL_OCR}",
     )
 
 

@@ -39,6 +39,8 @@ from knotwork._extensions.pdf.pdf_pictures import (
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import PARAGRAPH_GAP, FlowLine, PageLine, joined, page_item
 from knotwork._indexing.loaders.loader import (
+    UNREAD_PAGES,
+    UNREAD_PICTURES,
     Content,
     FormatLoader,
     Source,
@@ -48,7 +50,6 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
-from knotwork._indexing.loaders.unread import UNREAD_PAGES, UNREAD_PICTURES
 from knotwork.errors import LoadError
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")

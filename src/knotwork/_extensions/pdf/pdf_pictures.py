@@ -23,10 +23,8 @@ from knotwork._extensions.pdf.pdf_annotations import Region
 from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
-from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.recognition import EXTRA, INSTALL, is_available
+from knotwork._indexing.loaders.loader import INSTALL_OCR, MOST_PICTURES, OCR, Source, can_recognise
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
-from knotwork._indexing.loaders.unread import MOST_PICTURES
 from knotwork._indexing.worker_process import report_share
 from knotwork.errors import LoadError
 
@@ -53,11 +51,11 @@ def no_text_error(source: Source, pages: int, unread: Sequence[int]) -> LoadErro
     """Return the error for a PDF none of whose pages has text."""
     held = "1 page" if pages == 1 else f"{pages:,} pages"
     message = f"`{source.uri}` has {held} without any text; it is probably a scan."
-    if unread and not is_available():
+    if unread and not can_recognise():
         return LoadError(
             "no_text",
-            f"{message} Recognising it needs the optional extra `{EXTRA}`, which is not installed.",
-            fix=f"Install it with: {INSTALL}",
+            f"{message} Recognising it needs the optional extra `{OCR}`, which is not installed.",
+            fix=f"Install it with: {INSTALL_OCR}",
         )
     fix = "Leave it out with `exclude`, or scan it with more dots per inch."
     return LoadError("no_text", message, fix=fix)
@@ -164,7 +162,7 @@ def figures_of(content: PageContent, number: int) -> list[Figure]:
 
 def lines_as_figures(content: PageContent, number: int) -> list[Figure]:
     """Return the garbled lines of a page as figures, [] if they cannot be recognised there."""
-    if not is_available() or not content.region.area:
+    if not can_recognise() or not content.region.area:
         return []
     return [
         Figure(number, region, content.region, f"{number} {region}".encode(), is_text=True)
@@ -213,7 +211,7 @@ def read_pictures(
     `MOST_PICTURES` are counted.
     """
     wanted = figures[:MOST_PICTURES]
-    if not (scanned or wanted) or not is_available():
+    if not (scanned or wanted) or not can_recognise():
         return ReadPictures({}, scanned, {}, len(figures))
     pages: dict[int, RecognisedPage] = {}
     unread: list[int] = []

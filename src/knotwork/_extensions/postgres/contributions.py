@@ -27,8 +27,9 @@ from knotwork._stores.sql.documents import (
     SqlIdChecks,
     check_same_name,
     describe_holder,
+    refuse_held,
 )
-from knotwork._stores.sql.graph import Contributions, GraphChanges
+from knotwork._stores.sql.graph import GraphChanges, SqlGraph
 from knotwork.errors import IdCollision
 from knotwork.records import KEYWORD_TYPES, content_id, id_to_int, int_to_id
 
@@ -90,7 +91,8 @@ class PostgresIdChecks(SqlIdChecks):
         self._new.noted = {}
 
     def _check_parts(self, new: Mapping[int, str], document: int) -> None:
-        self._raise_first(HELD_BY_DOCUMENTS, new, document)
+        held = self._database.rows(HELD_BY_DOCUMENTS, ([*new], document))
+        refuse_held(held, new.__getitem__)
         self._new.noted.update(new)
 
 
@@ -168,14 +170,14 @@ class _Thread(threading.local):
         self.changes = GraphChanges()
 
 
-class PostgresContributions(Contributions):
-    """Contributions of an index, and the sums that follow from them."""
+class PostgresGraph(SqlGraph):
+    """The graph of an index, whose sums are written at the end of a transaction."""
 
     _database: PostgresDatabase
-    _checks: PostgresIdChecks
+    checks: PostgresIdChecks
 
-    def __init__(self, database: PostgresDatabase, checks: PostgresIdChecks) -> None:
-        super().__init__(database, checks)
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(database, PostgresIdChecks(database))
         self._thread = _Thread()
         database.settle = self.settle
         database.abandon = self._abandon
@@ -192,18 +194,18 @@ class PostgresContributions(Contributions):
         Raises IdCollision if new ids are those of something else.
         """
         changes = self._thread.changes
-        if not changes and not self._checks.is_due:
+        if not changes and not self.checks.is_due:
             return
         self._thread.changes = GraphChanges()
         self._database.lock_shared()
-        self._checks.check_relations(changes.relations)
+        self.checks.check_relations(changes.relations)
         self._update_entities(changes)
         self._update_edges(changes)
-        self._checks.settle()
+        self.checks.settle()
 
     def _abandon(self) -> None:
         self._thread.changes = GraphChanges()
-        self._checks.forget()
+        self.checks.forget()
 
     def _update_entities(self, changes: GraphChanges) -> None:
         """Add to the counts of names and types, and compute the entities that have them again."""
@@ -221,7 +223,7 @@ class PostgresContributions(Contributions):
         for keys in _parts(shrunk):
             database.write(_DROP_FORMS, (keys,))
         for keys in _parts(sorted({key[0] for key in changed})):
-            self._checks.check_forms(keys, changes.normal_forms)
+            self.checks.check_forms(keys, changes.normal_forms)
             normal_forms = [changes.normal_forms.get(entity, "") for entity in keys]
             database.write(_PUT_ENTITIES, (keys, normal_forms))
         for keys in _parts(shrunk):

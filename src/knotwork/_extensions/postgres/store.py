@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from knotwork._config import StoreSettings
 from knotwork._extensions.postgres.companions import PostgresCompanion, PostgresCompanions
 from knotwork._extensions.postgres.connection import read_address
-from knotwork._extensions.postgres.contributions import PostgresContributions, PostgresIdChecks
+from knotwork._extensions.postgres.contributions import PostgresGraph
 from knotwork._extensions.postgres.database import PostgresDatabase
 from knotwork._extensions.postgres.text_index import PostgresTexts
 from knotwork._extensions.postgres.vector_index import PostgresVectors
@@ -31,7 +31,6 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
     _database: PostgresDatabase
 
     def __init__(self, database: PostgresDatabase, opener: Callable[[], PostgresStore]) -> None:
-        checks = PostgresIdChecks(database)
         self._tables: ServerTables | None = None
         self._opener = opener
         super().__init__(
@@ -39,8 +38,7 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
             database,
             texts=partial(PostgresTexts, database),
             vectors=partial(PostgresVectors, database),
-            contributions=PostgresContributions(database, checks),
-            checks=checks,
+            graph=PostgresGraph(database),
         )
 
     @classmethod

@@ -26,8 +26,7 @@ from knotwork._stores.indexes import (
     signed_hash,
     top_scores,
 )
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import key_array, keys_of
+from knotwork._stores.sql.database import Row, key_array, keys_of, reports_damage
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 

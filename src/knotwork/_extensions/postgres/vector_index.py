@@ -34,8 +34,7 @@ from knotwork._stores.indexes import (
     stored_type,
     top_scores,
 )
-from knotwork._stores.sql.database import Bindings, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
+from knotwork._stores.sql.database import Bindings, decodes, key_array, keys_of, reports_damage
 from knotwork.records import id_to_int, int_to_id
 
 _log = logging.getLogger("knotwork.stores")

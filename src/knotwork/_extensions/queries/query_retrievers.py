@@ -36,8 +36,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._retrieval.base import ConfiguredRetriever, HybridRetriever, bounded
 from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.query_rows import ROWS_SCORE, cite_rows
-from knotwork._stores.base import Store, require_cypher
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.base import Store, require_cypher, tables_of
 from knotwork.errors import (
     ModelError,
     QueryRefused,

@@ -33,8 +33,7 @@ from knotwork._questions.languages import AmountComparison, Operator
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import Place, find_chunks_at
 from knotwork._retrieval.query_rows import ROWS_SCORE
-from knotwork._stores.base import Store
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.base import Store, tables_of
 from knotwork._text.names import STOP_NAMES, name_candidates
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import QueryRefused

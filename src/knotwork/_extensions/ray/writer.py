@@ -24,7 +24,7 @@ from knotwork._extensions.ray.cluster import (
     end_actors,
 )
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.commit import Commit, Committed, Writer, write_commit
+from knotwork._indexing.commit import Commit, Committed, Writer
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors
 from knotwork._stores.base import LedgerEntry, Store
@@ -205,7 +205,9 @@ class WritingActor:
         try:
             if self._store is None:
                 self._store = setup.opener()
-            collided = write_commit(self._store, commit, embedding, setup.tiers)
+            writer = Writer(self._store, embedding, setup.tiers)
+            writer.write(commit)
         except (KnotworkError, TextsMissing) as error:
             return error
-        return collided, embedding.reused
+        ((_, collided),) = writer.take(wait=True)
+        return list(collided), embedding.reused

@@ -11,7 +11,7 @@ from knotwork._cli.views import ROW_COUNT, Table
 from knotwork._extensions.tables.table_file import TableFile, TableShape
 from knotwork._extensions.tables.tables import add_tables, require_tables
 from knotwork._shapes.base import fields_of
-from knotwork._stores.index_tables import tables_path
+from knotwork._stores.base import tables_path
 
 
 @command_group()

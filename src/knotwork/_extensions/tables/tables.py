@@ -8,8 +8,7 @@ from pathlib import Path
 
 from knotwork._config import IndexSettings, shown_url
 from knotwork._extensions.tables.table_file import TableFile, TableShape, named_tables
-from knotwork._stores.base import Store
-from knotwork._stores.index_tables import tables_of
+from knotwork._stores.base import Store, tables_of
 from knotwork.errors import ConfigError, LoadError
 from knotwork.records import PropertyValue, QueryResult
 

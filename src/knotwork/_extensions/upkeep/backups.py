@@ -34,8 +34,8 @@ from knotwork._sqlite_file import (
     repair_advice,
     verify_file,
 )
+from knotwork._stores.base import index_file
 from knotwork._stores.embedded.database import APPLICATION_ID
-from knotwork._stores.urls import index_file
 from knotwork.errors import IndexDamaged, MissingCapability, StoreBusy, StoreError, StoreNotFound
 
 MANIFEST = "backup.json"

@@ -10,8 +10,7 @@ from knotwork._stores.base import Store
 from knotwork._stores.capabilities import Contents, RowPage
 from knotwork._stores.copy_marks import COPY_META
 from knotwork._stores.indexes import stored_type
-from knotwork._stores.sql.database import SqlDatabase, SqlPart
-from knotwork._stores.sql.packing import unpack_text
+from knotwork._stores.sql.database import SqlDatabase, SqlPart, unpack_text
 from knotwork._stores.sql.store import SqlStore
 from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork.errors import MissingCapability
@@ -118,9 +117,9 @@ class SqlContents(SqlPart):
             for name, graph in rows:
                 self._store.property_graphs.put_rows(name, graph)
         elif part == "mentions":
-            self._store.graph.contributions.add_rows(rows, ())
+            self._store.graph.add_rows(rows, ())
         elif part == "relations":
-            self._store.graph.contributions.add_rows((), rows)
+            self._store.graph.add_rows((), rows)
         else:
             table = _CONTENTS[part]
             self._database.add_rows(table, TABLE_COLUMNS[table].types, rows)

@@ -28,12 +28,11 @@ from knotwork._extensions.upkeep.contents import require_contents
 from knotwork._inference.call_cache import CALLS, copy_calls
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import FILE_KINDS, MEMORY_SUFFIX
-from knotwork._stores.base import Store, companions_of
+from knotwork._stores.base import Store, companions_of, has_tables, index_file, tables_of
 from knotwork._stores.capabilities import Contents
 from knotwork._stores.copy_marks import COPY_META, CopyMark, read_mark, require_finished, write_mark
-from knotwork._stores.index_tables import has_tables, tables_of
 from knotwork._stores.indexes import DESCRIPTIONS, TEXT_INDEXES, VECTOR_INDEXES
-from knotwork._stores.urls import index_file, open_store
+from knotwork._stores.urls import open_store
 from knotwork.errors import MissingCapability, StoreError, StoreReadOnly, UnknownName
 
 _OF_INDEXES = {"question": "questions", "report": "communities", DESCRIPTIONS: "readings"}

@@ -21,14 +21,13 @@ import numpy as np
 from knotwork._extensions.upkeep.verification import find_damaged_tables, part_of
 from knotwork._sqlite_file import Migration, SqliteFile, is_damage
 from knotwork._stores.base import LedgerEntry
-from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.indexes import DESCRIPTIONS, VECTOR_INDEXES, final_name, staged_name
 from knotwork._stores.removal import remove_vectors
-from knotwork._stores.sql.documents import SqlIdChecks
-from knotwork._stores.sql.packing import key_list
+from knotwork._stores.sql.database import key_list
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.store import SqlStore
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
@@ -121,7 +120,7 @@ class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             database,
             texts=partial(EmbeddedTexts, database),
             vectors=partial(EmbeddedVectors, database),
-            contributions=EmbeddedContributions(database, SqlIdChecks(database)),
+            graph=SqlGraph(database),
         )
 
     def connection(self) -> apsw.Connection:

@@ -53,10 +53,9 @@ from knotwork._sqlite_file import (
     SqliteFile,
     verify_file,
 )
-from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.base import LedgerEntry, Store, index_file
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.indexes import VECTOR_INDEXES
-from knotwork._stores.urls import index_file
 from knotwork._text.languages import is_read
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
 from knotwork.records import Chunk, Document, Label

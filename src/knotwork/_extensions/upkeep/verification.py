@@ -13,12 +13,11 @@ import apsw
 import numpy as np
 
 from knotwork._sqlite_file import is_damage
-from knotwork._stores.embedded.contributions import EmbeddedContributions
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.indexes import stored_type
-from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, field_rows, page_rows
+from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork.records import Document, Label, id_to_int
 
@@ -172,10 +171,7 @@ def find_all_faults(database: Database) -> list[str]:
 
 
 def _find_differences(database: Database) -> Iterator[str]:
-    stored, graph = (
-        SqlDocuments(database),
-        SqlGraph(database, EmbeddedContributions(database, SqlIdChecks(database))),
-    )
+    stored, graph = SqlDocuments(database), SqlGraph(database)
     chunk_texts, entity_texts = (EmbeddedTexts(database, name) for name in ("chunk", "entity"))
     vectors = EmbeddedVectors(database, "chunk")
     texts, fields = 0, 0

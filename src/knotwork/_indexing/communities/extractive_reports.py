@@ -30,8 +30,7 @@ from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number, strip_links
 from knotwork._text.statements import choose_sentences, flat_text, may_quote
 from knotwork._text.terms import STOP_WORDS, content_terms
-from knotwork._transform.rules.lexicon import common_words
-from knotwork._transform.rules.name_types import ADDRESS, looks_technical
+from knotwork._transform.rules.lexicon import ADDRESS, common_words, looks_technical
 from knotwork.records import (
     EXTRACTIVE_SOURCE,
     Chunk,

@@ -367,7 +367,7 @@ class BlockWriter:
         if is_alone:
             self.begin(BlockKind.LIST).ends_with_item = True
         if lead is None:
-            lead = self._lead_of(kind)
+            lead = self._lead_of(kind) if kind in _LED else ""
         indent = ""
         if kind is BlockKind.QUOTE:
             mark = indent = "> "
@@ -378,7 +378,11 @@ class BlockWriter:
                 mark, around.number = f"{here}.", here + 1
             mark = f"{mark or BULLET} "
             indent = " " * len(mark)
-        opened = OpenBlock(kind, clean_line(label), clean_line(lead), 0, mark, indent, number)
+        opened = OpenBlock(kind, level=0, mark=mark, indent=indent, number=number)
+        opened.label, opened.lead = (
+            clean_line(label) if label else "",
+            clean_line(lead) if lead else "",
+        )
         self._open.append(opened)
         return opened
 
@@ -473,8 +477,6 @@ class BlockWriter:
                 yield Link(Span(place, end), target)
 
     def _lead_of(self, kind: BlockKind) -> str:
-        if kind not in _LED:
-            return ""
         inner = self._open[-1] if self._open else None
         is_in_item = inner is not None and inner.kind is BlockKind.ITEM and inner.start >= 0
         is_led = kind is BlockKind.LIST and is_in_item and len(self._last) <= MAX_ITEM_LEAD
@@ -498,9 +500,10 @@ class BlockWriter:
             self._start()
             span = self._write(block)
         else:
-            with self.block(BlockKind.PARAGRAPH) as leaf:
-                self._start()
-                span = self._write(block)
+            leaf = self.begin(BlockKind.PARAGRAPH)
+            self._start()
+            span = self._write(block)
+            self.end(leaf)
         self._leaf, self._last = leaf, block
         return span
 

@@ -164,7 +164,7 @@ def decode(source: Source, *, declared: str = "") -> tuple[str, str]:
     Raises LoadError if the file is not text ("binary") or its encoding is unknown ("encoding").
     """
     data = source.data
-    encoding = _find_encoding(data, declared)
+    text, encoding = _decode(data, declared)
     if not encoding and data.count(0) > len(data) // 100:
         raise _binary(source)
     if not encoding:
@@ -173,42 +173,34 @@ def decode(source: Source, *, declared: str = "") -> tuple[str, str]:
             f"The encoding of `{source.uri}` is unknown.",
             fix="Save it as UTF-8.",
         )
-    text = _utf_8(data) if encoding == "utf-8" else data.decode(encoding, "replace")
-    return _checked(source, text or ""), encoding
+    sample = text[:_SAMPLE_BYTES]
+    odd = len(_CONTROL.findall(sample)) + sample.count("\ufffd") + sample.count("\x00")
+    if odd > max(2, len(sample) // 10):
+        raise _binary(source)
+    return without_encoded_data(clean_text(text), source.left_out), encoding
 
 
-def _find_encoding(data: bytes, declared: str) -> str:
-    """Return the encoding of a text, "" for one that is unknown.
+def _decode(data: bytes, declared: str) -> tuple[str, str]:
+    """Return the text of a file and its encoding, ("", "") if that is unknown.
 
     Tries in turn: a byte order mark, the ``declared`` encoding, UTF-16 without a mark, UTF-8, and
     the encodings of East Asia and of alphabets.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return encoding
+            return data.decode(encoding, "replace"), encoding
     japanese = "iso2022_jp" if b"\x1b$B" in data or b"\x1b$@" in data else ""
     for encoding in filter(None, (declared, _utf16_without_mark(data), japanese)):
-        if _try_decode(data, encoding) is not None:
-            return encoding
-    if _utf_8(data) is not None:
-        return "utf-8"
+        if (text := _try_decode(data, encoding)) is not None:
+            return text, encoding
+    if (text := _utf_8(data)) is not None:
+        return text, "utf-8"
     if data.count(0) > len(data) // 100:
-        return ""
+        return "", ""
     east_asian, is_sure = _east_asian(data)
     alphabetic, fit = ("", 0.0) if is_sure else _alphabetic(data)
-    return alphabetic if fit > _FEWEST_FITTING or not east_asian else east_asian
-
-
-def _checked(source: Source, text: str) -> str:
-    """Return clean text without encoded data.
-
-    Raises LoadError ("binary") if it is full of control characters.
-    """
-    sample = text[:_SAMPLE_BYTES]
-    odd = len(_CONTROL.findall(sample)) + sample.count("\ufffd") + sample.count("\x00")
-    if odd > max(2, len(sample) // 10):
-        raise _binary(source)
-    return without_encoded_data(clean_text(text), source.left_out)
+    encoding = alphabetic if fit > _FEWEST_FITTING or not east_asian else east_asian
+    return data.decode(encoding, "replace") if encoding else "", encoding
 
 
 def _binary(source: Source) -> LoadError:

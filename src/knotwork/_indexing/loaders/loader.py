@@ -1,6 +1,8 @@
 """Define the Loader protocol, its input and output, and what loaders share.
 
-ZIP-based files are opened with limits on the number and the uncompressed size of their members.
+ZIP-based files are opened with limits on the number and the uncompressed size of their members. A
+loader leaves what it could not read in the metadata of the document, which the report of a run and
+`knotwork documents` say.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from knotwork._text.visible import visible_text
@@ -354,6 +357,87 @@ def office_metadata(properties: Any, **more: object) -> dict[str, str]:  # noqa:
     names = ("author", "subject", "keywords", "language")
     known = {name: getattr(properties, name) for name in names}
     return flat_metadata({**known, "date": properties.modified or properties.created, **more})
+
+
+OCR = "ocr"
+"""The extra that recognises text in pictures."""
+INSTALL_OCR = f"pip install 'knotwork[{OCR}]', then index with `--retry`."
+_OCR_PACKAGES = ("rapidocr", "onnxruntime", "PIL")
+
+
+def can_recognise() -> bool:
+    """Return True if text in pictures can be recognised: the packages of the extra are there."""
+    return all(find_spec(package) is not None for package in _OCR_PACKAGES)
+
+
+UNREAD_PARTS = "unread"
+"""The key of the metadata that says which parts are not in the text, as in "2 charts, 1 shape"."""
+UNREAD_PAGES = "pages_without_text"
+"""The key of the metadata that says which pages are pictures that were not read."""
+UNREAD_PICTURES = "pictures_without_text"
+"""The key of the metadata that says how many pictures were not read."""
+MOST_PICTURES = 200
+"""Pictures of a document that are read."""
+DURATION, DECLARED = "duration", "declared_duration"
+"""Keys of the metadata: where the sound of a recording ends, and where it should end if that is
+much later."""
+_ADVICE = {
+    "uncalculated formula": "Open the workbook in a spreadsheet program and save it.",
+    "hidden sheet": "Unhide sheets that should be read.",
+}
+
+
+def unread_parts(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the metadata of a document, given how many parts of each kind are not in its text.
+
+    A kind is a noun in the singular that takes an "s", such as "chart". Returns {} without any.
+    """
+    held = [f"{n:,} {kind}{'s' * (n > 1)}" for kind, n in counts.items() if n]
+    return {UNREAD_PARTS: ", ".join(held)} if held else {}
+
+
+def unread_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
+    """Return what a report says of a document that was read in part, but for its pictures."""
+    notes = []
+    if DECLARED in metadata:
+        notes.append(
+            f"`{uri}` was read up to {metadata[DURATION]}, but its length should be "
+            f"{metadata[DECLARED]}. It was cut off or is damaged."
+        )
+    if pages := metadata.get(UNREAD_PAGES):
+        missing = f"Install text recognition with: {INSTALL_OCR}"
+        advice = "They could not be rendered." if can_recognise() else missing
+        notes.append(
+            f"`{uri}` has scanned or garbled pages whose text was not read: {pages}. {advice}"
+        )
+    if parts := metadata.get(UNREAD_PARTS):
+        about = [text for kind, text in _ADVICE.items() if kind in parts]
+        notes.append(" ".join([f"`{uri}` has parts that were not read: {parts}.", *about]))
+    return notes
+
+
+def unread_pictures(metadata: Mapping[str, str]) -> list[int]:
+    """Return the number of pictures that were not read in a document, if there are any."""
+    return [int(metadata[UNREAD_PICTURES])] if UNREAD_PICTURES in metadata else []
+
+
+def unread_pictures_note(unread: Sequence[int]) -> str:
+    """Return the note of a report on the numbers of pictures that documents have unread, or ""."""
+    pictures, documents = sum(unread), len(unread)
+    if not documents:
+        return ""
+    held = "1 picture" if pictures == 1 else f"{pictures:,} pictures"
+    where = "a document" if documents == 1 else f"{documents:,} documents"
+    verb = "was" if pictures == 1 else "were"
+    limit = f": {MOST_PICTURES} are, of each."
+    why = limit if can_recognise() else f". Install text recognition with: {INSTALL_OCR}"
+    return f"The text of {held} in {where} {verb} not read{why}"
+
+
+def document_notes(uri: str, metadata: Mapping[str, str]) -> list[str]:
+    """Return everything that is said of one document that was read in part."""
+    notes = [*unread_notes(uri, metadata), unread_pictures_note(unread_pictures(metadata))]
+    return [note for note in notes if note]
 
 
 MESSAGE_OF_MAILBOX = rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=>?[!-9;-~]{1,80}:|>From )"

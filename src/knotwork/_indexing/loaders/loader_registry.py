@@ -29,6 +29,7 @@ from knotwork._indexing.loaders.loader import (
     MESSAGE_OF_MAILBOX,
     NOWHERE,
     OLE_SIGNATURE,
+    UNREAD_PARTS,
     ZIP_SIGNATURE,
     Content,
     DescribablePicture,
@@ -39,10 +40,10 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
     format_size,
     keep_parts,
+    unread_parts,
     unrecognised_error,
 )
 from knotwork._indexing.loaders.titles_and_captions import choose_title
-from knotwork._indexing.loaders.unread import UNREAD_PARTS, unread_parts
 from knotwork._registry import CORE, Entry, Registry
 from knotwork._text.languages import detect_language
 from knotwork.errors import ConfigError, LoadError
@@ -199,21 +200,17 @@ class ReadOptions(TypedDict, total=False):
     only_light: bool
 
 
-def load_file(path: Path | RemoteFile, *, uri: str, **options: Unpack[ReadOptions]) -> Document:
-    """Return a file as a document; ``uri`` is its name in the index and in errors.
+def load_file(
+    path: Path | RemoteFile | bytes, *, uri: str, **options: Unpack[ReadOptions]
+) -> Document:
+    """Return a file, or the bytes of one, as a document.
+
+    ``uri`` is its name in the index and in errors, and has its suffix.
 
     Raises LoadError, whose ``reason`` is "missing", "unreadable", "not_a_file", "too_large",
     "empty", "binary", "encoding", "password", "no_text", "broken" or "unsupported".
     """
-    return load_document(_read_file(path, uri, options), uri=uri, **options)
-
-
-def load_document(data: bytes, *, uri: str, **options: Unpack[ReadOptions]) -> Document:
-    """Return the bytes of a file as a document; the name and suffix are those of ``uri``.
-
-    The errors are those of `load_file`.
-    """
-    return _make_document(uri, _load_bytes(data, uri, options))
+    return _make_document(uri, _load_bytes(_read_file(path, uri, options), uri, options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +299,9 @@ def may_be_light(uri: str, size: int) -> bool:
     return size <= LIGHT_BYTES and _BY_SUFFIX.get(suffix) in _LIGHT_LOADERS
 
 
-def _read_file(path: Path | RemoteFile, uri: str, options: ReadOptions) -> bytes:
+def _read_file(path: Path | RemoteFile | bytes, uri: str, options: ReadOptions) -> bytes:
+    if isinstance(path, bytes):
+        return path
     max_file_mb = options.get("max_file_mb", MAX_FILE_MB)
     if not isinstance(path, Path):
         return path.read(uri=uri, max_file_mb=max_file_mb)

@@ -21,6 +21,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     flat_metadata,
     text_leaves,
+    unread_parts,
 )
 from knotwork._indexing.loaders.titles_and_captions import (
     is_empty_description,
@@ -28,7 +29,6 @@ from knotwork._indexing.loaders.titles_and_captions import (
     item_term,
     run_in_term,
 )
-from knotwork._indexing.loaders.unread import unread_parts
 from knotwork._registry import PARTS
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width

@@ -35,8 +35,7 @@ from knotwork._stores.indexes import (
     signed_hash,
     top_scores,
 )
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, keys_of
+from knotwork._stores.sql.database import Row, decodes, key_array, keys_of, reports_damage
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
@@ -342,10 +341,13 @@ class EmbeddedTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+        self._put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
 
     def put(self, items: Collection[Row]) -> None:
         """Add items that `items` returned; those that exist are replaced."""
+        self._put(items)
+
+    def _put(self, items: Collection[Row]) -> None:
         if not items:
             return
         keys = [row[0] for row in items]
@@ -357,10 +359,10 @@ class EmbeddedTexts:
                 items,
             )
             added = sum(row[1] for row in items)
-            self._write_totals(
+            totals = _Totals(
                 totals.items + len(keys) - len(replaced), totals.tokens + added - sum(replaced)
             )
-            self._note_changes(keys, gone=False)
+            self._write_changes(totals, keys, gone=False)
 
     def items(self, after: int, *, limit: int) -> list[Row]:
         """Return key, length, hashes and times of the first items whose keys follow ``after``."""
@@ -383,8 +385,8 @@ class EmbeddedTexts:
                 f"DELETE FROM {self._table}_counts WHERE id = ?",  # noqa: S608
                 ((key,) for key in keys),
             )
-            self._write_totals(totals.items - len(removed), totals.tokens - sum(removed))
-            self._note_changes(keys, gone=True)
+            totals = _Totals(totals.items - len(removed), totals.tokens - sum(removed))
+            self._write_changes(totals, keys, gone=True)
 
     def search(self, query: str, *, k: int, where: Collection[str] | None = None) -> list[Scored]:
         if k <= 0:
@@ -473,7 +475,10 @@ class EmbeddedTexts:
             held = self._held = _Held(generation, postings)
         return held.postings
 
-    def _note_changes(self, keys: Iterable[int], *, gone: bool) -> None:
+    def _write_changes(self, totals: _Totals, keys: Iterable[int], *, gone: bool) -> None:
+        self._database.write(
+            "UPDATE text_index SET items = ?, tokens = ? WHERE name = ?", (*totals, self._name)
+        )
         self._database.write_many(
             f"INSERT OR REPLACE INTO {self._table}_change VALUES (?, ?)",  # noqa: S608
             ((key, int(gone)) for key in keys),
@@ -492,12 +497,6 @@ class EmbeddedTexts:
     def _totals(self) -> _Totals | None:
         rows = self._database.rows_once("SELECT name, items, tokens FROM text_index")
         return next((_Totals(*row[1:]) for row in rows if row[0] == self._name), None)
-
-    def _write_totals(self, items: int, tokens: int) -> None:
-        self._database.write(
-            "UPDATE text_index SET items = ?, tokens = ? WHERE name = ?",
-            (items, tokens, self._name),
-        )
 
     def _create(self) -> _Totals:
         self._database.write(

@@ -44,8 +44,7 @@ from knotwork._stores.indexes import (
     stored_type,
     top_scores,
 )
-from knotwork._stores.sql.database import Row, reports_damage
-from knotwork._stores.sql.packing import decodes, key_array, key_list, keys_of
+from knotwork._stores.sql.database import Row, decodes, key_array, key_list, keys_of, reports_damage
 from knotwork.records import id_to_int, int_to_id
 
 BLOCK_ROWS = 4_096

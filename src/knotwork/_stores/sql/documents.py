@@ -19,14 +19,12 @@ from knotwork._stores.base import LedgerEntry
 from knotwork._stores.fields import KNOWN_AS, LINKS, document_fields, page_spans
 from knotwork._stores.graph_view import chunk_name
 from knotwork._stores.sql.database import (
+    Row,
     SqlDatabase,
     SqlPart,
     delete_keys,
     insert,
     insert_new,
-    upsert,
-)
-from knotwork._stores.sql.packing import (
     key_list,
     optional_id,
     optional_key,
@@ -41,6 +39,7 @@ from knotwork._stores.sql.packing import (
     unpack_spans,
     unpack_strings,
     unpack_text,
+    upsert,
 )
 from knotwork.errors import IdCollision
 from knotwork.records import Chunk, Document, Section, Span, id_to_int, int_to_id
@@ -76,7 +75,15 @@ def check_same_name(key: int, kind: str, held: str, new: str) -> None:
         raise IdCollision(int_to_id(key), describe_holder(kind, held), describe_holder(kind, new))
 
 
-_NO_DOCUMENT = -1
+def refuse_held(rows: Iterable[Row], describe: Callable[[int], str]) -> None:
+    """Raise IdCollision for the first of the rows: the key of a new id, and the kind and name of
+    what has it. ``describe`` returns what is new, by its key.
+    """
+    for key, kind, name in rows:
+        raise IdCollision(int_to_id(key), describe_holder(kind, name), describe(key))
+
+
+NO_DOCUMENT = -1
 _URI = "SELECT uri FROM document WHERE id = $1"
 _OF_DOCUMENTS = """
     SELECT j.value, 'document', d.uri
@@ -119,14 +126,6 @@ class SqlIdChecks:
         self._check_parts({id_to_int(i): text for i, text in described.items()}, key)
         return row is not None
 
-    def check_entities(self, new: Mapping[int, str]) -> None:
-        """Raise IdCollision if a document, section or chunk has the id of a new entity.
-
-        ``new`` are the normal forms of the entities, by key.
-        """
-        described = {key: describe_holder("entity", form) for key, form in new.items()}
-        self._raise_first(HELD_BY_DOCUMENTS, described, _NO_DOCUMENT)
-
     def check_relations(self, names: Mapping[int, str]) -> None:
         """Raise IdCollision if a stored relation has the key of another name."""
         if names:
@@ -145,12 +144,7 @@ class SqlIdChecks:
             raise _question_collision(key, held, chunks[key])
 
     def _check_parts(self, new: Mapping[int, str], document: int) -> None:
-        self._raise_first(_HELD, new, document)
-
-    def _raise_first(self, sql: str, new: Mapping[int, str], document: int) -> None:
-        bound = ([*new], document)
-        for key, kind, name in self._database.rows(sql, bound) if new else ():
-            raise IdCollision(int_to_id(key), describe_holder(kind, name), new[key])
+        refuse_held(self._database.rows(_HELD, ([*new], document)), new.__getitem__)
 
 
 def _question_collision(key: int, held: int, new: int) -> IdCollision:

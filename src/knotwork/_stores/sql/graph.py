@@ -6,7 +6,6 @@ What is written has the integer keys of its rows, with the names that hashes sta
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +25,17 @@ from knotwork._stores.graph_view import (
     schema_of,
     section_node,
 )
-from knotwork._stores.sql.database import Row, SqlDatabase, SqlPart, delete_keys
+from knotwork._stores.sql.database import (
+    Row,
+    SqlDatabase,
+    SqlPart,
+    delete_keys,
+    key_list,
+    keys_of,
+    pack_spans,
+    unpack_spans,
+)
 from knotwork._stores.sql.documents import SqlIdChecks, check_same_name
-from knotwork._stores.sql.packing import key_list, keys_of, pack_spans, unpack_spans
 from knotwork._stores.sql.tables import TABLE_COLUMNS
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
@@ -330,26 +337,146 @@ def _strongest_others(edges: Iterable[_Relations], fan: int | None) -> list[int]
     return sorted(best, key=lambda other: (-best[other], other))[:fan]
 
 
-class SqlGraph(SqlPart):
-    """The `GraphStore` of stores in SQL databases; ``contributions`` are written by the engine.
+_KEYS = {"mention": "chunk, entity", "contribution": "chunk, source, target, relation"}
+_SUMMED = {
+    "mention": "entity, times, name, type",
+    "contribution": "source, target, relation, weight",
+}
+_HELD = {
+    table: f"""
+        SELECT j.value FROM keys($1)
+        WHERE EXISTS (SELECT 1 FROM {table} m WHERE m.chunk = j.value)
+    """
+    for table in _KEYS
+}
+_DROP_REPLACED = {
+    table: f"""
+        DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM rows($1, {keys}))
+        RETURNING {_SUMMED[table]}
+    """
+    for table, keys in _KEYS.items()
+}
+_DROP_OF_CHUNKS = {
+    table: f"{delete_keys(table, 'chunk')} RETURNING {columns}"
+    for table, columns in _SUMMED.items()
+}
 
-    Names of relations are kept between reads: a key is the hash of its name.
+FormKey = tuple[int, str, str]
+"""An entity, and one of its names with a type."""
+
+EdgeKey = tuple[int, int, int]
+"""Source, target and relation."""
+
+
+@dataclass(slots=True)
+class GraphChanges:
+    """How contributions change the entities and edges that sum them up.
+
+    ``times`` counts mentions and ``chunks`` chunks with each form of an entity.
     """
 
-    def __init__(self, database: SqlDatabase, contributions: Contributions) -> None:
+    normal_forms: dict[int, str] = field(default_factory=dict)
+    times: Counter[FormKey] = field(default_factory=Counter)
+    chunks: Counter[FormKey] = field(default_factory=Counter)
+    relations: dict[int, str] = field(default_factory=dict)
+    weights: Counter[EdgeKey] = field(default_factory=Counter)
+    supports: Counter[EdgeKey] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.times or self.supports)
+
+    def mention(self, sign: int, entity: int, times: int, name: str, type_: str) -> None:
+        """Add a mention, or subtract it."""
+        key = entity, name, type_
+        self.times[key] += sign * times
+        self.chunks[key] += sign
+
+    def relation(self, sign: int, source: int, target: int, relation: int, weight: int) -> None:
+        """Add a relation that a chunk states, or subtract it."""
+        key = source, target, relation
+        self.supports[key] += sign
+        self.weights[key] += sign * weight
+
+
+class SqlGraph(SqlPart):
+    """The `GraphStore` of stores in SQL databases.
+
+    It writes mentions and relations. An engine that writes them also writes the entities and edges
+    that sum them up (``_apply``). Names of relations are kept between reads: a key is the hash of
+    its name.
+    """
+
+    def __init__(self, database: SqlDatabase, checks: SqlIdChecks | None = None) -> None:
         super().__init__(database)
-        self.contributions = contributions
+        self.checks = checks or SqlIdChecks(database)
         self._names: dict[int, str] = {}
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
     ) -> None:
         with self._database.transaction():
-            self.contributions.add(mentions, relations)
+            self._add(map(_mention_row, mentions), map(_relation_row, relations))
+
+    def add_rows(self, mentions: Iterable[Row], relations: Iterable[Row]) -> None:
+        """Add rows of the tables, each followed by the normal form or the name of its relation.
+
+        Use it inside a transaction. Raises IdCollision if two entities or relations have one key.
+        """
+        self._add(mentions, relations)
 
     def remove_chunks(self, chunk_ids: Collection[str]) -> None:
         with self._database.transaction():
-            self.contributions.remove(key_list(chunk_ids))
+            changes, bound = self._changes(), (key_list(chunk_ids),)
+            for row in checked(self._database.write(_DROP_OF_CHUNKS["mention"], bound)):
+                changes.mention(-1, *row)
+            for row in checked(self._database.write(_DROP_OF_CHUNKS["contribution"], bound)):
+                changes.relation(-1, *row)
+            self._apply(changes)
+
+    def _changes(self) -> GraphChanges:
+        """Return what to add changes to."""
+        return GraphChanges()
+
+    def _apply(self, changes: GraphChanges) -> None:
+        """Apply changes to entities and edges, or leave it to the end of the transaction."""
+        raise NotImplementedError
+
+    def _add(self, mentions: Iterable[Row], relations: Iterable[Row]) -> None:
+        changes = self._changes()
+        named: dict[tuple[int, ...], Row] = {}
+        for row in checked(mentions):
+            known = changes.normal_forms.setdefault(row[1], row[-1])
+            if known != row[-1]:
+                check_same_name(row[1], "entity", known, row[-1])
+            named[row[:2]] = row[:-1]
+        stated: dict[tuple[int, ...], Row] = {}
+        for row in checked(relations):
+            known = changes.relations.setdefault(row[3], row[-1])
+            if known != row[-1]:
+                check_same_name(row[3], "relation", known, row[-1])
+            stated[row[:4]] = row[:-1]
+        for dropped in self._drop_replaced("mention", named):
+            changes.mention(-1, *dropped)
+        for dropped in self._drop_replaced("contribution", stated):
+            changes.relation(-1, *dropped)
+        for _, entity, times, _, name, type_, _ in checked(named.values()):
+            changes.mention(1, entity, times, name, type_)
+        for row in checked(stated.values()):
+            changes.relation(1, *row[1:5])
+        self._database.add_rows("mention", TABLE_COLUMNS["mention"].types, named.values())
+        self._database.add_rows(
+            "contribution", TABLE_COLUMNS["contribution"].types, stated.values()
+        )
+        self._apply(changes)
+
+    def _drop_replaced(self, table: str, new: Mapping[tuple[int, ...], Row]) -> list[Row]:
+        """Delete the stored rows that have the key of a new one, and return what is summed up."""
+        if not new:
+            return []
+        rows = self._database.rows(_HELD[table], (list(dict.fromkeys(key[0] for key in new)),))
+        held = {chunk for (chunk,) in rows}
+        known = [key for key in new if key[0] in held]
+        return self._database.write(_DROP_REPLACED[table], (known,)) if known else []
 
     def entities(self, ids: Collection[str]) -> dict[str, Entity]:
         return self._by_id(_ENTITIES, ids, Entity)
@@ -784,137 +911,3 @@ def _relation_row(relation: Relation) -> Row:
         relation.description,
         relation.relation,
     )
-
-
-_KEYS = {"mention": "chunk, entity", "contribution": "chunk, source, target, relation"}
-_SUMMED = {
-    "mention": "entity, times, name, type",
-    "contribution": "source, target, relation, weight",
-}
-_HELD = {
-    table: f"""
-        SELECT j.value FROM keys($1)
-        WHERE EXISTS (SELECT 1 FROM {table} m WHERE m.chunk = j.value)
-    """
-    for table in _KEYS
-}
-_DROP_REPLACED = {
-    table: f"""
-        DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM rows($1, {keys}))
-        RETURNING {_SUMMED[table]}
-    """
-    for table, keys in _KEYS.items()
-}
-_DROP_OF_CHUNKS = {
-    table: f"{delete_keys(table, 'chunk')} RETURNING {columns}"
-    for table, columns in _SUMMED.items()
-}
-
-FormKey = tuple[int, str, str]
-"""An entity, and one of its names with a type."""
-
-EdgeKey = tuple[int, int, int]
-"""Source, target and relation."""
-
-
-@dataclass(slots=True)
-class GraphChanges:
-    """How contributions change the entities and edges that sum them up.
-
-    ``times`` counts mentions and ``chunks`` chunks with each form of an entity.
-    """
-
-    normal_forms: dict[int, str] = field(default_factory=dict)
-    times: Counter[FormKey] = field(default_factory=Counter)
-    chunks: Counter[FormKey] = field(default_factory=Counter)
-    relations: dict[int, str] = field(default_factory=dict)
-    weights: Counter[EdgeKey] = field(default_factory=Counter)
-    supports: Counter[EdgeKey] = field(default_factory=Counter)
-
-    def __bool__(self) -> bool:
-        return bool(self.times or self.supports)
-
-    def mention(self, sign: int, entity: int, times: int, name: str, type_: str) -> None:
-        """Add a mention, or subtract it."""
-        key = entity, name, type_
-        self.times[key] += sign * times
-        self.chunks[key] += sign
-
-    def relation(self, sign: int, source: int, target: int, relation: int, weight: int) -> None:
-        """Add a relation that a chunk states, or subtract it."""
-        key = source, target, relation
-        self.supports[key] += sign
-        self.weights[key] += sign * weight
-
-
-class Contributions(ABC):
-    """Writes mentions and relations, and the entities and edges that sum them up.
-
-    Use it inside `SqlDatabase.transaction`.
-    """
-
-    def __init__(self, database: SqlDatabase, checks: SqlIdChecks) -> None:
-        self._database = database
-        self._checks = checks
-
-    @abstractmethod
-    def _changes(self) -> GraphChanges:
-        """Return what to add changes to."""
-
-    @abstractmethod
-    def _apply(self, changes: GraphChanges) -> None:
-        """Apply changes to entities and edges, or leave it to the end of the transaction."""
-
-    def add(self, mentions: Iterable[Mention], relations: Iterable[Relation]) -> None:
-        """Add contributions, or replace those with the same key.
-
-        Raises IdCollision if two entities or relations have one key.
-        """
-        self.add_rows(map(_mention_row, mentions), map(_relation_row, relations))
-
-    def add_rows(self, mentions: Iterable[Row], relations: Iterable[Row]) -> None:
-        """Add rows of the tables, each followed by the normal form or the name of its relation."""
-        changes = self._changes()
-        named: dict[tuple[int, ...], Row] = {}
-        for row in checked(mentions):
-            known = changes.normal_forms.setdefault(row[1], row[-1])
-            if known != row[-1]:
-                check_same_name(row[1], "entity", known, row[-1])
-            named[row[:2]] = row[:-1]
-        stated: dict[tuple[int, ...], Row] = {}
-        for row in checked(relations):
-            known = changes.relations.setdefault(row[3], row[-1])
-            if known != row[-1]:
-                check_same_name(row[3], "relation", known, row[-1])
-            stated[row[:4]] = row[:-1]
-        for dropped in self._drop_replaced("mention", named):
-            changes.mention(-1, *dropped)
-        for dropped in self._drop_replaced("contribution", stated):
-            changes.relation(-1, *dropped)
-        for _, entity, times, _, name, type_, _ in checked(named.values()):
-            changes.mention(1, entity, times, name, type_)
-        for row in checked(stated.values()):
-            changes.relation(1, *row[1:5])
-        self._database.add_rows("mention", TABLE_COLUMNS["mention"].types, named.values())
-        self._database.add_rows(
-            "contribution", TABLE_COLUMNS["contribution"].types, stated.values()
-        )
-        self._apply(changes)
-
-    def remove(self, chunks: list[int]) -> None:
-        """Remove the contributions of chunks, and entities and edges without other support."""
-        changes = self._changes()
-        for row in checked(self._database.write(_DROP_OF_CHUNKS["mention"], (chunks,))):
-            changes.mention(-1, *row)
-        for row in checked(self._database.write(_DROP_OF_CHUNKS["contribution"], (chunks,))):
-            changes.relation(-1, *row)
-        self._apply(changes)
-
-    def _drop_replaced(self, table: str, new: Mapping[tuple[int, ...], Row]) -> list[Row]:
-        """Delete the stored rows that have the key of a new one, and return what is summed up."""
-        if not new:
-            return []
-        rows = self._database.rows(_HELD[table], (list(dict.fromkeys(key[0] for key in new)),))
-        held = {chunk for (chunk,) in rows}
-        known = [key for key in new if key[0] in held]
-        return self._database.write(_DROP_REPLACED[table], (known,)) if known else []

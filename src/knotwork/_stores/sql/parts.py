@@ -23,10 +23,6 @@ from knotwork._stores.sql.database import (
     delete_keys,
     insert,
     insert_new,
-    upsert,
-)
-from knotwork._stores.sql.documents import SqlIdChecks
-from knotwork._stores.sql.packing import (
     key_list,
     keys_of,
     optional_id,
@@ -39,7 +35,9 @@ from knotwork._stores.sql.packing import (
     unpack_strings,
     unpack_text,
     unpack_verdict,
+    upsert,
 )
+from knotwork._stores.sql.documents import SqlIdChecks
 from knotwork.errors import StoreError
 from knotwork.records import (
     PERSON_SOURCE,

@@ -17,8 +17,8 @@ from knotwork._stores.indexes import TEXT_INDEXES, VECTOR_INDEXES, VectorItem, f
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
 from knotwork._stores.sql.database import Row, SqlDatabase, upsert
-from knotwork._stores.sql.documents import SqlDocuments, SqlIdChecks, SqlLedger, SqlLinks
-from knotwork._stores.sql.graph import Contributions, SqlGraph
+from knotwork._stores.sql.documents import SqlDocuments, SqlLedger, SqlLinks
+from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.parts import (
     SqlCommunities,
     SqlHomonyms,
@@ -68,10 +68,9 @@ Vectors = TypeVar("Vectors", bound=SqlVectors)
 
 
 class SqlStore(ABC, Generic[Texts, Vectors]):
-    """A store in an SQL database. An engine supplies its indexes and writers of contributions.
+    """A store in an SQL database. An engine supplies its indexes, and a graph that it writes.
 
-    ``texts`` and ``vectors`` make an index by its name. ``checks`` refuse colliding ids; by default
-    those for one writer.
+    ``texts`` and ``vectors`` make an index by its name.
     """
 
     def __init__(
@@ -81,8 +80,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         *,
         texts: Callable[[str], Texts],
         vectors: Callable[[str], Vectors],
-        contributions: Contributions,
-        checks: SqlIdChecks | None = None,
+        graph: SqlGraph,
     ) -> None:
         self.url = url
         self._database = database
@@ -92,8 +90,8 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self._vectors: dict[str, Vectors] = {}
         self._cypher: CypherRunner | None = None
         self._creating = threading.Lock()
-        self.documents = SqlDocuments(database, checks)
-        self.graph = SqlGraph(database, contributions)
+        self.documents = SqlDocuments(database, graph.checks)
+        self.graph = graph
         self.ledger = SqlLedger(database)
         self.communities = SqlCommunities(database)
         self.readings = SqlReadings(database)

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_CHARACTER, HanWord, segment, simplify
+from knotwork._text.languages import word_list, word_set
 from knotwork._text.names import normal_form
-from knotwork._text.word_lists import word_list, word_set
 from knotwork._transform.rules.english_names import YEAR
-from knotwork._transform.rules.lexicon import Occurrence, common_words
-from knotwork._transform.rules.name_types import IDENTIFIER, noun_type, technical_type
+from knotwork._transform.rules.lexicon import (
+    IDENTIFIER,
+    Occurrence,
+    common_words,
+    noun_type,
+    technical_type,
+)
 
 HAN_ORGANIZATION_ENDS = word_list("zh", "organization_ends")
 ORGANIZATION_WORDS = frozenset((*HAN_ORGANIZATION_ENDS, *"部局署厅院队党社会馆团"))

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._text.languages import word_set
 from knotwork._text.names import STOP_NAMES, normal_form
-from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.lexicon import (
     CALENDAR,
     CAPITAL,
@@ -38,9 +38,10 @@ from knotwork._transform.rules.lexicon import (
     Occurrence,
     Token,
     common_words,
+    noun_type,
     place_names,
+    technical_type,
 )
-from knotwork._transform.rules.name_types import noun_type, technical_type
 
 _OPENERS = frozenset('"“‘«:•*–—#>|;?!.')
 _QUOTED = re.compile(

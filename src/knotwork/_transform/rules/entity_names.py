@@ -14,11 +14,12 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN
+from knotwork._text.languages import word_set
 from knotwork._text.names import STOP_NAMES
-from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
 from knotwork._transform.rules.lexicon import (
+    ADDRESS,
     CALENDAR,
     GENERIC_HEADS,
     JOINERS,
@@ -30,8 +31,10 @@ from knotwork._transform.rules.lexicon import (
     EnglishSentence,
     Occurrence,
     common_words,
+    is_command,
+    looks_technical,
+    name_type,
 )
-from knotwork._transform.rules.name_types import ADDRESS, is_command, looks_technical, name_type
 from knotwork._transform.rules.sentence_relations import is_predicate
 from knotwork.records import BlockKind, Chunk, Document, Span
 

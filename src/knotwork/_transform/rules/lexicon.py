@@ -1,15 +1,22 @@
-"""Word lists and the tokenizer that the extraction rules share."""
+"""The words of names: word lists, the tokenizer of the rules, and the types of names.
+
+A type follows from the words in and around a name and from its form. A name without a cue has no
+type. The module also reads the terms that a document defines.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import word_list, word_set
 from knotwork._text.names import STOP_NAMES, normal_form
+from knotwork._text.sentences import split_sentences
 from knotwork._text.visible import MARKS
-from knotwork._text.word_lists import word_list, word_set
+from knotwork.records import BlockKind, Document, Span
 
 STARTERS = STOP_NAMES | word_set("en", "starters")
 
@@ -187,3 +194,259 @@ class Occurrence(NamedTuple):
     type: str = ""
     part: bool = False
     doubtful: bool = False
+
+
+_NAME_WORD = re.compile(r"[\w.'’-]+")
+_WORD_BEFORE = re.compile(r"([\w.]+),?\s+[\"“«'‘]?(?:the\s+|The\s+)?$")
+_BORN = re.compile(
+    r"\s*[(（][^()（）]{0,60}(?:born|died|\d{4}\s*[–—-]\s*(?:\w+\s+)?(?:\w+\s+)?\d{4})"
+)
+_TITLE_SUFFIX = re.compile(r"\(([^()]*)\)\s*$")
+_INITIALS = re.compile(r"(?:[A-Z]\.\s?){1,3}[A-Z][\w'’-]+")
+
+
+def name_type(name: str, form: str) -> str:
+    """Return the type that follows from the words of a name, or ``""``."""
+    if form in place_names():
+        return "PLACE"
+    words = _NAME_WORD.findall(name.lower())
+    if words and words[0] in {"the", "a", "an"}:
+        words = words[1:]
+    if len(words) < 2:
+        return ""
+    if "of" in words[1:]:
+        head = words[words.index("of", 1) - 1]
+        return _type_of_end(head, ORGANIZATION_HEADS, PLACE_HEADS) or _person_type(words)
+    kind = _type_of_end(words[-1], ORGANIZATION_ENDS, PLACE_ENDS)
+    if not kind and words[0] in PLACE_HEADS and len(words) == 2:
+        kind = "PLACE"
+    return kind or _person_type(words) or ("PERSON" if _INITIALS.fullmatch(name) else "")
+
+
+def _type_of_end(word: str, organizations: frozenset[str], places: frozenset[str]) -> str:
+    if word in organizations:
+        return "ORGANIZATION"
+    return "PLACE" if word in places else ""
+
+
+def _person_type(words: list[str]) -> str:
+    if words[0] in HONORIFICS and words[1] not in common_words() and words[1] != "of":
+        return "PERSON"
+    plain = [word for word in words if len(word.rstrip(".")) > 1]
+    if not 2 <= len(words) <= 4 or len(plain) < 2 or plain[0] not in given_names():
+        return ""
+    if plain[-1] in common_words() or not plain[-1].rstrip(".").replace("-", "").isalpha():
+        return ""
+    return "" if {"and", "the", "in", "for", "at"} & set(words) else "PERSON"
+
+
+def context_type(text: str, start: int, end: int) -> str:
+    """Return the type that follows from the words around ``text[start:end]``, or ``""``."""
+    if _BORN.match(text, end):
+        return "PERSON"
+    before = text[max(0, start - 40) : start]
+    match = _WORD_BEFORE.search(before)
+    if match is None:
+        return ""
+    noun = match[1].lower()
+    quoted = before[-1] in '"“‘«'
+    several = " " in text[start:end]
+    if noun in WORK_NOUNS and (quoted or several):
+        return "WORK"
+    if quoted:
+        return ""
+    if several and noun in PERSON_NOUNS:
+        return "PERSON"
+    return "PERSON" if noun in HONORIFICS and noun.endswith(".") else ""
+
+
+def title_type(title: str) -> str:
+    """Return the type in the suffix of a title, as in "(film)" or "(1961 novel)"; or ""."""
+    match = _TITLE_SUFFIX.search(title)
+    if match is None:
+        return ""
+    words = match[1].lower().split()
+    if words and words[-1] in WORK_NOUNS:
+        return "WORK"
+    if words and (words[-1] in PERSON_NOUNS or match[1].lower().startswith("born")):
+        return "PERSON"
+    return "PLACE" if words and words[-1] in PLACE_ENDS else ""
+
+
+ADDRESS = "URL"
+"""The type of web and mail addresses, which are never shown as entities."""
+
+IDENTIFIER = "IDENTIFIER"
+"""The type of a name in code style without a more specific type."""
+
+_ADDRESS = re.compile(r"https?://|www\.|[^\s@]+@[\w-]+\.", re.IGNORECASE)
+_OPTION = re.compile(r"--?[A-Za-z?][\w-]*(?:[= ].*)?")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.:]*\(.*\)")
+_FILE = re.compile(
+    r"(?:~|\.{0,2})/.*|[\w.-]+\.(?:py|js|ts|md|json|toml|ya?ml|txt|csv|sh|cpp|java|go|rs|sql|html|xml"
+    r"|ini|cfg|conf|cnf|exe|dll|log|pdf|docx|xlsx|deb|rpm|gz|xz|zip|service|list)"
+)
+_COMMAND_WORDS = word_set("en", "sql_commands")
+_SETTING_LABEL = re.compile(
+    r"([A-Za-z_][\w.]*) \((?:boolean|bool|integer|int|string|enum|floating point|float|real|text"
+    r"|list|number|duration|size)\)"
+)
+_KIND_NOUNS = {
+    "SETTING": "parameter setting variable directive 参数 变量 配置项 设置 指令",
+    "COMMAND": "command utility program tool executable script statement 命令 工具 程序 脚本 语句",
+    "OPTION": "option switch flag 选项 开关",
+    "FUNCTION": "function method macro 函数 方法",
+    "FILE": "file directory folder 文件 目录 文件夹 档案",
+    "TABLE": "table view catalog 表 视图",
+    "COLUMN": "column field 列 字段",
+    "PACKAGE": "package library module 软件包 套件 包 库 模块",
+    "SERVICE": "daemon service server 服务 守护进程 服务器",
+}
+_KIND_OF_NOUN = {noun: kind for kind, nouns in _KIND_NOUNS.items() for noun in nouns.split()}
+_NOUN_BEHIND = re.compile(r"[`'’”\"]?\s+(?:(?:configuration|system|data|shell)\s+)?([a-z]+)\b")
+_NOUN_BEFORE = re.compile(r"\b([a-z]+)\s+[`'‘“\"]?$")
+_HAN_NOUNS = sorted((n for n in _KIND_OF_NOUN if not n.isascii()), key=len, reverse=True)
+_HAN_NOUN_BEHIND = re.compile(rf'[`”」"]?\s?({"|".join(_HAN_NOUNS)})')
+_PARTS = frozenset({"OPTION", "TERM", IDENTIFIER})
+_SENTENCE_SIGNS = re.compile(r"[.!?;:,。！？；：，](?:\s|$)")
+_LONGEST_TERM = 40
+_LONGEST_TERM_WORDS = 4
+_LONGEST_DEFINITION = 300
+_LOOK_BACK = 300
+_MANUAL_PAGE = re.compile(
+    r"\s*(?P<name>[\w.+-]+(?: [A-Z]+)*)\s+[—–-]{1,2}\s+(?P<says>\w[^\n]{3,200})"
+)
+
+
+class Definition(NamedTuple):
+    """A term that a document defines, with the spans of term and definition and its text."""
+
+    name: str
+    type: str
+    term: Span
+    span: Span
+    text: str
+    whole: str = ""
+    """The command of the page, if the term is one of its options or parameters."""
+
+    @property
+    def form(self) -> str:
+        return normal_form(self.name)
+
+
+def technical_type(name: str) -> str:
+    """Return the type that follows from the form of a technical name; IDENTIFIER by default."""
+    if _ADDRESS.match(name):
+        return ADDRESS
+    if _OPTION.fullmatch(name):
+        return "OPTION"
+    if _FUNCTION.fullmatch(name):
+        return "FUNCTION"
+    return "FILE" if _FILE.fullmatch(name) else IDENTIFIER
+
+
+def is_command(name: str) -> bool:
+    """Return True if a name is an SQL command as manuals write it: CREATE INDEX, VACUUM."""
+    return name.isupper() and name.split(maxsplit=1)[0] in _COMMAND_WORDS
+
+
+def looks_technical(word: str) -> bool:
+    """Return True if a word is not spelt like prose: CamelCase, ext4, a_name."""
+    inner = word[1:]
+    return "_" in inner or (
+        not word.isupper() and any(c.isupper() for c in inner) and not re.search(r"[-'’.&/]", word)
+    )
+
+
+def noun_type(text: str, start: int, end: int) -> str:
+    """Return the type in a noun beside ``text[start:end]``: "the wal_level parameter"; or ""."""
+    behind = _NOUN_BEHIND.match(text, end)
+    if behind is not None and behind[1] in _KIND_OF_NOUN:
+        return _KIND_OF_NOUN[behind[1]]
+    han = _HAN_NOUN_BEHIND.match(text, end)
+    if han is not None:
+        return _KIND_OF_NOUN[han[1]]
+    before = _NOUN_BEFORE.search(text, max(0, start - _LONGEST_TERM), start)
+    return _KIND_OF_NOUN.get(before[1], "") if before is not None else ""
+
+
+_DEFINING = (BlockKind.DEFINITION, BlockKind.ITEM)
+_LONGEST_MARK = 8
+"""Most characters before the term in its block: the mark of an item, or of bold text."""
+_BEFORE_BODY = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+|\*\*[^\n]+\*\*[ \t]*\n\s*")
+"""The mark of an item, or the line of a term."""
+
+
+def _body_of(text: str, span: Span) -> Span:
+    found = _BEFORE_BODY.match(text, span.start, span.end)
+    return span if found is None else Span(found.end(), span.end)
+
+
+def read_definitions(document: Document) -> list[Definition]:
+    """Return the terms of a document's definition lists, and the command of a manual page."""
+    found = list(_page_definition(document))
+    page = found[0].name if found else ""
+    for block in document.blocks:
+        if not block.label or block.kind not in _DEFINING:
+            continue
+        body = _body_of(document.text, block.span)
+        said = _first_sentences(document.text, body)
+        position = max(0, block.span.start - _LOOK_BACK)
+        for label in block.label.split(", "):
+            name, kind = _defined_term(label.strip())
+            last = block.span.start + len(block.label) + _LONGEST_MARK
+            start = document.text.rfind(label.strip(), position, last)
+            if name and start >= 0 and said:
+                term = Span(start, start + len(name))
+                whole = page if kind in _PARTS else ""
+                found.append(Definition(name, kind, term, body, said, whole))
+    return found
+
+
+def _page_definition(document: Document) -> Iterator[Definition]:
+    """Yield the command of a manual page: "pg_dump — extract a database into a script file"."""
+    title = document.title.strip()
+    start = document.text.find(f"{title} ") if title and len(title) <= _LONGEST_TERM else -1
+    match = _MANUAL_PAGE.match(document.text, start) if 0 <= start < _LOOK_BACK else None
+    if match is not None and match["name"] == title:
+        text = " ".join(match["says"].split())
+        yield Definition(title, "COMMAND", Span(*match.span("name")), Span(*match.span()), text)
+
+
+def _defined_term(label: str) -> tuple[str, str]:
+    setting = _SETTING_LABEL.fullmatch(label)
+    if setting is not None:
+        return setting[1], "SETTING"
+    if not 1 < len(label) <= _LONGEST_TERM or _SENTENCE_SIGNS.search(label):
+        return "", ""
+    kind = technical_type(label)
+    if kind == IDENTIFIER:
+        kind = _kind_of_words(label)
+    return (label, kind) if kind not in {"", ADDRESS} else ("", "")
+
+
+def _kind_of_words(label: str) -> str:
+    """Return the type of a term that is not in code style, or "" if it is not a term."""
+    words = label.split()
+    if is_command(label):
+        return "COMMAND"
+    if "_" in label and len(words) == 1:
+        return IDENTIFIER
+    plain = (
+        words[0].lower() in STARTERS
+        or label.lower() in common_words()
+        or len(words) > _LONGEST_TERM_WORDS
+    )
+    return "" if plain or not any(c.isalpha() for c in label) else "TERM"
+
+
+def _first_sentences(text: str, span: Span) -> str:
+    kept = ""
+    for sentence in split_sentences(text[span.start : min(span.end, span.start + 1_000)]):
+        said = " ".join(text[span.start + sentence.start : span.start + sentence.end].split())
+        if kept and len(kept) + len(said) >= _LONGEST_DEFINITION:
+            break
+        kept = f"{kept} {said}".strip()
+        if len(kept) >= _LONGEST_DEFINITION // 2:
+            break
+    return kept[:_LONGEST_DEFINITION]

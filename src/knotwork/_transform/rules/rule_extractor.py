@@ -49,9 +49,12 @@ from knotwork._transform.rules.entity_names import (
     looks_like_acronym,
     surname_aliases,
 )
-from knotwork._transform.rules.lexicon import STARTERS, EnglishSentence, Occurrence, common_words
-from knotwork._transform.rules.name_types import (
+from knotwork._transform.rules.lexicon import (
     IDENTIFIER,
+    STARTERS,
+    EnglishSentence,
+    Occurrence,
+    common_words,
     context_type,
     is_command,
     name_type,
@@ -128,16 +131,22 @@ class _ChunkReading:
         self.defined: dict[str, str] = {}
         self.sentences: list[tuple[AnySentence, list[Occurrence]]] = []
         self._gather()
-        self._gather_definitions()
-        self._resolve_surnames()
+        known = {**reading.surnames, **reading.aliases}
+        for short, full in known.items():  # a lone surname mentions the full name
+            if short in self.spans:
+                self.spans.setdefault(full, dict(self.spans[short]))
+        self.aliases = {short: full for short, full in known.items() if short in self.spans}
 
     def extraction(self) -> Extraction:
         counts = {form: len(spans) for form, spans in self.spans.items()}
         topics = strongest_topics(self._topics(counts))
-        about = salience(counts, self._aliases(), self.settings)
+        about = salience(counts, self.aliases, self.settings)
         for form, topic in topics.items():
             about[form] = max(about.get(form, 0.0), topic.about)
-        kept = self._kept(about, counts)
+        kept = list(about)
+        if len(kept) > self.settings.entities_per_chunk:
+            kept.sort(key=lambda form: (-about[form], -counts.get(form, 0), form))
+            del kept[self.settings.entities_per_chunk :]
         mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
         subject = max(topics.values(), key=lambda t: t.about).form if topics else ""
         relations = tuple(self._relations(set(kept), subject))
@@ -153,7 +162,7 @@ class _ChunkReading:
         budget = self.settings.phrases_per_chunk
         for sentence in self.reading.sentences_of(self.chunk):
             kept: list[Occurrence] = []
-            for name in self.reading.names_of(sentence):
+            for name in self.reading.names[Span(sentence.start, sentence.end)]:
                 if name.form in self.reading.phrases and name.form not in phrases:
                     if len(phrases) >= budget:
                         continue
@@ -164,8 +173,6 @@ class _ChunkReading:
                 span = Span(sentence.start + name.start, sentence.start + name.end)
                 self._add(name.form, span, sentence.text[name.start : name.end])
             self.sentences.append((sentence, kept))
-
-    def _gather_definitions(self) -> None:
         for definition in self.reading.definitions:
             if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
                 self._add(definition.form, definition.term, definition.name)
@@ -176,16 +183,6 @@ class _ChunkReading:
         if span not in spans:
             spans[span] = None
             self.surfaces.setdefault(form, Counter())[surface] += 1
-
-    def _resolve_surnames(self) -> None:
-        """Count a lone surname as a mention of the full name that occurs elsewhere."""
-        for short, full in {**self.reading.surnames, **self.reading.aliases}.items():
-            if short in self.spans and full not in self.spans:
-                self.spans[full] = dict(self.spans[short])
-
-    def _aliases(self) -> dict[str, str]:
-        known = {**self.reading.surnames, **self.reading.aliases}
-        return {short: full for short, full in known.items() if short in self.spans}
 
     def _topics(self, counts: dict[str, int]) -> list[WeightedTopic]:
         reading, chunk, settings = self.reading, self.chunk, self.settings
@@ -236,13 +233,6 @@ class _ChunkReading:
                 return [WeightedTopic(subject.text, subject.form, weight)]
         return []
 
-    def _kept(self, about: dict[str, float], counts: dict[str, int]) -> list[str]:
-        most = self.settings.entities_per_chunk
-        if len(about) <= most:
-            return list(about)
-        ranked = sorted(about, key=lambda form: (-about[form], -counts.get(form, 0), form))
-        return ranked[:most]
-
     def _surface(self, form: str, fallback: str) -> str:
         surfaces = self.surfaces.get(form)
         return max(surfaces, key=surfaces.__getitem__) if surfaces else fallback
@@ -282,36 +272,33 @@ class _ChunkReading:
                 relation = "option of" if definition.type == "OPTION" else "parameter of"
                 item = SentenceRelation(definition.form, relation, whole)
                 weights[item], spans[item] = 1, definition.term
-        named = {
-            co_occurrence(short, full)
-            for short, full in self._aliases().items()
-            if self._is_sure(short, full)
-        }
+        # An alias that is stated, or is a surname; other short names only find chunks.
+        sure = [
+            (short, full)
+            for short, full in self.aliases.items()
+            if self.reading.aliases.get(short) == full or self.reading.types.get(full) == "PERSON"
+        ]
+        named = {co_occurrence(*alias) for alias in sure}
         strongest_links = sorted(
             (item for item in weights if item not in named),
             key=lambda item: (item.relation == CO_OCCURRENCE_RELATION, -weights[item]),
-        )
-        relations = [
-            self._relation(item, weights[item], spans[item])
-            for item in strongest_links[: self.settings.relations_per_chunk]
-        ]
-        relations += [
-            self._relation(
-                SentenceRelation(short, ALIAS_RELATION, full), len(self.spans[short]), None
+        )[: self.settings.relations_per_chunk]
+        for short, full in sure:
+            if short in shown and full in shown and short != full:
+                item = SentenceRelation(short, ALIAS_RELATION, full)
+                weights[item] = len(self.spans[short])
+                strongest_links.append(item)
+        return [
+            Relation(
+                self.chunk.id,
+                entity_id(item.source),
+                item.relation,
+                entity_id(item.target),
+                weights[item],
+                spans.get(item),
             )
-            for short, full in self._aliases().items()
-            if short in shown and full in shown and short != full and self._is_sure(short, full)
+            for item in strongest_links
         ]
-        return relations
-
-    def _is_sure(self, short: str, full: str) -> bool:
-        """Return True if an alias is stated or is a surname; other short names only find chunks."""
-        stated = self.reading.aliases.get(short) == full
-        return stated or self.reading.types.get(full) == "PERSON"
-
-    def _relation(self, item: SentenceRelation, weight: int, span: Span | None) -> Relation:
-        source, target = entity_id(item.source), entity_id(item.target)
-        return Relation(self.chunk.id, source, item.relation, target, weight, span)
 
 
 AnySentence = EnglishSentence | HanSentence
@@ -366,10 +353,6 @@ class DocumentReading:
         """Return the sentences of a chunk, in order."""
         return [self.sentences[span] for span in _spans_of(chunk)]
 
-    def names_of(self, sentence: AnySentence) -> list[Occurrence]:
-        """Return the names of a sentence, with offsets into it."""
-        return self.names[Span(sentence.start, sentence.end)]
-
     def title_parts(self, title: Title) -> list[tuple[str, str]]:
         """Return (name, normal form) of the names inside a phrase of a title."""
         if title.form and not title.is_phrase:
@@ -423,20 +406,18 @@ class DocumentReading:
             else:
                 names[span] = found = find_names(sentence, self.evidence)
                 self.entities.update(english_entities(sentence, found, place, self.evidence))
-        counts = count_nouns(nouns.values())
+        counts = count_nouns(nouns.values()) if nouns else Counter[str]()
+        single, several = self.settings.single_noun_repeats, self.settings.phrase_repeats
         for span, found in nouns.items():
-            names[span] = _merged(names[span], (n for n in found if self._repeated(n, counts)))
+            often = (
+                n for n in found if counts[n.form] >= (single if n.end - n.start <= 3 else several)
+            )
+            names[span] = _merged(names[span], often)
         for span, sentence in checked(self.sentences.items()):
             for matcher in (self.dictionary.matcher, self._terms, self._phrase_terms):
                 if matcher:
                     names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
         return names
-
-    def _repeated(self, noun: Occurrence, counts: Counter[str]) -> bool:
-        settings = self.settings
-        single = noun.end - noun.start <= 3
-        needed = settings.single_noun_repeats if single else settings.phrase_repeats
-        return counts[noun.form] >= needed
 
     def _find_types(self, document: Document) -> dict[str, str]:
         """Return the type of each name: from its own words, else by vote over its contexts."""
@@ -452,7 +433,12 @@ class DocumentReading:
                 elif not known and name.type:
                     known = types[name.form] = name.type
                 if known in {"", IDENTIFIER} and not name.part:
-                    kind = self._type_here(text, name, known)
+                    place = (text, name.start, name.end)
+                    if known == IDENTIFIER:
+                        kind = noun_type(*place)
+                    else:
+                        is_named = is_command(text[name.start : name.end])
+                        kind = "COMMAND" if is_named else context_type(*place)
                     votes.setdefault(name.form, Counter())[kind] += 1
         for form, counter in votes.items():
             del counter[""]
@@ -461,12 +447,6 @@ class DocumentReading:
         if self.title is not None and title_type(document.title):
             types[self.title.form] = title_type(document.title)
         return types
-
-    def _type_here(self, text: str, name: Occurrence, known: str) -> str:
-        surface = text[name.start : name.end]
-        if known == IDENTIFIER:
-            return noun_type(text, name.start, name.end)
-        return "COMMAND" if is_command(surface) else context_type(text, name.start, name.end)
 
     def _name_defined(self) -> None:
         for definition in self.definitions:

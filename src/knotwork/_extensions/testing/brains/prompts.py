@@ -37,15 +37,14 @@ from typing import NamedTuple
 
 from knotwork._inference.chat import Message, MessagePicture
 from knotwork._text.chinese import segment
+from knotwork._text.languages import word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import content_terms
-from knotwork._text.word_lists import word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, find_han_names, is_chinese
 from knotwork._transform.rules.english_names import find_names, gather_evidence
-from knotwork._transform.rules.lexicon import WORD, EnglishSentence, Occurrence
-from knotwork._transform.rules.name_types import ADDRESS, name_type
+from knotwork._transform.rules.lexicon import ADDRESS, WORD, EnglishSentence, Occurrence, name_type
 
 _LONGEST_RELATION_WORDS = 8
 _LONGEST_RELATION_HAN = 24
