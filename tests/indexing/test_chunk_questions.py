@@ -4,6 +4,7 @@ import pytest
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import IndexSettings, LlmSettings, Settings
+from knotwork._extensions.model_indexing.question_writer import ModelQuestionWriter
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
@@ -86,7 +87,7 @@ def test_without_a_writer_there_are_none():
 
 def test_a_model_asks_in_place_of_the_rules():
     model = ScriptedChatModel(["1 | Who directed the film Silver Lantern?\n1 | Where was it shot?"])
-    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
+    store = index(open_store("memory:", create=True), ModelQuestionWriter(model), [FILM])
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     counts = store.texts("question").occurrences([chunk_id], ["direct", "1954"])
     assert counts.tolist() == [[1, 0]]
@@ -95,7 +96,7 @@ def test_a_model_asks_in_place_of_the_rules():
 
 def test_the_rules_stand_in_for_a_model_that_says_nothing_of_use():
     model = ScriptedChatModel(["I cannot help with that."])
-    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
+    store = index(open_store("memory:", create=True), ModelQuestionWriter(model), [FILM])
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert store.texts("question").occurrences([chunk_id], ["direct"]).tolist() == [[2]]
 

@@ -11,19 +11,18 @@ from tests.stores.minimal_store import MinimalStore
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
+from knotwork._extensions.model_indexing import description_writer
+from knotwork._extensions.model_indexing.description_writer import (
+    DescriptionEntry,
+    DescriptionWriter,
+    describe_entities,
+    parse_descriptions,
+)
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.store_contract import sample_mention
 from knotwork._indexing import entity_descriptions
-from knotwork._indexing.entity_descriptions import (
-    MERGED_TOKENS,
-    Describer,
-    DescriptionEntry,
-    DescriptionWriter,
-    describe_entities,
-    merge_descriptions,
-    parse_descriptions,
-)
+from knotwork._indexing.entity_descriptions import MERGED_TOKENS, Describer, merge_descriptions
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
@@ -82,6 +81,7 @@ def writer(model=None, **options):
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     monkeypatch.setattr(entity_descriptions, "MERGED_TOKENS", 60)
+    monkeypatch.setattr(description_writer, "MERGED_TOKENS", 60)
 
 
 def refresh_descriptions(store, **options):
@@ -123,7 +123,7 @@ def summary_of(store, name):
 
 
 def test_a_describer_reads_texts_again_that_changed_while_a_model_wrote_others(store, monkeypatch):
-    monkeypatch.setattr(entity_descriptions, "_SLICE", 1)
+    monkeypatch.setattr(description_writer, "_SLICE", 1)
     fill(store, town=["A wet place."], moor=FACTS)
     assert store.readings.described()[0] == entity_id("town")  # it is read first
 

@@ -1,4 +1,4 @@
-"""Write questions that a chunk answers, by rules or by a model, to be searched like its text.
+"""Write questions that a chunk answers, by rules, and store them to be searched like its text.
 
 The rules turn a sentence into a question for each entity in it: they replace the entity by the
 question word of its type, which moves to the front. The questions need not be grammatical; they
@@ -14,32 +14,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knotwork._indexing.batch_requests import batches_by_language, make_messages
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import Prepared
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._inference.own_prompts import prompts_of
-from knotwork._inference.prompt_material import escape_passage, restore
 from knotwork._questions.reading import open_pronoun
 from knotwork._stores.base import FloatMatrix, Store, require_questions
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
-from knotwork.errors import ModelError, Unparsable
 from knotwork.records import Chunk, Extraction, Mention, Span, content_id
 
 QUESTIONS = "question"
 """The name of the text index and the vector index of questions, by chunk id."""
 
-STAGE = "questions"
 TASK = "write-questions"
+"""The name of the prompt by which a model writes them."""
 MOST_QUESTIONS = 5
 """Questions of a chunk."""
 
-CHUNKS_A_CALL = 6
 FEWEST_TERMS = 3
 """Content terms of a question; with fewer, it would fit any chunk."""
 
-_OUTPUT_TOKENS = 90
 _LONGEST_SENTENCE = 300
 _OWN = 0.8
 """Least aboutness of the main entity of a chunk."""
@@ -54,24 +47,14 @@ _DATE = re.compile(
     r"\b(?:(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October"
     r"|November|December)(?: \d{1,2})?,? \d{4}|1\d{3}|20\d\d)\b|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
 )
-_NUMBERED = re.compile(r"\W*(\d{1,3})\s*[|:：.、)）\]]\s*(\S.*)")
 _ENDS = " \t\r\n.。!！;；,，:：?？"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionWriter:
-    """Writes at most ``most`` questions for each chunk, by rules or by ``model``.
+    """Writes at most ``most`` questions for each chunk, by rules."""
 
-    A model gets several chunks a call. Chunks without a usable reply get the rules' questions.
-    """
-
-    model: ChatModel | None = None
     most: int = MOST_QUESTIONS
-
-    @property
-    def identity(self) -> str:
-        """The part of a fingerprint for these questions; the model's name does not count."""
-        return questions_identity("model" if self.model else "rules", self.most)
 
     def write(
         self, chunks: Sequence[Chunk], extractions: Sequence[Extraction]
@@ -82,34 +65,7 @@ class QuestionWriter:
             chunk.id: questions_of(chunk, mentions.get(chunk.id, ()), most=self.most)
             for chunk in chunks
         }
-        if self.model is not None:
-            for language, batch in batches_by_language(
-                chunks, lambda chunk: chunk.text, size=CHUNKS_A_CALL
-            ):
-                found |= self._ask(language, batch, self.model)
         return {key: questions for key, questions in found.items() if questions}
-
-    def _ask(
-        self, language: str, chunks: Sequence[Chunk], model: ChatModel
-    ) -> dict[str, tuple[str, ...]]:
-        material = "\n".join(
-            f"[{number}] {escape_passage(' '.join(f'{chunk.context} | {chunk.text}'.split()))}"
-            for number, chunk in enumerate(chunks, start=1)
-        )
-        request = ChatRequest(
-            make_messages(TASK, language, material, prompts=prompts_of(model)),
-            max_output_tokens=_OUTPUT_TOKENS * len(chunks),
-            stage=STAGE,
-        )
-        try:
-            read = complete_checked(model, request, _read_reply)
-        except ModelError:
-            return {}  # the chunks keep the rules' questions
-        return {
-            chunks[number - 1].id: tuple(questions[: self.most])
-            for number, questions in read.items()
-            if 1 <= number <= len(chunks)
-        }
 
 
 def questions_identity(writer: str, most: int = MOST_QUESTIONS) -> str:
@@ -230,13 +186,3 @@ def _ask_for(sentence: str, part: Span, kind: str, subject: str, language: str) 
         return ""
     word = _WORDS[language][kind]
     return f"{word} {rest}?" if language == "en" else f"{rest}，{word}？"
-
-
-def _read_reply(reply: ChatReply) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for line in restore(reply.text).splitlines():
-        if (match := _NUMBERED.match(line)) and content_terms(match[2]):
-            found.setdefault(int(match[1]), []).append(match[2].strip())
-    if not found:
-        raise Unparsable("The reply holds no numbered question.")
-    return found

@@ -729,10 +729,7 @@ class IndexingRun:
         models, stages = self.models, self.stages
         if models is None or stages.tier is Tier.NONE or not models.has("summarize"):
             return
-        # What an index without a model does without: communities and their matrices.
-        from knotwork._indexing.enrichment import enrich
-
-        steps = enrich(
+        steps = PARTS.load("enrich")(
             self.store,
             models,
             stages.tier,

@@ -403,7 +403,8 @@ def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | Non
             'index.questions is "model", and no language model is set.',
             fix='Set llm.model, or index.questions to "rules".',
         )
-    return QuestionWriter(model)
+    writer: QuestionWriter = PARTS.load("question_writer")(model)
+    return writer
 
 
 def _describes_pictures(wanted: str, models: ModelRun) -> bool:

@@ -34,7 +34,7 @@ from knotwork._transform.model.prompts import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 _NUMBER_TASK = "read-number"
-_ROOM = "knotwork._indexing"
+_ROOM = "knotwork._extensions.media"
 STAGE = "describe"
 _OUTPUT_TOKENS = 400
 _LONGEST = 2_000

@@ -24,8 +24,8 @@ from knotwork._inference.prompt_files import (
 from knotwork.errors import ConfigError, UnknownName
 
 _ROOMS = (
-    "knotwork._indexing",
-    "knotwork._indexing.resolution",
+    "knotwork._extensions.media",
+    "knotwork._extensions.model_indexing",
     "knotwork._extensions.queries",
     "knotwork._retrieval.steps",
     "knotwork._synthesis",

@@ -17,11 +17,12 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
 from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
+from knotwork._registry import PARTS
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import ResolutionStore
@@ -35,6 +36,9 @@ from knotwork.records import (
     Verdict,
     content_id,
 )
+
+if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.judge import Judge, PairQuestion
 
 RULES_META = "resolution.rules"
 JUDGE_META = "resolution.judge"
@@ -87,7 +91,7 @@ def resolve_entities(
     everything = must_see_all(store, with_judge=judge is not None)
     survey = survey_pairs(store, None if everything else {*touched, *(changed or ())})
     held = {decision.pair: decision for decision in resolutions.decisions()}
-    margin = read_margin(store, survey, held, judge)
+    margin = _read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
         # Those among the entities that the survey read or that changed are replaced.
@@ -119,6 +123,39 @@ def resolve_entities(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The open pairs of a survey.
+
+    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
+    and ``left`` is the number of further pairs without a verdict.
+    """
+
+    kept: frozenset[EntityPair] = frozenset()
+    asked: tuple[PairQuestion, ...] = ()
+    left: int = 0
+
+
+def is_judged(decision: SameAs | None) -> bool:
+    """Return True if a model made the decision, or a person."""
+    return decision is not None and decision.source != RULES_SOURCE
+
+
+def _read_margin(
+    store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
+) -> Margin:
+    """Return the open pairs of a survey; ``held`` are the stored decisions."""
+    opened = {
+        pair: ruling
+        for pair, ruling in survey.rulings.items()
+        if ruling.verdict is None and not (pair in held and held[pair].by_person)
+    }
+    if judge is None and not any(is_judged(held.get(pair)) for pair in opened):
+        return Margin(left=len(opened))
+    margin: Margin = PARTS.load("judged_pairs")(store, survey, held, opened, judge)
+    return margin
+
+
 def must_see_all(store: Store, *, with_judge: bool) -> bool:
     """Return True if the next run must compare all pairs, not only those that changed."""
     meta = store.meta()
@@ -135,7 +172,7 @@ def _ask(
     verdicts: list[Verdict] = []
     calls = 0
     yield Progress("names", 0, len(asked))
-    with closing(ask_judge(judge, margin.asked)) as replies:
+    with closing(judge.ask(margin.asked)) as replies:
         for reply in replies:
             calls += 1
             verdicts += reply.values()

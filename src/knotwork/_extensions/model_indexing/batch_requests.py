@@ -1,6 +1,6 @@
 """Ask a model about several items in one call, and ask again about those missing in the reply.
 
-The prompt texts are in `indexing/prompts/`: one file for each task and language.
+The prompt texts are in `prompts/`: one file for each task and language.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def make_messages(
     """
     known = language if language in PROMPT_LANGUAGES else "en"
     blanks = {"material": escape_tags(material)}
-    system, user = fill_prompt("knotwork._indexing", task, known, blanks, prompts)
+    system, user = fill_prompt("knotwork._extensions.model_indexing", task, known, blanks, prompts)
     if fault:
         said = f"{user.content}\n\n{_REPAIR[known].format(fault=fault)}"
         user = replace(user, content=said)
