@@ -13,8 +13,7 @@ from knotwork._shapes.base import fields_of
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.report import IndexReport
-    from knotwork._indexing.run import IndexEstimate
+    from knotwork._indexing.report import IndexEstimate, IndexReport
 
 INDEX_COUNTS = (
     "{total_documents:#document}, {total_chunks:#chunk}, {total_entities:#entity/entities}"

@@ -22,7 +22,7 @@ import pickle
 import time
 import traceback
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager
@@ -41,6 +41,7 @@ from knotwork._indexing.loaders.loader_registry import (
     UndescribedDocument,
     describe,
 )
+from knotwork._indexing.report import LeftOut
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.worker_process import UNSENDABLE
 from knotwork._indexing.workers import (
@@ -54,8 +55,6 @@ from knotwork._indexing.workers import (
 from knotwork._stores.base import LedgerEntry
 from knotwork._text.visible import visible_text
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.chunk_memory import recall_similar
-from knotwork._transform.model.extraction_schema import LeftOut
 from knotwork.errors import KnotworkError, LoadError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section, Span
 
@@ -78,6 +77,8 @@ _AHEAD_BYTES = 256 << 10
 """Text in progress for each worker, about a second of work, which a killed run repeats."""
 
 Reading: TypeAlias = Callable[[], Document | UndescribedDocument]
+Recall: TypeAlias = Callable[[Sequence[Chunk], Sequence[Extraction]], Mapping[str, str]]
+"""Returns, by the id of a chunk, what its prompt recalls of earlier chunks that are similar."""
 
 
 def unread() -> Document:
@@ -317,13 +318,13 @@ Preparation: TypeAlias = Prepared | Undescribed | Unprepared
 class Recipe:
     """How to prepare documents.
 
-    ``memory_tokens`` limits what the prompt about a chunk recalls of its document; 0 without a
-    model that reads.
+    ``recall`` finds what the prompt about a chunk recalls of its document; None without a model
+    that reads.
     """
 
     splitter: Splitter
     extractor: Extractor
-    memory_tokens: int = 0
+    recall: Recall | None = None
 
 
 def prepare(source: SourceFile, recipe: Recipe) -> Preparation:
@@ -345,8 +346,8 @@ def prepare(source: SourceFile, recipe: Recipe) -> Preparation:
         memories: Mapping[str, str] = {}
         with timed(seconds, "extract"):
             extractions = recipe.extractor.extract(document, leaves)
-            if source.wants_model:
-                memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
+            if source.wants_model and recipe.recall is not None:
+                memories = recipe.recall(leaves, extractions)
     except (MemoryError, ReadElsewhere):
         raise
     except KnotworkError as error:

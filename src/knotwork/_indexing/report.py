@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from knotwork._inference.call_costs import RunEstimate
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.records import ReadingStatus
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from knotwork._extensions.model_indexing.description_writer import DescriptionChanges
     from knotwork._indexing.communities.index_reports import ReportChanges
     from knotwork._indexing.resolution.resolver import ResolutionChanges
-    from knotwork._transform.model.extraction_schema import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,39 @@ class Failure:
     reason: str
     message: str
     kept: bool = False
+
+
+_SHOWN_NAMES = 4
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many mentions of entities, by type, and relations, by name, a schema left out."""
+
+    entities: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
+
+    def add(self, other: LeftOut) -> None:
+        """Add the counts of another part of the index."""
+        self.entities.update(other.entities)
+        self.relations.update(other.relations)
+
+    def __str__(self) -> str:
+        parts = []
+        for counts, noun in (
+            (self.entities, "mentions of entities"),
+            (self.relations, "relations"),
+        ):
+            if counts:
+                most = [
+                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
+                ]
+                more = ["…"] if len(counts) > _SHOWN_NAMES else []
+                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
+        return " and ".join(parts)
 
 
 @dataclass(slots=True)
@@ -126,3 +160,26 @@ class IndexingInterrupted(KeyboardInterrupt):
             f"Interrupted; {written} changes are kept. Run the same command again to continue."
         )
         self.report = report
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEstimate:
+    """What a model would read in a run, and at what cost.
+
+    It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
+    are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
+    The replies about ``readable`` of them could be used. ``pictures`` would be described, and the
+    model would read that as well, which is not counted. ``run`` is the cost of the rest. ``notes``
+    are for the user, about settings without effect.
+    """
+
+    run: RunEstimate
+    documents: int = 0
+    chunks: int = 0
+    text_tokens: int = 0
+    kept: int = 0
+    sampled: int = 0
+    spent: TokenUsage = field(default_factory=TokenUsage)
+    readable: int = 0
+    pictures: int = 0
+    notes: tuple[str, ...] = ()

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.wiki import WikiReport
     from knotwork._extensions.queries.query_plans import Translator
     from knotwork._indexing.reembedding import EmbedReport
-    from knotwork._indexing.run import IndexEstimate, IndexingRun, IndexOptions
+    from knotwork._indexing.report import IndexEstimate
+    from knotwork._indexing.run import IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._knowledge_base.backups import BackupReport
     from knotwork._retrieval.filters import FilterSpec

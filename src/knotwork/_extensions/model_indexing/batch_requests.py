@@ -10,13 +10,19 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._extensions.model_indexing.reply_formats import Complaint, plain_text
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    complete_checked,
+    concerns_one_request,
+)
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
 from knotwork._text.languages import detect_language
-from knotwork._transform.model.model_extractor import concerns_one_chunk
-from knotwork._transform.model.reply_formats import Complaint, plain_text
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 Item = TypeVar("Item")
@@ -128,7 +134,7 @@ def _ask(
     except Unparsable as error:
         return error.reason, False
     except ModelError as error:
-        if isinstance(error, ModelUnavailable) or not concerns_one_chunk(error):
+        if isinstance(error, ModelUnavailable) or not concerns_one_request(error):
             raise
         return error.message, True
     outcome.made += [(items[place], made) for place, made in sorted(reading.found.items())]

@@ -21,6 +21,13 @@ from knotwork._extensions.model_indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
+from knotwork._extensions.model_indexing.reply_formats import (
+    Complaint,
+    bare_line,
+    clean_field,
+    fold_word,
+    is_idle,
+)
 from knotwork._indexing.entity_descriptions import (
     MERGED_TOKENS,
     Describer,
@@ -38,13 +45,6 @@ from knotwork._stores.capabilities import ReadingStore
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_formats import (
-    Complaint,
-    bare_line,
-    clean_field,
-    fold_word,
-    is_idle,
-)
 from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary
 
 _SLICE = 1_000

@@ -41,6 +41,12 @@ from knotwork._extensions.model_indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
+from knotwork._extensions.model_indexing.reply_formats import (
+    Complaint,
+    bare_line,
+    clean_field,
+    is_idle,
+)
 from knotwork._indexing.communities.extractive_reports import (
     ExtractiveReports,
     Material,
@@ -71,7 +77,6 @@ from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_formats import Complaint, bare_line, clean_field, is_idle
 from knotwork.records import (
     ALIAS_RELATION,
     EXTRACTIVE_SOURCE,

@@ -46,8 +46,8 @@ from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 
 if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.reply_formats import Complaint
     from knotwork._extensions.model_indexing.written_reports import BriefBuilder, ReportWriter
-    from knotwork._transform.model.reply_formats import Complaint
 
 FORM_META = "reports_form"
 """Index setting: the version of its extractive reports."""
