@@ -21,7 +21,7 @@ import os
 import pickle
 import time
 import traceback
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
@@ -41,7 +41,6 @@ from knotwork._indexing.loaders.loader_registry import (
     UndescribedDocument,
     describe,
 )
-from knotwork._indexing.report import LeftOut
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.worker_process import UNSENDABLE
 from knotwork._indexing.workers import (
@@ -236,6 +235,39 @@ def _visible(document: Document) -> Document:
         times=tuple(timed._replace(span=move(timed.span)) for timed in document.times),
         boxes=tuple(boxed._replace(span=move(boxed.span)) for boxed in document.boxes),
     )
+
+
+_SHOWN_NAMES = 4
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many mentions of entities, by type, and relations, by name, a schema left out."""
+
+    entities: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
+
+    def add(self, other: LeftOut) -> None:
+        """Add the counts of another part of the index."""
+        self.entities.update(other.entities)
+        self.relations.update(other.relations)
+
+    def __str__(self) -> str:
+        parts = []
+        for counts, noun in (
+            (self.entities, "mentions of entities"),
+            (self.relations, "relations"),
+        ):
+            if counts:
+                most = [
+                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
+                ]
+                more = ["…"] if len(counts) > _SHOWN_NAMES else []
+                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
+        return " and ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from knotwork.records import ReadingStatus
 if TYPE_CHECKING:
     from knotwork._extensions.model_indexing.description_writer import DescriptionChanges
     from knotwork._indexing.communities.index_reports import ReportChanges
+    from knotwork._indexing.prepare import LeftOut
     from knotwork._indexing.resolution.resolver import ResolutionChanges
 
 
@@ -27,39 +27,6 @@ class Failure:
     reason: str
     message: str
     kept: bool = False
-
-
-_SHOWN_NAMES = 4
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """How many mentions of entities, by type, and relations, by name, a schema left out."""
-
-    entities: Counter[str] = field(default_factory=Counter)
-    relations: Counter[str] = field(default_factory=Counter)
-
-    def __bool__(self) -> bool:
-        return bool(self.entities or self.relations)
-
-    def add(self, other: LeftOut) -> None:
-        """Add the counts of another part of the index."""
-        self.entities.update(other.entities)
-        self.relations.update(other.relations)
-
-    def __str__(self) -> str:
-        parts = []
-        for counts, noun in (
-            (self.entities, "mentions of entities"),
-            (self.relations, "relations"),
-        ):
-            if counts:
-                most = [
-                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
-                ]
-                more = ["…"] if len(counts) > _SHOWN_NAMES else []
-                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
-        return " and ".join(parts)
 
 
 @dataclass(slots=True)

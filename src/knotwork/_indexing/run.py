@@ -51,6 +51,7 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._indexing.loaders.unread import unread_notes, unread_pictures, unread_pictures_note
 from knotwork._indexing.prepare import (
+    LeftOut,
     Prepared,
     Preparer,
     SourceFile,
@@ -64,7 +65,6 @@ from knotwork._indexing.report import (
     IndexEstimate,
     IndexingInterrupted,
     IndexReport,
-    LeftOut,
 )
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter

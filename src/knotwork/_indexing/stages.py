@@ -22,12 +22,12 @@ from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import (
     BLINDNESS_FIX,
     PICTURES_TASK,
+    LeftOut,
     Prepared,
     Preparer,
     Recipe,
     SourceFile,
 )
-from knotwork._indexing.report import LeftOut
 from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._indexing.workers import ReadingLimits
 from knotwork._inference.embedder import Embedder

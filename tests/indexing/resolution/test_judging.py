@@ -11,7 +11,6 @@ from tests.transform.model.mutations import HARMFUL, HARMLESS
 from knotwork._extensions.model_indexing.judge import (
     DESCRIPTION_TOKENS,
     Judge,
-    PairQuestion,
     choose_questions,
     describe_entities,
     judge_request,
@@ -20,6 +19,7 @@ from knotwork._extensions.model_indexing.judge import (
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.resolution.name_evidence import make_profile, read_profiles
+from knotwork._indexing.resolution.pairs import PairQuestion
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable

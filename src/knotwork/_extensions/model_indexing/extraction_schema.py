@@ -17,7 +17,7 @@ from knotwork._extensions.model_indexing.reply_formats import (
     RelationDraft,
     fold_word,
 )
-from knotwork._indexing.report import LeftOut
+from knotwork._indexing.prepare import LeftOut
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError

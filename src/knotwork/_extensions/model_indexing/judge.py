@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from knotwork._extensions.model_indexing.batch_requests import batches_by_language
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pairs import PairSurvey
-from knotwork._indexing.resolution.resolver import Margin, is_judged
+from knotwork._indexing.resolution.pairs import Margin, PairQuestion, PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
@@ -26,7 +25,7 @@ from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
-from knotwork.records import Chunk, SameAs, Verdict, content_id
+from knotwork.records import RULES_SOURCE, Chunk, SameAs, Verdict
 
 FULL_SHARE = 0.15
 """Resolution tokens allowed per corpus token if a model also reads the documents."""
@@ -170,10 +169,10 @@ def read_margin(
 
     Without a judge nothing is asked, and verdicts on unchanged questions are kept.
     """
-    known = [pair for pair in opened if is_judged(held.get(pair))]
+    known = [pair for pair in opened if pair in held and held[pair].source != RULES_SOURCE]
     new: list[EntityPair] = []
     if judge is not None:
-        new = [pair for pair in opened if not is_judged(held.get(pair))]
+        new = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
         if judge.ceiling_tokens is not None:
             new.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
             new = new[: judge.ceiling_tokens // _FEWEST_TOKENS]
@@ -212,36 +211,10 @@ def _worth(pair: EntityPair, ruling: Ruling, profiles: Mapping[str, EntityProfil
     return ruling.score * min(profiles[entity].entity.chunk_count for entity in pair)
 
 
-QUESTION_VERSION = "pairs-1"
-"""Version of questions; increase it if the same entities would give another question."""
-
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
 _EDGE = re.compile(r"^[\W_]+")
 _COLON = re.compile(r"\s*[:：]\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class PairQuestion:
-    """A question to a judge: two described entities, and the worth of a verdict in chunks.
-
-    ``content_key`` hashes what the judge is shown; it does not depend on the model.
-    """
-
-    pair: tuple[str, str]
-    first: str
-    second: str
-    reason: str
-    worth: float
-
-    @property
-    def content_key(self) -> str:
-        return content_id(QUESTION_VERSION, self.first, self.second)
-
-    @property
-    def text(self) -> str:
-        """The question as one line of a prompt."""
-        return f"{self.first} || {self.second}"
 
 
 def describe_entities(store: Store, profiles: Collection[EntityProfile]) -> dict[str, str]:

@@ -28,7 +28,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, groupby, zip_longest
 from typing import TypeVar
 
@@ -50,22 +50,18 @@ from knotwork._extensions.model_indexing.reply_formats import (
 from knotwork._indexing.communities.extractive_reports import (
     ExtractiveReports,
     Material,
+    Pending,
     ReportSentence,
     central_names,
     children_in,
+    lowest_first,
     names_a_theme,
     rate,
     read_material,
     report_title,
     write_extractive_report,
 )
-from knotwork._indexing.communities.index_reports import (
-    ReportChanges,
-    ReportWork,
-    lowest_first,
-    publish_reports,
-    put_missing_vectors,
-)
+from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer
 from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
@@ -171,7 +167,7 @@ class BriefBuilder:
         self._describer = Describer(
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
-        self._store = store
+        self.store = store
         small = _LEAST_TOKENS_A_CHUNK * store.documents.chunk_count()
         usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, small))
         self._least_tokens = least_tokens or usual
@@ -201,11 +197,11 @@ class BriefBuilder:
         own: Material | None = None
         below: Sequence[CommunityReport] = ()
         if children and len(community.chunk_ids) <= _FEW_CHUNKS:
-            own = read_material(self._store, community)
+            own = read_material(self.store, community)
             if sum(_cost(plain_line(s.text)) for s in own.sentences) > ceiling:
                 own = None
         if children and own is None:
-            reports = require_communities(self._store).reports([child.id for child in children])
+            reports = require_communities(self.store).reports([child.id for child in children])
             below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
         heading = self._entity_lines(material, ceiling)
         related = self._strongest_relations(community, material)
@@ -254,7 +250,7 @@ class BriefBuilder:
         names = {entity.id: entity.name for entity in material.entities}
         members = [key for key in community.entity_ids[:_RELATED] if key in names]
         types = [EdgeType.RELATES]
-        edges = self._store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
+        edges = self.store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
         found = [
             edge
             for key in members
@@ -389,33 +385,29 @@ class ReportWriter:
         )
 
     def write_pending(
-        self, work: ReportWork, changes: ReportChanges, embedding: Embedding | None
-    ) -> Steps[ReportChanges]:
-        """Write what a refresh leaves to a model; yield how many are written, of how many.
+        self,
+        pending: Sequence[Pending],
+        builder: BriefBuilder,
+        communities: Mapping[str, Community],
+        embedding: Embedding | None,
+    ) -> Steps[list[WrittenReports]]:
+        """Write what rules leave to a model; yield how many are written, of how many.
 
         Level by level from the lowest; the reports of each call are stored as soon as it returns.
         """
-        many, done, calls = len(work.pending), 0, list[WrittenReports]()
+        done, calls = 0, list[WrittenReports]()
         patience = Patience(self.patience)
-        yield Progress("reports", 0, many)
-        for level in _by_level(work.pending, lambda item: item.community):
-            briefs = [work.briefs.brief(item.community, item.material) for item in level]
-            stored = _write_and_store(work.store, briefs, work.communities, self, embedding)
+        yield Progress("reports", 0, len(pending))
+        for level in _by_level(pending, lambda item: item.community):
+            briefs = [builder.brief(item.community, item.material) for item in level]
+            stored = _write_and_store(builder.store, briefs, communities, self, embedding)
             with closing(stored) as replies:
                 for call in replies:
                     calls.append(call)
                     done += len(call.reports)
-                    yield Progress("reports", done, many)
+                    yield Progress("reports", done, len(pending))
                     patience.note("" if call.reports else call.absence)
-        stand_ins = sum(len(call.stood_in) for call in calls)
-        return replace(
-            changes,
-            changed=changes.changed.union(r.community_id for call in calls for r in call.reports),
-            by_model=done - stand_ins,
-            stand_ins=stand_ins,
-            complaints=tuple(chain.from_iterable(call.complaints for call in calls)),
-            unanswered=sum(len(call.unanswered) for call in calls),
-        )
+        return calls
 
     def _write_batch(self, language: str, briefs: Sequence[Brief]) -> WrittenReports:
         def request(asked: Sequence[Brief], fault: str) -> ChatRequest:

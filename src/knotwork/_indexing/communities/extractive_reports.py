@@ -184,6 +184,17 @@ class ExtractiveReports:
         return self._reports[community.id]
 
 
+class Pending(NamedTuple):
+    """A community whose report a model should write, with its material."""
+
+    community: Community
+    material: Material
+
+
+def lowest_first(community: Community) -> tuple[int, str]:
+    return -community.level, community.id
+
+
 def children_among(communities: Iterable[Community]) -> Children:
     """Return a function that finds children among the given communities."""
     children: Mapping[str, Sequence[Community]] = group_by_parent(communities)

@@ -7,14 +7,13 @@ those whose material changed; `find_topics` lists them.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from knotwork._cancellation import checked
 from knotwork._indexing.commit import CONTENT_META, WRITTEN_META
@@ -31,23 +30,29 @@ from knotwork._indexing.communities.extractive_reports import (
     EXTRACTIVE_VERSION,
     ExtractiveReports,
     Material,
+    Pending,
     children_among,
+    lowest_first,
     outline_report,
     rate,
     write_extractive_report,
 )
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding
+from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
+from knotwork._indexing.embedding import Embedding
 from knotwork._registry import PARTS
-from knotwork._run import Progress, Steps, Verb
-from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
+from knotwork._run import Steps, Verb
+from knotwork._stores.base import Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.removal import remove_vectors
 from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
 
 if TYPE_CHECKING:
     from knotwork._extensions.model_indexing.reply_formats import Complaint
-    from knotwork._extensions.model_indexing.written_reports import BriefBuilder, ReportWriter
+    from knotwork._extensions.model_indexing.written_reports import (
+        BriefBuilder,
+        ReportWriter,
+        WrittenReports,
+    )
 
 FORM_META = "reports_form"
 """Index setting: the version of its extractive reports."""
@@ -284,13 +289,6 @@ def refresh_reports(
     return (yield from work.finish(embedding, begun))
 
 
-class Pending(NamedTuple):
-    """A community whose report a model should write, with its material."""
-
-    community: Community
-    material: Material
-
-
 class ReportWork:
     """A refresh of the reports of a store: what rules wrote, and what they leave to ``writer``.
 
@@ -352,103 +350,21 @@ class ReportWork:
 
     def finish(self, embedding: Embedding | None, begun: float) -> Steps[ReportChanges]:
         """Have the model write what is pending; yield how many reports it wrote, of how many."""
-        changes = ReportChanges(
-            frozenset(report.community_id for report in self.written), len(self.communities), 0.0
-        )
+        calls: list[WrittenReports] = []
         if self.writer is not None:
-            changes = yield from self.writer.write_pending(self, changes, embedding)
+            calls = yield from self.writer.write_pending(
+                self.pending, self.briefs, self.communities, embedding
+            )
         if embedding is not None:
             put_missing_vectors(self.store, self.communities.keys(), embedding)
-        return replace(changes, seconds=time.monotonic() - begun)
-
-
-def lowest_first(community: Community) -> tuple[int, str]:
-    return -community.level, community.id
-
-
-REPORTS = "report"
-"""The name of the text index and the vector index of reports, keyed by community id."""
-
-_BATCH_REPORTS = 256
-
-
-def publish_reports(
-    store: Store,
-    reports: Sequence[CommunityReport],
-    *,
-    embedding: Embedding | None = None,
-    of: Mapping[str, Community] | None = None,
-) -> None:
-    """Store reports with their searchable texts and vectors in one transaction.
-
-    With ``of``, the communities as they were read, a report is skipped if another process has
-    changed its community since. Without ``embedding`` the vectors of earlier reports are removed.
-    Texts are embedded before the transaction begins.
-    """
-    if not reports:
-        return
-    vectors = _vectors(store, reports, embedding) if embedding is not None else {}
-    held = require_communities(store)
-    with store.transaction():
-        if of is not None:
-            now = held.communities([report.community_id for report in reports])
-            reports = [r for r in reports if now.get(r.community_id) == of[r.community_id]]
-        held.put_reports(reports)
-        store.texts("report").add((report.community_id, report.text) for report in reports)
-        ids = [report.community_id for report in reports]
-        remove_vectors(store, REPORTS, ids)
-        if embedding is not None and _is_in_use(store, embedding):
-            store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
-
-
-@Verb
-def put_missing_vectors(
-    store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
-) -> Steps[None]:
-    """Embed the reports without a vector that are in a language of the embedder.
-
-    Yields how many reports were checked so far. ``name`` is the vector index to write to: the
-    one in use or the staged one.
-    """
-    ids = sorted(community_ids)
-    for start in range(0, len(ids), _BATCH_REPORTS):
-        group = ids[start : start + _BATCH_REPORTS]
-        known = store.vectors(name).get(group)
-        missing = require_communities(store).reports([key for key in group if key not in known])
-        vectors = _vectors(store, list(missing.values()), embedding, name=name)
-        if vectors:
-            with store.transaction():
-                now = require_communities(store).reports(vectors.keys())
-                if name != REPORTS or _is_in_use(store, embedding):
-                    store.vectors(name).put(
-                        (key, *vectors[key])
-                        for key, report in now.items()
-                        if report == missing[key]
-                    )
-        yield Progress("reports", start + len(group), len(ids))
-
-
-def _is_in_use(store: Store, embedding: Embedding) -> bool:
-    return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
-
-
-def _vectors(
-    store: Store,
-    reports: Sequence[CommunityReport],
-    embedding: Embedding,
-    *,
-    name: str = REPORTS,
-) -> dict[str, tuple[str, FloatMatrix]]:
-    texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
-    keys = {
-        key: content_id("report", embedding.name, text)
-        for key, text in texts.items()
-        if embedding.reads(text)
-    }
-    found = store.vectors(name).by_key(keys.values())
-    new = [key for key in keys if keys[key] not in found]
-    for start in range(0, len(new), _BATCH_REPORTS):
-        group = new[start : start + _BATCH_REPORTS]
-        rows = embedding.embed_names([texts[key] for key in group])
-        found.update((keys[key], row[np.newaxis]) for key, row in zip(group, rows, strict=True))
-    return {key: (keys[key], found[keys[key]]) for key in keys}
+        by_model = [report for call in calls for report in call.reports]
+        stand_ins = sum(len(call.stood_in) for call in calls)
+        return ReportChanges(
+            frozenset(report.community_id for report in (*self.written, *by_model)),
+            len(self.communities),
+            time.monotonic() - begun,
+            len(by_model) - stand_ins,
+            stand_ins,
+            tuple(chain.from_iterable(call.complaints for call in calls)),
+            sum(len(call.unanswered) for call in calls),
+        )

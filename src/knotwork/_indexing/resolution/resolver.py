@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
+from knotwork._indexing.resolution.pairs import Margin, PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._registry import PARTS
 from knotwork._run import Progress, Steps, Verb
@@ -38,7 +38,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
-    from knotwork._extensions.model_indexing.judge import Judge, PairQuestion
+    from knotwork._extensions.model_indexing.judge import Judge
 
 RULES_META = "resolution.rules"
 JUDGE_META = "resolution.judge"
@@ -123,24 +123,6 @@ def resolve_entities(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """The open pairs of a survey.
-
-    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
-    and ``left`` is the number of further pairs without a verdict.
-    """
-
-    kept: frozenset[EntityPair] = frozenset()
-    asked: tuple[PairQuestion, ...] = ()
-    left: int = 0
-
-
-def is_judged(decision: SameAs | None) -> bool:
-    """Return True if a model made the decision, or a person."""
-    return decision is not None and decision.source != RULES_SOURCE
-
-
 def _read_margin(
     store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
 ) -> Margin:
@@ -150,7 +132,8 @@ def _read_margin(
         for pair, ruling in survey.rulings.items()
         if ruling.verdict is None and not (pair in held and held[pair].by_person)
     }
-    if judge is None and not any(is_judged(held.get(pair)) for pair in opened):
+    judged = any(pair in held and held[pair].source != RULES_SOURCE for pair in opened)
+    if judge is None and not judged:
         return Margin(left=len(opened))
     margin: Margin = PARTS.load("judged_pairs")(store, survey, held, opened, judge)
     return margin
