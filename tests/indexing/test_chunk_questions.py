@@ -8,7 +8,7 @@ from knotwork._extensions.model_indexing.question_writer import ModelQuestionWri
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, questions_of, write_questions
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import document_source
 from knotwork._indexing.run import IndexingRun
@@ -70,12 +70,12 @@ def test_chinese_sentences_are_asked_in_chinese():
 
 def test_questions_come_and_go_with_their_document():
     store = open_store("memory:", create=True)
-    index(store, QuestionWriter(), [FILM, RIVER], embedder=HashingEmbedder())
+    index(store, write_questions, [FILM, RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 2
     assert store.vectors("question").count() == 2
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert len(store.vectors("question").get([chunk_id])[chunk_id]) == len(asked_about(FILM))
-    index(store, QuestionWriter(), [RIVER], embedder=HashingEmbedder())
+    index(store, write_questions, [RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 1
     assert store.vectors("question").get([chunk_id]) == {}
 

@@ -191,23 +191,14 @@ def test_deleted_statements_appear_in_no_text(store):
     chunk = chunks_of(store)[FACTS.index(gone)]
     store.remove_documents([store.documents.chunks([chunk])[chunk].document_id])
     assert gone not in Describer(store).describe([entity_id("town")])[entity_id("town")]
-    refresh_descriptions(store)
-    assert gone not in summary_of(store, "town").text
-    assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
     model = ScriptedChatModel(brain)
     assert refresh_descriptions(store, writer=writer(model)).summarised == 1
     assert gone not in summary_of(store, "town").text
     assert summary_of(store, "town").source == model.name
 
 
-def test_only_those_named_are_refreshed(store):
-    fill(store, town=FACTS, village=FACTS[::-1])
-    assert (
-        refresh_descriptions(
-            store, writer=writer(), entity_ids=[entity_id("village"), entity_id("ghost")]
-        ).summarised
-        == 1
-    )
+def test_a_text_that_no_model_wrote_is_of_whole_lines(store):
+    fill(store, town=FACTS)
     assert summary_of(store, "town") is None
     text = Describer(store).describe([entity_id("town")])[entity_id("town")]
     assert count_tokens(text) <= MERGED_TOKENS

@@ -21,7 +21,7 @@ from tests.indexing.snapshots import snapshot
 from knotwork._extensions.diagnosis.index import _find_mismatches
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers, with_fingerprint
-from knotwork._indexing.chunk_questions import QuestionWriter, put_questions
+from knotwork._indexing.chunk_questions import put_questions, write_questions
 from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork._indexing.embedding import INTO_META, Embedding
@@ -56,7 +56,7 @@ def pipeline(store, embedder):
         NameExtractor(),
         embedding,
         Tiers(mark(embedding.identity)),
-        questions=QuestionWriter(),
+        questions=write_questions,
     )
     return IndexingRun(store, stages, batch_chunks=5)
 

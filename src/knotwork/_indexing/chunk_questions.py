@@ -9,18 +9,22 @@ by the main entity of the chunk.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.prepare import Prepared
 from knotwork._questions.reading import open_pronoun
 from knotwork._stores.base import FloatMatrix, Store, require_questions
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import prompt_language
 from knotwork._text.terms import content_terms
 from knotwork.records import Chunk, Extraction, Mention, Span, content_id
+
+WriteQuestions: TypeAlias = Callable[
+    [Sequence[Chunk], Sequence[Extraction]], dict[str, tuple[str, ...]]
+]
+"""Returns the questions that chunks answer, by chunk id, given what was extracted from them."""
 
 QUESTIONS = "question"
 """The name of the text index and the vector index of questions, by chunk id."""
@@ -50,35 +54,13 @@ _DATE = re.compile(
 _ENDS = " \t\r\n.。!！;；,，:：?？"
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWriter:
-    """Writes at most ``most`` questions for each chunk, by rules."""
-
-    most: int = MOST_QUESTIONS
-
-    def write(
-        self, chunks: Sequence[Chunk], extractions: Sequence[Extraction]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return questions by chunk id, without chunks that answer none."""
-        mentions = {extraction.chunk_id: extraction.mentions for extraction in extractions}
-        found = {
-            chunk.id: questions_of(chunk, mentions.get(chunk.id, ()), most=self.most)
-            for chunk in chunks
-        }
-        return {key: questions for key, questions in found.items() if questions}
-
-
-def questions_identity(writer: str, most: int = MOST_QUESTIONS) -> str:
-    """Return the part of a fingerprint for questions by the ``writer`` "rules" or "model"."""
-    return f"questions {writer} {most}"
-
-
 def write_questions(
-    writer: QuestionWriter, documents: Sequence[Prepared]
+    chunks: Sequence[Chunk], extractions: Sequence[Extraction]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the questions of the chunks of documents, by chunk id."""
-    chunks = [chunk for document in documents for chunk in document.leaves]
-    return writer.write(chunks, [e for document in documents for e in document.extractions])
+    """Return the questions of the rules by chunk id, without chunks that answer none."""
+    mentions = {extraction.chunk_id: extraction.mentions for extraction in extractions}
+    found = {chunk.id: questions_of(chunk, mentions.get(chunk.id, ())) for chunk in chunks}
+    return {key: questions for key, questions in found.items() if questions}
 
 
 def put_questions(
@@ -111,15 +93,13 @@ def embed_questions(
     return items
 
 
-def questions_of(
-    chunk: Chunk, mentions: Sequence[Mention], *, most: int = MOST_QUESTIONS
-) -> tuple[str, ...]:
+def questions_of(chunk: Chunk, mentions: Sequence[Mention]) -> tuple[str, ...]:
     """Return the questions that the rules write for a chunk, in the order of its sentences.
 
     A sentence has at most two questions; the second ones follow all first ones, so that the
     questions cover the whole chunk.
     """
-    language = "zh" if detect_language(chunk.text) == "zh" else "en"
+    language = prompt_language(chunk.text)
     subject = _subject(chunk, mentions)
     rounds: list[list[str]] = [[], []]
     for number, span in enumerate(chunk.sentences):
@@ -133,7 +113,7 @@ def questions_of(
                 rounds[asked].append(question)
                 asked += 1
     found = [question for level in rounds for question in level]
-    return tuple(dict.fromkeys(found))[:most]
+    return tuple(dict.fromkeys(found))[:MOST_QUESTIONS]
 
 
 def _subject(chunk: Chunk, mentions: Sequence[Mention]) -> str:

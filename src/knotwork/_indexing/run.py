@@ -31,7 +31,6 @@ from knotwork._indexing.changes import (
     lies_in,
     touched_entry,
 )
-from knotwork._indexing.chunk_questions import write_questions
 from knotwork._indexing.commit import (
     BATCH_CHUNKS,
     EMBEDDED_BATCH_CHUNKS,
@@ -650,7 +649,10 @@ class IndexingRun:
         if commit.prepared or commit.entries:
             if self.stages.questions is not None:
                 with self.stats.timed("extract"):
-                    questions = write_questions(self.stages.questions, commit.prepared)
+                    questions = self.stages.questions(
+                        [chunk for document in commit.prepared for chunk in document.leaves],
+                        [e for document in commit.prepared for e in document.extractions],
+                    )
                 commit = replace(commit, questions=questions)
             with self.stats.timed("store"):
                 self.writer.write(commit)

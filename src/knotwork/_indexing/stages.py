@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, WriteQuestions, write_questions
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
-from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.commit import Writer
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import (
     BLINDNESS_FIX,
     PICTURES_TASK,
-    LeftOut,
     Prepared,
     Preparer,
     Recipe,
@@ -126,7 +125,7 @@ class IndexingStages:
     tiers: Tiers
     model_extractor: ModelExtractor | None = None
     tier: Tier = Tier.NONE
-    questions: QuestionWriter | None = None
+    questions: WriteQuestions | None = None
     schema_filter: SchemaFilter | None = None
     describer: PictureDescriber | None = None
     joins_full: bool = False
@@ -149,15 +148,7 @@ class IndexingStages:
         """Return a document with only what a strict schema lists, and counts of the rest."""
         if self.schema_filter is None:
             return prepared
-        left_out = LeftOut()
-        kept = tuple(self.schema_filter.keep(e, left_out) for e in prepared.extractions)
-        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
-        described = tuple(
-            found
-            for found in prepared.descriptions
-            if found.entity_id in entities.get(found.chunk_id, ())
-        )
-        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
+        return self.schema_filter.admit(prepared)
 
 
 def compose_stages(
@@ -288,7 +279,7 @@ def _fingerprint(
     index = settings.index
     used = f"{DOCUMENT_FORM} {rules.name}"
     if index.questions != "none":
-        used += f" {questions_identity(index.questions)}"
+        used += f" questions {index.questions} {MOST_QUESTIONS}"
     if index.questions == "model" and (version := plan.prompts.version_of({QUESTIONS_TASK})):
         used += f" {version}"
     if settings.extraction.strict:
@@ -330,21 +321,21 @@ def _make_extractor(settings: Settings, given: Extractor | None) -> Extractor:
     )
 
 
-def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
+def _make_question_writer(wanted: str, models: ModelRun) -> WriteQuestions | None:
     """Return the question writer that `index.questions` names. Raises UnknownName, ConfigError."""
     if wanted not in QUESTION_WAYS:
         raise UnknownName("way to write questions", wanted, QUESTION_WAYS)
     if wanted == "none":
         return None
     if wanted == "rules":
-        return QuestionWriter()
+        return write_questions
     model = models.open("summarize")
     if model is None:
         raise ConfigError(
             'index.questions is "model", and no language model is set.',
             fix='Set llm.model, or index.questions to "rules".',
         )
-    writer: QuestionWriter = PARTS.load("question_writer")(model)
+    writer: WriteQuestions = PARTS.load("question_writer")(model)
     return writer
 
 

@@ -22,7 +22,7 @@ from knotwork._inference.chat import (
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 Item = TypeVar("Item")
@@ -179,7 +179,7 @@ def batches_by_language(
     """
     groups: dict[str, list[Item]] = {"en": [], "zh": []}
     for item in items:
-        groups["zh" if detect_language(text(item)) == "zh" else "en"].append(item)
+        groups[prompt_language(text(item))].append(item)
     for language, group in groups.items():
         rest = iter(group)
         while batch := tuple(islice(rest, size)):

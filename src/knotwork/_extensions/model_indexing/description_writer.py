@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ from knotwork.records import EXTRACTIVE_SOURCE, EntitySummary
 _SLICE = 1_000
 _MODEL, _STAND_IN, _MERGED = "m", "s", "x"
 """Who wrote a summary, the first letter of its key: a model, the rules because the model's reply
-was unusable, or the rules without a model."""
+was unusable, or the rules because no model is needed any more."""
 
 
 @dataclass(slots=True)
@@ -76,29 +76,25 @@ class DescriptionChanges:
 def describe_entities(
     store: Store,
     *,
-    writer: DescriptionWriter | None = None,
-    entity_ids: Collection[str] | None = None,
+    writer: DescriptionWriter,
     groups: Mapping[str, str] | None = None,
     describer: Describer | None = None,
 ) -> Steps[DescriptionChanges]:
     """Update the summaries of entities, and yield how many of those by a model are done.
 
-    Covers all entities, or those of ``entity_ids``. ``groups`` map entities to the one that stands
-    for all that are the same: they share a text. The model is called between transactions, with
-    several entities a call; the summaries of each call are stored at once. Without ``writer``, only
-    summaries that no document supports are replaced. Does nothing for a store without readings.
-    ``describer`` remembers the texts unless a model writes some, which takes so long that another
-    writer may change the others.
+    ``groups`` map entities to the one that stands for all that are the same: they share a text. The
+    model is called between transactions, with several entities a call; the summaries of each call
+    are stored at once. Does nothing for a store without readings. ``describer`` remembers the texts
+    unless a model writes some, which takes so long that another writer may change the others.
     Raises ModelError and BudgetExceeded if no more calls can be made; what is finished is stored.
     """
     begun = time.monotonic()
     changes = DescriptionChanges()
     readings = store.capabilities.readings
     if readings is not None:
-        wanted = sorted(entity_ids) if entity_ids is not None else readings.described()
         standing, senses = groups or {}, read_senses(store)
         grouped = members_of(standing)
-        holders = list(dict.fromkeys(standing.get(key, key) for key in wanted))
+        holders = list(dict.fromkeys(standing.get(key, key) for key in readings.described()))
         outdated: dict[str, KnownDescription] = {}
         for start in range(0, len(holders), _SLICE):
             part = holders[start : start + _SLICE]
@@ -106,7 +102,7 @@ def describe_entities(
             outdated |= _find_outdated(store, readings, known.values(), writer, changes)
             if describer is not None and not outdated:
                 describer.remember(known)
-        if writer is not None and outdated:
+        if outdated:
             if describer is not None:
                 describer.forget()
             yield from _write(store, readings, outdated, writer, changes)
@@ -118,14 +114,14 @@ def _find_outdated(
     store: Store,
     readings: ReadingStore,
     known: Iterable[KnownDescription],
-    writer: DescriptionWriter | None,
+    writer: DescriptionWriter,
     changes: DescriptionChanges,
 ) -> dict[str, KnownDescription]:
     """Return what a model should summarize; replace summaries that no document supports."""
     outdated: dict[str, KnownDescription] = {}
     replaced: list[EntitySummary] = []
     for item in known:
-        if item.is_short or (writer is None and not item.is_current):
+        if item.is_short:
             changes.merged += 1
             if item.summary is not None and not item.is_supported:
                 text = description_of(item, MERGED_TOKENS)
@@ -178,10 +174,10 @@ def _write(
             patience.note("" if written or failed else outcome.absence)
 
 
-def _is_to_be_written(item: KnownDescription, writer: DescriptionWriter | None) -> bool:
+def _is_to_be_written(item: KnownDescription, writer: DescriptionWriter) -> bool:
     assert item.summary is not None
     kind = item.summary.content_key[:1]
-    return writer is not None and (kind == _MERGED or (kind == _STAND_IN and writer.retry))
+    return kind == _MERGED or (kind == _STAND_IN and writer.retry)
 
 
 def _put(store: Store, readings: ReadingStore, summaries: Sequence[EntitySummary]) -> None:

@@ -17,7 +17,7 @@ from knotwork._extensions.model_indexing.reply_formats import (
     RelationDraft,
     fold_word,
 )
-from knotwork._indexing.prepare import LeftOut
+from knotwork._indexing.prepare import LeftOut, Prepared
 from knotwork._inference.prompt_files import fill_blanks
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError
@@ -213,6 +213,18 @@ class SchemaFilter:
 
     def __init__(self, schema: ExtractionSchema) -> None:
         self._listed = _Listed(schema)
+
+    def admit(self, prepared: Prepared) -> Prepared:
+        """Return a document with only what the schema lists, and counts of the rest."""
+        left_out = LeftOut()
+        kept = tuple(self.keep(e, left_out) for e in prepared.extractions)
+        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
+        described = tuple(
+            found
+            for found in prepared.descriptions
+            if found.entity_id in entities.get(found.chunk_id, ())
+        )
+        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
 
     def keep(self, extraction: Extraction, left_out: LeftOut) -> Extraction:
         """Return the part of an extraction that the schema lists, and count the rest."""

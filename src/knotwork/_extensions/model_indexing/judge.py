@@ -20,8 +20,10 @@ from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message,
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import read_prompt
 from knotwork._inference.prompt_material import escape_tags
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store
-from knotwork._text.languages import detect_language
+from knotwork._stores.capabilities import ResolutionStore
+from knotwork._text.languages import prompt_language
 from knotwork._text.sentences import split_sentences
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
@@ -37,6 +39,9 @@ _VERDICT = re.compile(
     r"(same|different|相同|同一|不同)(?=\W|$)",
     re.IGNORECASE,
 )
+_JUDGED_SCORE = 0.85
+"""Confidence of a model's verdict, below every rule's, so that rules win a contradiction."""
+
 _SAME = frozenset({"same", "相同", "同一"})
 _TOKENS_A_NUMBER = 3
 _TOKENS_A_VERDICT = 6
@@ -56,6 +61,32 @@ class Judge:
     ceiling_tokens: int | None = None
     pairs_a_call: int = 25
     concurrency: int = 4
+
+    def decide(
+        self, resolutions: ResolutionStore, questions: Sequence[PairQuestion]
+    ) -> Steps[tuple[int, list[Verdict]]]:
+        """Store the verdicts of each call as soon as it returns; return call count and verdicts."""
+        asked = {question.pair: question for question in questions}
+        verdicts: list[Verdict] = []
+        calls = 0
+        yield Progress("names", 0, len(asked))
+        with closing(self.ask(questions)) as replies:
+            for reply in replies:
+                calls += 1
+                verdicts += reply.values()
+                resolutions.put(
+                    SameAs(
+                        *pair,
+                        verdict,
+                        self.model.name,
+                        asked[pair].reason,
+                        _JUDGED_SCORE,
+                        asked[pair].content_key,
+                    )
+                    for pair, verdict in reply.items()
+                )
+                yield Progress("names", len(verdicts), len(asked))
+        return calls, verdicts
 
     def ask(
         self, questions: Sequence[PairQuestion]
@@ -147,7 +178,7 @@ def read_verdicts(reply: ChatReply, count: int) -> dict[int, Verdict]:
 
 def _language(questions: Sequence[PairQuestion]) -> str:
     text = " ".join(question.text for question in questions)
-    return "zh" if detect_language(text) == "zh" else "en"
+    return prompt_language(text)
 
 
 def _instructions(language: str, prompts: OwnPrompts) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knotwork._extensions.model_indexing.batch_requests import batches_by_language, make_messages
-from knotwork._indexing.chunk_questions import MOST_QUESTIONS, TASK, QuestionWriter
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, TASK, write_questions
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_material import escape_passage, restore
@@ -26,13 +26,12 @@ class ModelQuestionWriter:
     """Has ``model`` write the questions; chunks without a usable reply get those of the rules."""
 
     model: ChatModel
-    most: int = MOST_QUESTIONS
 
-    def write(
+    def __call__(
         self, chunks: Sequence[Chunk], extractions: Sequence[Extraction]
     ) -> dict[str, tuple[str, ...]]:
         """Return questions by chunk id, without chunks that answer none."""
-        found = QuestionWriter(self.most).write(chunks, extractions)
+        found = write_questions(chunks, extractions)
         for language, batch in batches_by_language(
             chunks, lambda chunk: chunk.text, size=CHUNKS_A_CALL
         ):
@@ -54,7 +53,7 @@ class ModelQuestionWriter:
         except ModelError:
             return {}  # the chunks keep the rules' questions
         return {
-            chunks[number - 1].id: tuple(questions[: self.most])
+            chunks[number - 1].id: tuple(questions[:MOST_QUESTIONS])
             for number, questions in read.items()
             if 1 <= number <= len(chunks)
         }

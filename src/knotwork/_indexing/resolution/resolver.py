@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfil
 from knotwork._indexing.resolution.pairs import Margin, PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
 from knotwork._registry import PARTS
-from knotwork._run import Progress, Steps, Verb
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.resolutions import form_groups
@@ -97,7 +96,9 @@ def resolve_entities(
         # Those among the entities that the survey read or that changed are replaced.
         among = None if survey.looked_at is None else survey.read.union(touched)
         stored_homonyms.replace(survey.homonyms.values(), among=among)
-    calls, verdicts = yield from _ask(resolutions, margin, judge)
+    calls, verdicts = 0, list[Verdict]()
+    if judge is not None and margin.asked:
+        calls, verdicts = yield from judge.decide(resolutions, margin.asked)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)
         resolutions.settle(touched)
@@ -145,35 +146,6 @@ def must_see_all(store: Store, *, with_judge: bool) -> bool:
     return meta.get(RULES_META) != RULES_VERSION or (with_judge and not meta.get(JUDGE_META))
 
 
-def _ask(
-    resolutions: ResolutionStore, margin: Margin, judge: Judge | None
-) -> Steps[tuple[int, list[Verdict]]]:
-    """Store the verdicts of each call as soon as it returns; return call count and verdicts."""
-    if judge is None or not margin.asked:
-        return 0, []
-    asked = {question.pair: question for question in margin.asked}
-    verdicts: list[Verdict] = []
-    calls = 0
-    yield Progress("names", 0, len(asked))
-    with closing(judge.ask(margin.asked)) as replies:
-        for reply in replies:
-            calls += 1
-            verdicts += reply.values()
-            resolutions.put(
-                SameAs(
-                    *pair,
-                    verdict,
-                    judge.model.name,
-                    asked[pair].reason,
-                    _JUDGED_SCORE,
-                    asked[pair].content_key,
-                )
-                for pair, verdict in reply.items()
-            )
-            yield Progress("names", len(verdicts), len(asked))
-    return calls, verdicts
-
-
 def _count_refused(store: Store, resolutions: ResolutionStore) -> int:
     decisions = resolutions.decisions()
     entities = store.graph.entities({entity for d in decisions for entity in d.pair})
@@ -210,9 +182,6 @@ def undo(store: Store, first: str, second: str) -> SameAs:
 
 RULES_VERSION = "rules-3"
 """Version of the rules; after a change the next run compares every pair."""
-
-_JUDGED_SCORE = 0.85
-"""Confidence of a model's verdict, below every rule's, so that rules win a contradiction."""
 
 _LARGEST_GROUP = 200
 
