@@ -34,7 +34,8 @@ from knotwork._extensions.evaluation.retriever_runs import (
     index_dataset,
     index_path,
 )
-from knotwork._indexing.chunk_questions import QUESTIONS, put_questions, write_questions
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter
+from knotwork._indexing.chunk_questions import QUESTIONS, put_questions
 from knotwork._indexing.communities.detection import refresh_communities
 from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._indexing.embedding import Embedding
@@ -177,13 +178,13 @@ def add_questions(store: Store, embedder: KnownVectors) -> None:
     """Write the questions of all chunks into an index that has none; other patterns see nothing."""
     if store.texts(QUESTIONS).count():
         return
-    embedding = Embedding(embedder)
+    write, embedding = QuestionWriter(), Embedding(embedder)
     for document_id in store.documents.document_ids():
         ids = store.documents.chunk_ids_of([document_id])[document_id]
         chunks = list(store.documents.chunks(ids).values())
         mentions = store.graph.mentions([chunk.id for chunk in chunks])
         found = [Extraction(chunk.id, tuple(mentions.get(chunk.id, ()))) for chunk in chunks]
-        questions = write_questions([chunk for chunk in chunks if not chunk.is_parent], found)
+        questions = write([chunk for chunk in chunks if not chunk.is_parent], found)
         with store.transaction():
             put_questions(store, questions, embedding)
 

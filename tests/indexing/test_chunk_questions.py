@@ -4,11 +4,11 @@ import pytest
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import IndexSettings, LlmSettings, Settings
-from knotwork._extensions.model_indexing.question_writer import ModelQuestionWriter
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter, questions_of
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.chunk_questions import MOST_QUESTIONS, questions_of, write_questions
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import document_source
 from knotwork._indexing.run import IndexingRun
@@ -70,12 +70,12 @@ def test_chinese_sentences_are_asked_in_chinese():
 
 def test_questions_come_and_go_with_their_document():
     store = open_store("memory:", create=True)
-    index(store, write_questions, [FILM, RIVER], embedder=HashingEmbedder())
+    index(store, QuestionWriter(), [FILM, RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 2
     assert store.vectors("question").count() == 2
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert len(store.vectors("question").get([chunk_id])[chunk_id]) == len(asked_about(FILM))
-    index(store, write_questions, [RIVER], embedder=HashingEmbedder())
+    index(store, QuestionWriter(), [RIVER], embedder=HashingEmbedder())
     assert store.texts("question").count() == 1
     assert store.vectors("question").get([chunk_id]) == {}
 
@@ -87,7 +87,7 @@ def test_without_a_writer_there_are_none():
 
 def test_a_model_asks_in_place_of_the_rules():
     model = ScriptedChatModel(["1 | Who directed the film Silver Lantern?\n1 | Where was it shot?"])
-    store = index(open_store("memory:", create=True), ModelQuestionWriter(model), [FILM])
+    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     counts = store.texts("question").occurrences([chunk_id], ["direct", "1954"])
     assert counts.tolist() == [[1, 0]]
@@ -96,7 +96,7 @@ def test_a_model_asks_in_place_of_the_rules():
 
 def test_the_rules_stand_in_for_a_model_that_says_nothing_of_use():
     model = ScriptedChatModel(["I cannot help with that."])
-    store = index(open_store("memory:", create=True), ModelQuestionWriter(model), [FILM])
+    store = index(open_store("memory:", create=True), QuestionWriter(model), [FILM])
     (chunk_id,) = store.documents.chunk_ids_of([FILM.id])[FILM.id]
     assert store.texts("question").occurrences([chunk_id], ["direct"]).tolist() == [[2]]
 

@@ -19,9 +19,10 @@ from tests.indexing.pipeline_fakes import (
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.diagnosis.index import _find_mismatches
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers, with_fingerprint
-from knotwork._indexing.chunk_questions import put_questions, write_questions
+from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork._indexing.embedding import INTO_META, Embedding
@@ -56,7 +57,7 @@ def pipeline(store, embedder):
         NameExtractor(),
         embedding,
         Tiers(mark(embedding.identity)),
-        questions=write_questions,
+        questions=QuestionWriter(),
     )
     return IndexingRun(store, stages, batch_chunks=5)
 

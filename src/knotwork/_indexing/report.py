@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from knotwork._inference.call_costs import RunEstimate
 from knotwork._inference.chat import TokenUsage
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.records import ReadingStatus
@@ -127,26 +126,3 @@ class IndexingInterrupted(KeyboardInterrupt):
             f"Interrupted; {written} changes are kept. Run the same command again to continue."
         )
         self.report = report
-
-
-@dataclass(frozen=True, slots=True)
-class IndexEstimate:
-    """What a model would read in a run, and at what cost.
-
-    It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
-    are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
-    The replies about ``readable`` of them could be used. ``pictures`` would be described, and the
-    model would read that as well, which is not counted. ``run`` is the cost of the rest. ``notes``
-    are for the user, about settings without effect.
-    """
-
-    run: RunEstimate
-    documents: int = 0
-    chunks: int = 0
-    text_tokens: int = 0
-    kept: int = 0
-    sampled: int = 0
-    spent: TokenUsage = field(default_factory=TokenUsage)
-    readable: int = 0
-    pictures: int = 0
-    notes: tuple[str, ...] = ()

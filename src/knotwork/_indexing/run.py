@@ -61,14 +61,12 @@ from knotwork._indexing.prepare import (
 from knotwork._indexing.report import (
     Enrichment,
     Failure,
-    IndexEstimate,
     IndexingInterrupted,
     IndexReport,
 )
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import Engine, IndexingStages, compose_stages, open_engine
-from knotwork._inference.call_costs import estimate_run
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import BUILT_IN
@@ -93,6 +91,7 @@ from knotwork.records import ReadingStatus
 if TYPE_CHECKING:
     from knotwork._extensions.model_indexing.document_reader import DocumentReader
     from knotwork._extensions.model_indexing.reading import Reading
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
 
 READ_AHEAD_CHUNKS = 512
 """Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
@@ -823,9 +822,6 @@ class IndexingRun:
         Raises ModelError if the model fails.
         """
         assert self.models is not None, "a run that was opened has models"
-        if self.stages.model_extractor is None:
-            run = estimate_run([], [], prices=self.models.prices)
-            return IndexEstimate(run=run, notes=self.stages.notes)
         return self._reading(selection).estimate(self.models, in_batches=bool(self.in_batches))
 
 

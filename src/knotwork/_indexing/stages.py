@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
-from knotwork._indexing.chunk_questions import MOST_QUESTIONS, WriteQuestions, write_questions
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, WriteQuestions
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.commit import Writer
 from knotwork._indexing.embedding import Embedding
@@ -327,10 +327,8 @@ def _make_question_writer(wanted: str, models: ModelRun) -> WriteQuestions | Non
         raise UnknownName("way to write questions", wanted, QUESTION_WAYS)
     if wanted == "none":
         return None
-    if wanted == "rules":
-        return write_questions
-    model = models.open("summarize")
-    if model is None:
+    model = models.open("summarize") if wanted == "model" else None
+    if model is None and wanted == "model":
         raise ConfigError(
             'index.questions is "model", and no language model is set.',
             fix='Set llm.model, or index.questions to "rules".',

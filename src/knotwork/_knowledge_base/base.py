@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.foreign_indexes.index_importer import ImportReport
     from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
     from knotwork._extensions.graphs.wiki import WikiReport
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
     from knotwork._extensions.queries.query_plans import Translator
     from knotwork._indexing.reembedding import EmbedReport
-    from knotwork._indexing.report import IndexEstimate
     from knotwork._indexing.run import IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._knowledge_base.backups import BackupReport

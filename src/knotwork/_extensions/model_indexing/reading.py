@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 
 from knotwork._extensions.model_indexing.document_reader import jobs_of
 from knotwork._extensions.model_indexing.model_extractor import ChunkJob, ModelExtractor
-from knotwork._indexing.changes import compare_with_ledger
-from knotwork._indexing.prepare import Preparer, SourceFile, Undescribed, Unprepared
-from knotwork._indexing.report import IndexEstimate
-from knotwork._indexing.stages import Engine, IndexingStages
-from knotwork._inference.call_cache import CachedChatModel
-from knotwork._inference.call_costs import (
-    BATCH,
+from knotwork._extensions.model_indexing.run_estimates import (
+    IndexEstimate,
     SampledCall,
-    count_request,
     estimate_run,
     plan_calls,
 )
+from knotwork._indexing.changes import compare_with_ledger
+from knotwork._indexing.prepare import Preparer, SourceFile, Undescribed, Unprepared
+from knotwork._indexing.stages import Engine, IndexingStages
+from knotwork._inference.call_cache import CachedChatModel
+from knotwork._inference.call_costs import BATCH, count_request
 from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import Ledger
@@ -71,7 +70,9 @@ class Reading:
         """Return what a model would read and what that would cost: see `IndexingRun.estimate`."""
         stages = self.stages
         extractor, describer = stages.model_extractor, stages.describer
-        assert extractor is not None, "only a run that has a model read is estimated"
+        if extractor is None:
+            nothing = estimate_run([], [], prices=models.prices)
+            return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), nothing, notes=stages.notes)
         model = extractor.model
         name = f"{model.name}{BATCH}" if in_batches else model.name
         pictures: list[ChatRequest] = []
