@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from knotwork._config import ExtractionSettings
 from knotwork._extensions.model_indexing.extraction_examples import ExtractionExamples
-from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod, Form
 from knotwork._extensions.model_indexing.extraction_prompts import own_version
 from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, SchemaFilter
-from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.errors import ConfigError, UnknownName
 
-FORMS: tuple[Form, ...] = get_args(Form)
+if TYPE_CHECKING:
+    # Both are imported on use: what a model says is read only where there is one.
+    from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod
+    from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
 
 
 class ExtractionPlan:
@@ -65,10 +66,12 @@ class ExtractionPlan:
 
     def method(self) -> ExtractionMethod:
         """Return how a model is asked about chunks. Raises UnknownName, ConfigError."""
-        settings = self.settings
-        form = next((form for form in FORMS if form == settings.form), None)
+        from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod, Form
+
+        settings, forms = self.settings, get_args(Form)
+        form: Form | None = next((form for form in forms if form == settings.form), None)
         if form is None:
-            raise UnknownName("form of extraction", settings.form, FORMS)
+            raise UnknownName("form of extraction", settings.form, forms)
         return ExtractionMethod(
             form,
             self.schema,
@@ -81,6 +84,8 @@ class ExtractionPlan:
 
     def extractor(self, model: ChatModel, *, concurrency: int) -> ModelExtractor:
         """Return how a model reads chunks; raises as `method`."""
+        from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
+
         return ModelExtractor(
             model,
             self.method(),
