@@ -237,3 +237,55 @@ def test_plugins_that_cannot_be_used_do_not_stop_others(faulty, tmp_path):
     for name, code in (("bm25", 0), ("partial", 2), ("bm25 > same", 2), ("nothing", 2)):
         found = knotwork(faulty, "search", "salt", *line, "--retriever", name, cwd=tmp_path)
         assert found.returncode == code, (name, found.stderr)
+
+
+def test_an_error_of_a_plugin_is_reported_as_one_of_that_plugin(tmp_path):
+    raising = """
+class Retriever:
+    name = "lost"
+
+    def retrieve(self, query):
+        return 1 / 0
+"""
+    site = tmp_path / "site"
+    install(site, "lost-parts", {"knotwork.retrievers": {"lost": "lost:Retriever"}},
+            modules={"lost.py": raising})  # fmt: skip
+    (tmp_path / "a.md").write_text("# Lake\n\nThe salt layer is deep.")
+    assert knotwork(site, "index", "a.md", cwd=tmp_path).returncode == 0
+    found = knotwork(site, "search", "salt", "--retriever", "lost", "--json", cwd=tmp_path)
+    assert found.returncode == 1
+    error = json.loads(found.stdout)["error"]
+    assert error["code"] == "plugin_error"
+    assert error["message"] == "ZeroDivisionError: division by zero"
+    assert "plugin `lost-parts 1.0`" in error["fix"]
+
+
+def test_a_loader_that_returns_no_content_fails_for_its_files_alone(tmp_path):
+    wrong = """
+from knotwork.plugins import Content
+
+class Loader:
+    name, suffixes, signatures = "wrong", (".wrong", ".odd"), ()
+
+    def load(self, source):
+        if source.suffix == ".wrong":
+            return "a text"
+        return Content("The salt layer.", "text/plain", metadata={"year": 1999, "by": " Ilse  T. "})
+"""
+    site = tmp_path / "site"
+    install(
+        site,
+        "wrong-parts",
+        {"knotwork.loaders": {"wrong": "wrong:Loader"}},
+        modules={"wrong.py": wrong},
+    )
+    for name in ("a.wrong", "b.odd", "c.md"):
+        (tmp_path / name).write_text("The lake is deep.")
+    done = knotwork(site, "index", "a.wrong", "b.odd", "c.md", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["added"] == 2
+    assert "the wrong loader failed with TypeError: it returned str, not Content" in done.stderr
+    listed = knotwork(site, "documents", "--json", cwd=tmp_path, settings=())
+    shown = knotwork(site, "search", "salt", "--where", "year = 1999", "--json", cwd=tmp_path)
+    listed = [document["uri"] for document in json.loads(listed.stdout)["documents"]]
+    assert listed == ["b.odd", "c.md"]
+    assert [hit["document"] for hit in json.loads(shown.stdout)["hits"]] == ["b.odd"]

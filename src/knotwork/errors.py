@@ -369,7 +369,8 @@ class IndexingError(KnotworkError):
 class LoadError(IndexingError):
     """A file cannot be read.
 
-    ``reason`` is a short code by which reports group such files; the message is shown to users.
+    ``reason`` is a code by which reports group such files. Loaders use "binary", "broken", "empty",
+    "encoding", "no_text", "password", "too_large" and "unsupported". The message names the file.
     """
 
     code = "load_error"

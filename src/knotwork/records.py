@@ -504,7 +504,8 @@ class Chunk:
     (``is_parent``) is never searched, only returned instead of its children. ``sentences`` are
     document spans inside ``span``, in order. ``blocks`` are those that share a character with it,
     in reading order, outer ones first, without the sections around it; their spans may extend
-    beyond ``span``.
+    beyond ``span``. ``headings`` are the titles of the sections that contain all of it, outermost
+    first.
     """
 
     id: str

@@ -17,7 +17,7 @@ import click
 from knotwork._cli.interruption import Terminated
 from knotwork._cli.session import common_options, show_examples
 from knotwork._cli.terminal import Terminal, printable_errors
-from knotwork._registry import Entry, Registry
+from knotwork._registry import Entry, Registry, installed_plugins
 from knotwork.errors import KnotworkError, UnknownName
 
 PROGRAM = "knotwork"
@@ -33,6 +33,8 @@ them are in cycles."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SPACE_FIX = "Free some space, or write to another disk."
 _BUG_FIX = "This is a bug in Knotwork. Run the command again with --debug and report the output."
+
+_PLUGIN_FIX = "This is an error of the plugin `{plugin}`. Report it with the output of --debug."
 
 
 def main() -> None:
@@ -89,7 +91,27 @@ def _describe_error(error: BaseException) -> CommandFailure:
     if isinstance(error, OSError):
         fix = _SPACE_FIX if error.errno in _NO_SPACE else ""
         return CommandFailure("os_error", _describe_os_error(error), fix)
-    return CommandFailure("internal_error", f"{type(error).__name__}: {error}", _BUG_FIX)
+    message = f"{type(error).__name__}: {error}"
+    plugin = _plugin_that_raised(error)
+    code, fix = ("plugin_error", _PLUGIN_FIX) if plugin else ("internal_error", _BUG_FIX)
+    return CommandFailure(code, message, fix.format(plugin=plugin and plugin.origin))
+
+
+def _plugin_that_raised(error: BaseException) -> Entry | None:
+    """Return the plugin whose code raised an error, unless code of Knotwork did that it called."""
+    plugins = {
+        entry.target.partition(":")[0].partition(".")[0]: entry
+        for entries in installed_plugins().values()
+        for entry in entries
+    }
+    found = None
+    trace = error.__traceback__
+    while trace is not None:
+        package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if package == PROGRAM or package in plugins:
+            found = plugins.get(package)
+        trace = trace.tb_next
+    return found
 
 
 def _report_failure(failure: CommandFailure, *, as_json: bool) -> int:

@@ -5,9 +5,14 @@ Every name here is imported on first use: contract suites need pytest, the test 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from knotwork._lazy_imports import import_on_use
+
+_SUITES = "knotwork._extensions.testing"
+if "pytest" in sys.modules and _SUITES not in sys.modules:
+    sys.modules["pytest"].register_assert_rewrite(_SUITES)  # failures then show values
 
 if TYPE_CHECKING:
     from knotwork._extensions.testing.chat_models import (

@@ -196,7 +196,10 @@ class BlockWriter:
         return self._paragraph(text)
 
     def entries(self, found: Sequence[tuple[str, str]]) -> None:
-        """Append texts that begin with a term: definitions, or turns if a speaker speaks again."""
+        """Append pairs of a term and a text that includes it, such as ("size", "size: 40").
+
+        They are definitions, or turns if a speaker speaks again.
+        """
         is_talk = len({term for term, _ in found}) < len(found)
         kind = BlockKind.TURN if is_talk else BlockKind.DEFINITION
         for term, text in found:

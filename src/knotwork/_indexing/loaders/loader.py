@@ -99,6 +99,7 @@ class DescribablePicture:
 class Content:
     """The result of a loader; the spans of blocks, pages and tables refer to ``text``.
 
+    ``metadata`` has keys and values of one line. Dates and numbers in it can be filtered by.
     ``link_lines`` are the spans of blocks that consist of links alone, ``times`` say when parts of
     a recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
     ``pictures`` wait for a description, which has a placeholder in the text. The targets of

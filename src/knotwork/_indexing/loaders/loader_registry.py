@@ -36,6 +36,7 @@ from knotwork._indexing.loaders.loader import (
     Source,
     archive_names,
     check_archive,
+    flat_metadata,
     format_size,
     keep_parts,
     unrecognised_error,
@@ -377,6 +378,9 @@ def load_content(source: Source, *, only_light: bool = False) -> Content:
             # Parsers warn about sloppy files; the user only needs to know if one cannot be read.
             warnings.simplefilter("ignore")
             content = loader.load(source)
+        if not isinstance(content, Content):
+            raise TypeError(f"it returned {type(content).__name__}, not Content")  # noqa: TRY301
+        metadata = flat_metadata(content.metadata)
     except (LoadError, MemoryError, ReadElsewhere):
         raise
     except Exception as error:
@@ -394,9 +398,9 @@ def load_content(source: Source, *, only_light: bool = False) -> Content:
     if not content.text.strip():
         raise _empty(source.uri)
     parts = unread_parts(source.left_out)
-    if parts and UNREAD_PARTS in content.metadata:
-        parts[UNREAD_PARTS] = f"{content.metadata[UNREAD_PARTS]}, {parts[UNREAD_PARTS]}"
-    return replace(content, metadata={**content.metadata, **parts}) if parts else content
+    if parts and UNREAD_PARTS in metadata:
+        parts[UNREAD_PARTS] = f"{metadata[UNREAD_PARTS]}, {parts[UNREAD_PARTS]}"
+    return replace(content, metadata={**metadata, **parts})
 
 
 def find_plugin_loader(suffix: str, start: bytes) -> Loader | None:

@@ -237,11 +237,11 @@ class Database(SqlDatabase):
             with self._translated_errors():
                 yield
             return
+        thread = self._thread
         with self._translated_errors():
-            connection.execute("BEGIN")
-            thread = self._thread
-            thread.kept = {}
-            try:
+            try:  # Ctrl-C may come as soon as the transaction has begun
+                connection.execute("BEGIN")
+                thread.kept = {}
                 yield
             finally:
                 thread.kept = None
@@ -266,11 +266,11 @@ class Database(SqlDatabase):
             )
         connection = self.connection()
         with self._translated_errors():
-            self._lock_for_writing(connection)
             thread = self._thread
-            thread.writing = True
             before = connection.total_changes()
-            try:
+            try:  # Ctrl-C may come as soon as the transaction has begun
+                self._lock_for_writing(connection)
+                thread.writing = True
                 yield
                 check_cancelled()
                 with finishing(math.inf):  # a commit that reports an interruption is still made
