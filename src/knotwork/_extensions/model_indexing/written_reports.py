@@ -48,12 +48,13 @@ from knotwork._extensions.model_indexing.reply_formats import (
     is_idle,
 )
 from knotwork._indexing.communities.extractive_reports import (
+    Children,
     ExtractiveReports,
     Material,
     Pending,
     ReportSentence,
     central_names,
-    children_in,
+    group_by_parent,
     lowest_first,
     names_a_theme,
     rate,
@@ -69,6 +70,7 @@ from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, require_communities
+from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
@@ -456,7 +458,7 @@ def write_reports(
     """
     held = require_communities(store)
     found = held.communities(list(dict.fromkeys(community_ids)))
-    children = children_in(held)
+    children = _children_in(held)
     nearby = {key.id for top in found.values() for key in (top, *children(top))}
     extractive = ExtractiveReports(store, children, held.reports(nearby).values())
     builder = BriefBuilder(store, extractive, writer.least_tokens)
@@ -485,6 +487,21 @@ def write_reports(
     if embedding is not None:
         put_missing_vectors(store, found.keys(), embedding)
     return held.reports(found.keys())
+
+
+def _children_in(held: CommunityStore) -> Children:
+    """Return a function that reads children from the store, one branch at a time."""
+    found: dict[str, Sequence[Community]] = {}
+
+    def children(community: Community) -> Sequence[Community]:
+        if community.id not in found:
+            branches = held.of_entities(community.entity_ids).values()
+            branch = held.communities({key for branch in branches for key in branch})
+            direct = [c for c in branch.values() if c.parent_id == community.id]
+            found[community.id] = group_by_parent(direct).get(community.id, ())
+        return found[community.id]
+
+    return children
 
 
 def _is_written(
