@@ -16,9 +16,9 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from knotwork._inference.local_models import e5, minilm
+from knotwork._extensions.local_models import e5, minilm
 
-FOLDER = Path(__file__).parents[1] / "src/knotwork/_inference/local_models/graphs"
+FOLDER = Path(__file__).parents[1] / "src/knotwork/_extensions/local_models/graphs"
 MICROSOFT = "com.microsoft"
 IR_VERSION, OPSET = 9, 18
 

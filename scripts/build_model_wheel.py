@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 from knotwork.errors import ModelError
 
 NAME = "knotwork-multilingual-e5-small"

@@ -33,13 +33,13 @@ from unittest.mock import patch
 
 import knotwork
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.local_models import local_embedders as embedders
+from knotwork._extensions.local_models import transformer
+from knotwork._extensions.local_models.local_embedders import LocalEmbedder, open_local
+from knotwork._extensions.local_models.transformer import TransformerEncoder, open_session
 from knotwork._indexing import commit
 from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import local_embedders as embedders
-from knotwork._inference.local_models import transformer
-from knotwork._inference.local_models.local_embedders import LocalEmbedder, open_local
-from knotwork._inference.local_models.transformer import TransformerEncoder, open_session
 from knotwork._transform.rules.rule_extractor import RuleExtractor
 from knotwork.records import Document, Span
 

@@ -20,6 +20,7 @@ from knotwork._extensions.diagnosis.installation import (
     check_settings,
 )
 from knotwork._extensions.diagnosis.models import check_embedder
+from knotwork._extensions.media import text_recognition
 from knotwork._extensions.media.checks import check_speech_recognition, check_text_recognition
 from knotwork._extensions.testing.store_contract import (
     sample_document,
@@ -349,8 +350,8 @@ def test_text_recognition_is_tried_and_its_failure_named(monkeypatch):
     if not recognition.is_available():
         pytest.skip("the extra `ocr` is not installed")
     assert "text is recognised" in check_text_recognition().detail
-    nothing = recognition.RecognisedPage((), 320, 96)
-    monkeypatch.setattr(recognition, "recognise", lambda picture: nothing)
+    nothing = text_recognition.RecognisedPage((), 320, 96)
+    monkeypatch.setattr(text_recognition, "recognise", lambda picture: nothing)
     check = check_text_recognition()
     assert (check.ok, "read as: nothing" in check.detail) == (False, True)
     monkeypatch.setattr(recognition, "is_available", lambda: False)

@@ -12,9 +12,9 @@ from tests.cli.running import knotwork
 from knotwork._config import EmbeddingSettings, load_settings
 from knotwork._extensions.diagnosis.index import IndexFindings
 from knotwork._extensions.diagnosis.models import check_embedder, check_reader
+from knotwork._extensions.local_models import e5, local_embedders, minilm
+from knotwork._extensions.local_models.local_embedders import OnnxModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
-from knotwork._inference.local_models import e5, local_embedders, minilm
-from knotwork._inference.local_models.local_embedders import OnnxModel
 from knotwork._inference.model_registry import explain_choice
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from lxml import etree
 from tests.faults.office_xml import word
 from tests.faults.small_files import read
 
-from knotwork._indexing.loaders.equations import equation_text
+from knotwork._extensions.formats.equations import equation_text
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 

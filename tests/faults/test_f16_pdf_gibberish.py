@@ -4,8 +4,8 @@ import pytest
 from tests.faults.pdf_pages import make, text
 from tests.faults.small_files import read
 
+from knotwork._extensions.media.text_recognition import RecognisedLine, RecognisedPage
 from knotwork._extensions.pdf import pdf_pictures
-from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 
 LINES = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knotwork._indexing.loaders.raised import write_raised
+from knotwork._extensions.formats.raised import write_raised
 
 from .small_files import read
 

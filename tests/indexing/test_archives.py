@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from tests.indexing.office_files import make_docx
 
 import knotwork
-from knotwork._indexing.archives import ArchivedFile, ArchiveLimits, list_archive
+from knotwork._extensions.archives.listing import list_archive
+from knotwork._indexing.archives import ArchivedFile, ArchiveLimits
 from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.sources import discover
 from knotwork.errors import IndexingError, LoadError
@@ -328,7 +329,7 @@ def test_an_archive_without_permission_is_reported(docs, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("knotwork._indexing.sources.list_archive", refuse)
+    monkeypatch.setattr("knotwork._extensions.archives.listing.list_archive", refuse)
     (source,) = discover([docs])
     assert source.uri == "docs/a.zip"
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.office_files import make_xlsx
 
-from knotwork._indexing.loaders.column_types import type_column
-from knotwork._indexing.loaders.grids import read_grids
+from knotwork._extensions.formats.column_types import type_column
+from knotwork._extensions.formats.grids import read_grids
 from knotwork._indexing.loaders.loader import clean_text
 from knotwork._indexing.loaders.loader_registry import load_document
 

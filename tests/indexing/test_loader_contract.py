@@ -26,8 +26,10 @@ from tests.indexing.sound_files import ScriptedTranscriber, sound_file, tone, wo
 from knotwork._extensions.formats.calendars import CalendarLoader
 from knotwork._extensions.formats.docx import WordLoader
 from knotwork._extensions.formats.epub import EpubLoader
+from knotwork._extensions.formats.html import HtmlLoader
 from knotwork._extensions.formats.json_records import JsonLoader
 from knotwork._extensions.formats.mail import MailLoader
+from knotwork._extensions.formats.markup import MarkupLoader
 from knotwork._extensions.formats.notebooks import NotebookLoader
 from knotwork._extensions.formats.notes import NotesLoader
 from knotwork._extensions.formats.opendocument import OpenDocumentLoader
@@ -39,10 +41,8 @@ from knotwork._extensions.media import speech
 from knotwork._extensions.media.pictures import PictureLoader
 from knotwork._extensions.media.speech import AudioLoader
 from knotwork._extensions.pdf.pdf import PdfLoader
-from knotwork._indexing.loaders.html import HtmlLoader
 from knotwork._indexing.loaders.loader import FORMATS, Source
 from knotwork._indexing.loaders.markdown import MarkdownLoader
-from knotwork._indexing.loaders.markup import MarkupLoader
 from knotwork._indexing.loaders.plain_text import TextLoader
 from knotwork._indexing.loaders.recognition import is_available
 from knotwork.testing import LoaderContract

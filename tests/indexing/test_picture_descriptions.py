@@ -17,6 +17,7 @@ from tests.indexing.office_files import (
 )
 
 import knotwork
+from knotwork._extensions.media import text_recognition
 from knotwork._extensions.media.picture_describer import read_description
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._indexing.loaders import recognition
@@ -123,7 +124,7 @@ def test_pictures_close_to_each_other_are_each_described_once(tmp_path, server):
 def recognitions(monkeypatch):
     """Return a list that gets the size of each picture that is recognised in this process."""
     sizes = []
-    engine = recognition._engine
+    engine = text_recognition._engine
 
     def counting():
         def read(pixels):
@@ -132,7 +133,7 @@ def recognitions(monkeypatch):
 
         return read
 
-    monkeypatch.setattr(recognition, "_engine", counting)
+    monkeypatch.setattr(text_recognition, "_engine", counting)
     return sizes
 
 

@@ -14,13 +14,13 @@ from tests.indexing.office_files import (
 import knotwork
 from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._extensions.media import pictures
+from knotwork._extensions.media.text_recognition import RecognisedLine, RecognisedPage
 from knotwork._extensions.pdf import pdf_pictures
 from knotwork._extensions.pdf.page_layout import add_page
 from knotwork._extensions.pdf.pdf_pictures import page_ranges
 from knotwork._indexing.loaders import recognition, unread
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, Span
 
@@ -290,7 +290,7 @@ def test_page_ranges(numbers, text):
 @needs_extra
 def test_recognition_stops_between_pages(monkeypatch):
     cancellation = Cancellation()
-    recognise = recognition.recognise
+    recognise = pictures.recognise
     read = []
 
     def once(picture, **options):

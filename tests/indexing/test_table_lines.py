@@ -5,12 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.loading import blocks, leads, load
 
-from knotwork._indexing.loaders.grids import (
-    MAX_SPAN,
-    SpanningCell,
-    names_columns,
-    spread_cells,
-)
+from knotwork._extensions.formats.grids import MAX_SPAN, SpanningCell, spread_cells
+from knotwork._indexing.loaders.tables import names_columns
 from knotwork.records import BlockKind
 
 

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 
 DIMENSION, INNER, LAYERS, POSITIONS = 32, 64, 1, 16
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁bridge", "b", "e", "h", "r", "t", "▁桥"]

@@ -2,7 +2,7 @@
 
 import io
 
-from knotwork._inference.local_models.e5 import PackedModel
+from knotwork._extensions.local_models.e5 import PackedModel
 
 _NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3
 _UNIGRAM = 1

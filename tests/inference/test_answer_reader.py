@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from knotwork._extensions.local_models import e5, local_embedders
+from knotwork._extensions.local_models.answer_reader import LONGEST_ANSWER, LocalReader, best_span
+from knotwork._extensions.local_models.local_embedders import OnnxModel, load_onnx
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import e5, local_embedders
-from knotwork._inference.local_models.answer_reader import LONGEST_ANSWER, LocalReader, best_span
-from knotwork._inference.local_models.local_embedders import OnnxModel, load_onnx
 from knotwork._inference.model_registry import READERS, open_reader
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import ModelError, UnknownName

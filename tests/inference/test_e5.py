@@ -16,12 +16,12 @@ from tests.inference.packed_models import write_packed
 from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.local_embedders import LocalEmbedder, open_local
+from knotwork._extensions.local_models.tokenization import Tokens
+from knotwork._extensions.local_models.transformer import TransformerEncoder, read_tensors
 from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import e5
-from knotwork._inference.local_models.local_embedders import LocalEmbedder, open_local
-from knotwork._inference.local_models.tokenization import Tokens
-from knotwork._inference.local_models.transformer import TransformerEncoder, read_tensors
 from knotwork.errors import ModelError
 from knotwork.records import Span
 
@@ -296,7 +296,7 @@ def raise_no_space(_):
 LOADER = """
 import sys, zlib
 from pathlib import Path
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 
 model, cache = map(Path, sys.argv[1:])
 sums = set()
@@ -364,7 +364,7 @@ def test_the_graphs_are_those_that_the_script_builds():
 def test_the_library_leaves_no_telemetry(weights, tmp_path):
     code = (
         "from knotwork._config import EmbeddingSettings\n"
-        "from knotwork._inference.local_models.local_embedders import open_local\n"
+        "from knotwork._extensions.local_models.local_embedders import open_local\n"
         f"open_local({e5.MODEL!r}, EmbeddingSettings()).embed(['a text'])"
     )
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.local_models import local_embedders
+from knotwork._extensions.local_models.local_embedders import open_local
 from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import local_embedders
-from knotwork._inference.local_models.local_embedders import open_local
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.records import Span
 

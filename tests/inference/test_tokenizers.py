@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.inference.multilingual_texts import ODD_TEXTS, SENTENCES, TEXTS
 from tests.inference.sentencepiece_models import build_sentencepiece
 
-from knotwork._inference.local_models import e5, minilm
-from knotwork._inference.local_models.tokenization import SPACE, WordPieceTokenizer
+from knotwork._extensions.local_models import e5, minilm
+from knotwork._extensions.local_models.tokenization import SPACE, WordPieceTokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import knotwork
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import pytest
 
 import knotwork
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 from knotwork.demo import QUESTIONS, open_sample
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 
 import knotwork
 from knotwork._extensions.agents.agent import ask_agent
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 from knotwork.errors import UnknownName
 
 pytest.importorskip("onnxruntime")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.inference.packed_models import write_packed
 
-from knotwork._inference.local_models import e5
+from knotwork._extensions.local_models import e5
 
 pytestmark = pytest.mark.slow
 

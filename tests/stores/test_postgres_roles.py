@@ -13,12 +13,12 @@ from tests.service.serving import make_settings, open_client
 
 from knotwork._extensions.agents.fact_memory import FACTS, FactMemory, RememberedFact
 from knotwork._extensions.postgres.companions import PostgresCompanion
+from knotwork._extensions.postgres.server_tables import ServerTables
 from knotwork._extensions.postgres.store import PostgresStore
 from knotwork._extensions.server.job_store import JOBS
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.testing.store_contract import add_document, snapshot
 from knotwork._inference.call_cache import CALLS
-from knotwork._stores.server_tables import ServerTables
 from knotwork._stores.vectors import staged_name
 from knotwork.errors import SchemaMismatch, StoreNotFound, StoreReadOnly
 

@@ -9,8 +9,8 @@ import pytest
 
 import knotwork
 from knotwork._extensions.postgres.companions import PostgresCompanion
+from knotwork._extensions.postgres.server_tables import ServerTables
 from knotwork._extensions.postgres.store import PostgresStore
-from knotwork._stores.server_tables import ServerTables
 from knotwork.errors import StoreError, StoreReadOnly, UnknownName
 
 COLUMNS = [("Region", "text"), ("Amount", "integer"), ("Share", "number")]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._text.dates import (
-    MONTHS,
+from knotwork._extensions.agents.moments import (
     contains,
     is_before,
     keep_precision,
@@ -15,6 +14,7 @@ from knotwork._text.dates import (
     period_of,
     read_moment,
 )
+from knotwork._text.dates import MONTHS
 
 YEARS = st.integers(1000, 2989)
 DAYS = st.dates(date(1000, 1, 1), date(2989, 12, 31))

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import knotwork
+from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.answer_reader import LocalReader
+from knotwork._extensions.local_models.local_embedders import load_onnx
 from knotwork._inference.cross_encoders import AnswerReader
-from knotwork._inference.local_models import e5
-from knotwork._inference.local_models.answer_reader import LocalReader
-from knotwork._inference.local_models.local_embedders import load_onnx
 from knotwork._questions.kinds import KINDS
 from knotwork._questions.reading import reading_of
 from knotwork._run import Stage

@@ -21,7 +21,7 @@ import torch
 from model import MARKED, STATE, ReaderModel
 from torch import Tensor, nn
 
-from knotwork._inference.local_models.answer_reader import READER_GRAPH
+from knotwork._extensions.local_models.answer_reader import READER_GRAPH
 
 OPSET = 18
 LARGEST_ERROR = 1e-3

@@ -23,12 +23,12 @@ from typing import Any
 from prepare import sequence_of, squeeze, tokens_of, write_data
 
 import knotwork
+from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork._extensions.local_models.local_embedders import load_onnx
+from knotwork._extensions.local_models.tokenization import sentence_ranges
+from knotwork._extensions.local_models.transformer import TransformerEncoder
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import e5
-from knotwork._inference.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
-from knotwork._inference.local_models.local_embedders import load_onnx
-from knotwork._inference.local_models.tokenization import sentence_ranges
-from knotwork._inference.local_models.transformer import TransformerEncoder
 from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, Span
 

@@ -29,12 +29,12 @@ from zlib import crc32
 
 import numpy as np
 
+from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.answer_reader import tokenise_passage
+from knotwork._extensions.local_models.local_embedders import load_onnx
+from knotwork._extensions.local_models.tokenization import Tokens
+from knotwork._extensions.local_models.transformer import TransformerEncoder
 from knotwork._inference.embedder import PassageText
-from knotwork._inference.local_models import e5
-from knotwork._inference.local_models.answer_reader import tokenise_passage
-from knotwork._inference.local_models.local_embedders import load_onnx
-from knotwork._inference.local_models.tokenization import Tokens
-from knotwork._inference.local_models.transformer import TransformerEncoder
 from knotwork._stores.urls import open_store
 from knotwork._text.sentences import split_sentences
 

@@ -52,7 +52,6 @@ from knotwork._indexing.archives import (
     archive_kind,
     as_text,
     enclosing_archive,
-    list_archive,
     write_once,
 )
 from knotwork._indexing.changes import (
@@ -62,8 +61,7 @@ from knotwork._indexing.changes import (
     is_racy,
     lies_in,
 )
-from knotwork._indexing.loaders.html import HtmlLoader
-from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE
 from knotwork._indexing.loaders.loader_registry import (
     RemoteFile,
     load_edge_keys,
@@ -74,6 +72,7 @@ from knotwork._indexing.loaders.loader_registry import (
 )
 from knotwork._indexing.prepare import UNKNOWN_TIME_NS, SourceFile, size_and_times, unread
 from knotwork._indexing.workers import PROCESS_FAILURES, read_files
+from knotwork._registry import PARTS
 from knotwork._stores.base import LedgerEntry, Store
 from knotwork.errors import IndexingError, LoadError, UnknownName, required
 from knotwork.records import Document, content_id
@@ -289,7 +288,9 @@ class _Walk:
         """
         itself = self._source(parts, path)
         try:
-            members = list_archive(_absolute(path), itself.uri, self._archives)
+            members: list[ArchivedFile] | None = PARTS.load("list_archive")(
+                _absolute(path), itself.uri, self._archives
+            )
         except LoadError as error:
             return [replace(itself, path=ArchivedFile(_absolute(path), (0, 0), refusal=error))]
         except OSError:
@@ -987,7 +988,7 @@ FEWEST_PAGES = 5
 LEAST_SHARE = 0.8
 """A repeated line is on at least this share of the pages of a folder."""
 
-_PAGE_SUFFIXES = HtmlLoader.suffixes
+_PAGE_SUFFIXES = FORMATS["html"].suffixes
 _KEY_TYPE = np.dtype("<u8")
 
 LineKeys = NDArray[np.uint64]

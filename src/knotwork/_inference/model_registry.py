@@ -1,8 +1,8 @@
 """Open embedders, chat models, rerankers and answer readers by name.
 
 A name is "SCHEME:MODEL", such as "openai:gpt-4o". The module of a model is imported when the model
-is opened. To add a scheme, add an entry to `EMBEDDERS`, `CHAT_MODELS` or `RERANKERS`. Its target is
-called with ``model``, the part of the name after the colon, and ``settings``, its section.
+is opened. To add a scheme, add a row to the `parts.txt` of an extension. Its target is called with
+``model``, the part of the name after the colon, and ``settings``, its section.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from knotwork._inference.call_limits import (
 from knotwork._inference.chat import ChatModel, ServedChat
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
-from knotwork._registry import Entry, Part, Registry
+from knotwork._registry import PARTS, Entry, Part, Registry
 from knotwork.errors import ConfigError, MissingExtra, UnknownName
 
 NONE = "none"
@@ -75,34 +75,33 @@ def open_embedder(
 
 def choose_model(stored: str = "") -> str:
     """Return the model that "auto" selects for an index with vectors of ``stored``."""
-    from knotwork._inference.local_models.local_embedders import preferred_model
-
-    return stored if follows_index(stored) else f"local:{preferred_model()}"
+    if follows_index(stored):
+        return stored
+    model: str = PARTS.load("preferred_embedder")()
+    return f"local:{model}"
 
 
 def follows_index(stored: str) -> bool:
-    """Return True if "auto" selects the embedder of an index with vectors of ``stored``."""
-    from knotwork._inference.local_models.local_embedders import is_model_name
+    """Return True if "auto" selects the embedder of an index with vectors of ``stored``.
 
+    It does for a published model, not for that of a folder, which may have moved.
+    """
     scheme, _, model = stored.partition(":")
-    return scheme == "local" and is_model_name(model)
+    return scheme == "local" and bool(model) and "@" not in model
 
 
 def explain_choice(spec: str, stored: str = "") -> str:
     """Return a phrase for users that explains which model `open_embedder` selects."""
-    from knotwork._inference.local_models.local_embedders import explain_preferred
-
     if spec != AUTO_EMBEDDER:
         return "set as embedding.model"
-    return f"auto: {'the model of the index' if follows_index(stored) else explain_preferred()}"
+    if follows_index(stored):
+        return "auto: the model of the index"
+    return f"auto: {PARTS.load('explain_preferred_embedder')()}"
 
 
 EMBEDDERS: Registry[Embedder] = Registry(
     "embedders",
-    (
-        Entry("hashing", "knotwork._inference.embedder:open_hashing"),
-        Entry("local", "knotwork._inference.local_models.local_embedders:open_local"),
-    ),
+    (Entry("hashing", "knotwork._inference.embedder:open_hashing"),),
     kind="embedding model",
     protocol=Embedder,
     reserved=(NONE, AUTO_EMBEDDER),
@@ -270,12 +269,11 @@ def open_reader(setting: str) -> AnswerReader | None:
         raise UnknownName("reader", setting, READERS)
     if setting == NO_READER:
         return None
-    from knotwork._inference.local_models.answer_reader import open_local_reader
-
     try:
-        return open_local_reader()
+        reader: AnswerReader = PARTS.load("local_reader")()
     except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
         return None
+    return reader
 
 
 class QueryModels(Protocol):

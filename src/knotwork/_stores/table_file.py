@@ -1,7 +1,7 @@
 """Store SQL tables in a SQLite file beside the index, and query them with guarded statements.
 
 The tables come from indexed CSV and Excel files, or were added by a person. Statements run on a
-read-only connection, guarded by `sql_guard`.
+read-only connection, guarded by the part `guarded_sql`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from knotwork._registry import PARTS
 from knotwork._sqlite_file import (
     FILE_KINDS,
     READ_WRITE,
@@ -28,7 +29,6 @@ from knotwork._sqlite_file import (
     repair_advice,
     sync_journal,
 )
-from knotwork._stores.guarded_query import SQL_LIMITS, GuardedQuery, check_sql
 from knotwork._text.names import normal_form
 from knotwork._text.terms import terms
 from knotwork.errors import (
@@ -41,6 +41,19 @@ from knotwork.records import Cell, PropertyValue, QueryResult, RowSource, Span, 
 _BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
+
+
+SQL_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
+}
+"""Limits of SQLite for connections that run the statements of users."""
 
 
 class DocumentTables(NamedTuple):
@@ -206,7 +219,7 @@ class TableFile:
         than read these tables, QuerySyntaxError for one that SQLite rejects, QueryTimeout after
         ``timeout_s``, StoreNotFound if there are no tables.
         """
-        query = check_sql(statement)
+        query = PARTS.load("checked_sql")(statement)
         known: list[str] = []
         if self.exists():
             with self._reading() as connection:
@@ -218,12 +231,13 @@ class TableFile:
             )
         connection = self._open()
         try:
-            runner = GuardedQuery(connection, known, timeout_s=timeout_s)
-            return runner.run(query, dict(parameters or {}), row_limit=row_limit)
+            runner = PARTS.load("guarded_sql")(connection, known, timeout_s=timeout_s)
+            result: QueryResult = runner.run(query, dict(parameters or {}), row_limit=row_limit)
         except (apsw.Error, UnicodeDecodeError) as error:
             raise self._file.damaged(error) from error
         finally:
             connection.close()
+        return result
 
     def _follow(self) -> None:
         """Bring the file up to date with what it is a copy of, if it is one."""

@@ -24,6 +24,7 @@ from knotwork._extensions.agents.fact_rules import (
     split_message,
     split_statements,
 )
+from knotwork._extensions.agents.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.role_models import RoleModels, open_budget
@@ -40,7 +41,6 @@ from knotwork._synthesis.follow_ups import (
     resolve_pronoun,
 )
 from knotwork._synthesis.memory_evidence import OF_SPEAKER, SPEAKER, describe_names
-from knotwork._text.dates import BEGINNING, is_before, moment_after, read_moment
 from knotwork._text.names import name_candidates, normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork._text.visible import visible_text

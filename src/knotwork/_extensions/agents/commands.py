@@ -332,8 +332,8 @@ def list_facts(session: Session, *, name: str | None, at: str | None) -> None:
     $ knotwork memory list "Ann Lee"
     $ knotwork memory list --at 2024-02-01 --json | jq .facts
     """
+    from knotwork._extensions.agents.moments import read_moment
     from knotwork._extensions.agents.shapes import FACT
-    from knotwork._text.dates import read_moment
 
     moment = read_moment(at) if at else None
     if at and not moment:

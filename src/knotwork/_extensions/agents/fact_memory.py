@@ -19,6 +19,7 @@ import apsw
 
 from knotwork._companions import FACT_TABLES, Companion, CompanionDatabase, SqliteCompanion
 from knotwork._extensions.agents.fact_rules import is_chinese, state_fact, state_times
+from knotwork._extensions.agents.moments import contains, is_before, period_of
 from knotwork._sqlite_file import (
     FILE_KINDS,
     IN_MEMORY,
@@ -31,7 +32,6 @@ from knotwork._sqlite_file import (
 )
 from knotwork._stores.base import Store, companions_of
 from knotwork._synthesis.memory_evidence import SPEAKER
-from knotwork._text.dates import contains, is_before, period_of
 from knotwork._text.names import normal_form
 from knotwork.records import MemoryCitation, content_id
 

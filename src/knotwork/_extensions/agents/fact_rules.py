@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from knotwork._extensions.agents.moments import keep_precision, read_moment
 from knotwork._inference.chat import (
     ChatModel,
     ChatReply,
@@ -27,7 +28,6 @@ from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._synthesis.prompt_context import says_nothing
 from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
-from knotwork._text.dates import keep_precision, read_moment
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable

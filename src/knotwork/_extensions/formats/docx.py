@@ -34,6 +34,14 @@ from knotwork._extensions.formats.docx_markup import (
     text_of,
     value_of,
 )
+from knotwork._extensions.formats.grids import (
+    MAX_SPAN,
+    MOST_NESTED,
+    SpanningCell,
+    add_grid,
+    read_table,
+    rows_on_a_line,
+)
 from knotwork._extensions.formats.office_markup import (
     RELATIONS,
     Graphics,
@@ -42,15 +50,7 @@ from knotwork._extensions.formats.office_markup import (
     picture_text,
 )
 from knotwork._extensions.media.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock, add_grid
-from knotwork._indexing.loaders.grids import (
-    MAX_HEADER_LENGTH,
-    MAX_SPAN,
-    MOST_NESTED,
-    SpanningCell,
-    read_table,
-    rows_on_a_line,
-)
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -59,6 +59,7 @@ from knotwork._indexing.loaders.loader import (
     office_metadata,
     whole_number,
 )
+from knotwork._indexing.loaders.tables import MAX_HEADER_LENGTH
 from knotwork._indexing.loaders.titles_and_captions import (
     is_caption,
     is_generic_title,

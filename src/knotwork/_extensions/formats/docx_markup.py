@@ -13,6 +13,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
+from knotwork._extensions.formats.equations import equation_text, field_text
+from knotwork._extensions.formats.list_numbers import written_number
 from knotwork._extensions.formats.office_markup import (
     EQUATIONS,
     RELATIONS,
@@ -21,8 +23,6 @@ from knotwork._extensions.formats.office_markup import (
     related,
     write_apart,
 )
-from knotwork._indexing.loaders.equations import equation_text, field_text
-from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import whole_number
 from knotwork._indexing.loaders.titles_and_captions import is_monospaced_font
 

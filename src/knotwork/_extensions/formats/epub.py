@@ -7,9 +7,10 @@ import zipfile
 from typing import Any
 from urllib.parse import unquote
 
+from knotwork._extensions.formats.html import add_pages
+from knotwork._extensions.formats.web_page import MAX_SHEET
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_pages
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -20,7 +21,6 @@ from knotwork._indexing.loaders.loader import (
     open_archive,
     parse_xml,
 )
-from knotwork._indexing.loaders.web_page import MAX_SHEET
 
 MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"

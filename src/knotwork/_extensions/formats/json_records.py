@@ -15,10 +15,10 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
+from knotwork._extensions.formats.grids import read_grids
 from knotwork._extensions.formats.spreadsheets import add_grids
 from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, lead_in_sentence
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import read_grids
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,

@@ -10,9 +10,9 @@ from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
 from knotwork._extensions.formats.calendars import add_calendar
+from knotwork._extensions.formats.html import HtmlLoader, add_html, parse_html
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import HtmlLoader, add_html, parse_html
 from knotwork._indexing.loaders.loader import (
     MESSAGE_OF_MAILBOX,
     OLD_CHINESE,

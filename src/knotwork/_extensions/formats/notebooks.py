@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from knotwork._extensions.formats.html import add_html
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, broken_file_error
 from knotwork._indexing.loaders.markdown import add_markdown
 

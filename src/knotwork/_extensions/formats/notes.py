@@ -8,9 +8,9 @@ import io
 import re
 from typing import Any
 
+from knotwork._extensions.formats.html import add_html
 from knotwork._extensions.formats.mail import add_attachment
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.html import add_html
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source, broken_file_error
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from knotwork._indexing.loaders.column_types import ShownCell
+from knotwork._extensions.formats.column_types import ShownCell
 from knotwork._text.dates import MONTHS
 
 _TOKEN = re.compile(

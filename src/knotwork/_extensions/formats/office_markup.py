@@ -12,9 +12,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from knotwork._extensions.formats.raised import write_raised
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import parse_xml, whole_number
-from knotwork._indexing.loaders.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.languages import detect_language
 from knotwork.records import BlockKind

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 
+from knotwork._extensions.formats.column_types import ShownCell
+from knotwork._extensions.formats.grids import read_grids
+from knotwork._extensions.formats.html import add_html, inline_text
+from knotwork._extensions.formats.list_numbers import written_number
 from knotwork._extensions.formats.spreadsheets import DEFAULT_SHEET_NAME, add_grids, repeat_merged
 from knotwork._indexing.loaders.blocks import BlockWriter
-from knotwork._indexing.loaders.column_types import ShownCell
-from knotwork._indexing.loaders.grids import read_grids
-from knotwork._indexing.loaders.html import add_html, inline_text
-from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     ZIP_SIGNATURE,
     Content,

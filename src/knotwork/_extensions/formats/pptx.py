@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from knotwork._extensions.formats.equations import equation_text
+from knotwork._extensions.formats.grids import SpanningCell, add_grid, read_table
+from knotwork._extensions.formats.list_numbers import written_number
 from knotwork._extensions.formats.office_markup import (
     EQUATIONS,
     A,
@@ -24,11 +27,8 @@ from knotwork._extensions.formats.office_markup import (
     write_apart,
 )
 from knotwork._extensions.media.pictures import EmbeddedPictures
-from knotwork._indexing.loaders.blocks import BULLET, BlockWriter, add_grid
-from knotwork._indexing.loaders.equations import equation_text
-from knotwork._indexing.loaders.grids import SpanningCell, read_table
+from knotwork._indexing.loaders.blocks import BULLET, BlockWriter
 from knotwork._indexing.loaders.lines import read_line, written_mark
-from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,

@@ -16,18 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from knotwork._extensions.formats.column_types import is_currency, signs_of, type_column, units_of
+from knotwork._extensions.formats.grids import MIN_COLUMNS, Grid, add_grid, read_grids
 from knotwork._extensions.formats.number_formats import show_value
 from knotwork._extensions.formats.office_markup import write_apart
-from knotwork._indexing.loaders.blocks import BlockWriter, add_grid
-from knotwork._indexing.loaders.column_types import is_currency, signs_of, type_column, units_of
+from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import (
-    MAX_HEADER_LENGTH,
-    MIN_COLUMNS,
-    Grid,
-    read_grids,
-    row_key,
-)
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -37,6 +31,7 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     flat_metadata,
 )
+from knotwork._indexing.loaders.tables import MAX_HEADER_LENGTH, row_key
 from knotwork._indexing.loaders.titles_and_captions import readable_name
 from knotwork._text.visible import is_neutralized_export, restore_cell
 from knotwork.records import Cell, Column, Span, Table

@@ -250,14 +250,14 @@ def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> l
 
 
 def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
-    from knotwork._shapes.graph import THING
+    from knotwork._extensions.graphs.shapes import THING
 
     decisions = list(map(_describe_decision, entity.decisions))
     return {**THING(entity), "ids": entity.entity_ids, "decisions": decisions}
 
 
 def _describe_decision(item: NamedDecision) -> dict[str, Any]:
-    from knotwork._shapes.graph import DECISION
+    from knotwork._extensions.graphs.shapes import DECISION
 
     return {**DECISION(item), "names": [item.first, item.second], "by": item.decision.source}
 

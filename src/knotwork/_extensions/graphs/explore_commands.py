@@ -54,7 +54,7 @@ def explore_command(
     $ knotwork explore 温青岚 --depth 1
     $ knotwork explore "Oriane Keld" "Skarrow Station" --limit 20
     """
-    from knotwork._shapes.graph import SUBGRAPH
+    from knotwork._extensions.graphs.shapes import SUBGRAPH
     from knotwork.records import EdgeType
 
     opened = session.open()
@@ -91,7 +91,7 @@ _GRAPH = (
 
 
 def _describe_dossier(dossier: Dossier) -> dict[str, Any]:
-    from knotwork._shapes.graph import SOURCE
+    from knotwork._extensions.graphs.shapes import SOURCE
 
     return {
         **fields_of(dossier.entity, "id", "name", "type"),
@@ -219,7 +219,7 @@ def communities_command(
     $ knotwork communities "money and travel" -n 3
     $ knotwork communities --level 1 --json
     """
-    from knotwork._shapes.graph import describe_communities
+    from knotwork._extensions.graphs.shapes import describe_communities
 
     opened = session.open()
     if rebuild or not opened.communities.is_current():

@@ -1,1 +1,1 @@
-"""Models on this machine beside the built-in ones: GGUF files, cross-encoders, PyTorch."""
+"""Models on this machine: embedders and an answer reader on onnxruntime, GGUF files, PyTorch."""

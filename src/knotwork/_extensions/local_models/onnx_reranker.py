@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.local_models.tokenization import replace_surrogates
-from knotwork._inference.local_models.transformer import first_line, open_session
+from knotwork._extensions.local_models.tokenization import replace_surrogates
+from knotwork._extensions.local_models.transformer import first_line, open_session
 from knotwork.errors import MissingExtra, ModelError
 
 MAX_PAIR_TOKENS = 512

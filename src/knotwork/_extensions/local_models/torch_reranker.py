@@ -14,7 +14,7 @@ from knotwork._extensions.local_models.onnx_reranker import (
     check_score_count,
 )
 from knotwork._extensions.local_models.torch_encoder import quiet_libraries, require_library
-from knotwork._inference.local_models.transformer import available_cores, first_line
+from knotwork._extensions.local_models.transformer import available_cores, first_line
 from knotwork.errors import ModelError
 
 _BATCH_TEXTS = 16

@@ -23,13 +23,13 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 import knotwork
+from knotwork._extensions.graphs.shapes import describe_communities
 from knotwork._extensions.mcp import results
 from knotwork._extensions.mcp.results import SCHEME, document_resource_uri, report_resource_uri
 from knotwork._knowledge_base.asynchronous import AsyncKnowledgeBase
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._run import OUTCOMES, Progress, Stage
 from knotwork._shapes.base import Json, View, fields_of
-from knotwork._shapes.graph import describe_communities
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork.errors import ConfigError, KnotworkError

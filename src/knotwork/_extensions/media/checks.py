@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from knotwork._config import IndexSettings
 from knotwork._extensions.diagnosis.installation import Check, failed_check
-from knotwork._extensions.media import speech
+from knotwork._extensions.media import speech, text_recognition
 from knotwork._indexing.loaders import recognition
 from knotwork._indexing.loaders.loader import Source
 from knotwork.errors import KnotworkError
@@ -25,7 +25,7 @@ def check_text_recognition() -> Check:
         detail = "the text of pictures and scans is not read"
         return Check(name, ok=True, detail=detail, fix="For them: pip install 'knotwork[ocr]'")
     started = time.perf_counter()
-    read = " ".join(line.text for line in recognition.recognise(_drawn_word()).lines)
+    read = " ".join(line.text for line in text_recognition.recognise(_drawn_word()).lines)
     seconds = time.perf_counter() - started
     if _WORD.casefold() not in read.casefold():
         return Check(

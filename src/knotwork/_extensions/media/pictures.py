@@ -14,6 +14,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from knotwork._cancellation import checked
+from knotwork._extensions.media.text_recognition import (
+    MAX_PIXELS,
+    RecognisedPage,
+    flattened,
+    missing_extra_error,
+    recognise,
+    shrunk,
+)
 from knotwork._extensions.pdf.page_layout import Placement, add_page
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.loader import (
@@ -24,15 +32,7 @@ from knotwork._indexing.loaders.loader import (
     broken_file_error,
     unrecognised_error,
 )
-from knotwork._indexing.loaders.recognition import (
-    MAX_PIXELS,
-    RecognisedPage,
-    flattened,
-    is_available,
-    missing_extra_error,
-    recognise,
-    shrunk,
-)
+from knotwork._indexing.loaders.recognition import is_available
 from knotwork._indexing.loaders.unread import MOST_PICTURES, UNREAD_PICTURES
 from knotwork._indexing.worker_process import report_share
 from knotwork._text.languages import detect_language

@@ -7,11 +7,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from knotwork._extensions.media.text_recognition import RecognisedLine, RecognisedPage
 from knotwork._extensions.pdf.line_blocks import LineWriter
 from knotwork._extensions.pdf.pdf_flow import join_lines, join_words
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, PageLine, TableRow
-from knotwork._indexing.loaders.recognition import RecognisedLine, RecognisedPage
 
 CELL_GAP = " | "
 

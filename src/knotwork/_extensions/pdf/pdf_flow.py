@@ -14,10 +14,9 @@ from itertools import pairwise
 from math import inf
 from statistics import median
 
+from knotwork._extensions.formats.column_types import MISSING
 from knotwork._extensions.pdf.pdf_lines import WIDE
 from knotwork._extensions.pdf.pdf_tables import SHIFTED_COLUMN, are_aligned
-from knotwork._indexing.loaders.column_types import MISSING
-from knotwork._indexing.loaders.grids import names_columns
 from knotwork._indexing.loaders.lines import (
     PARAGRAPH_GAP,
     FlowLine,
@@ -26,6 +25,7 @@ from knotwork._indexing.loaders.lines import (
     has_sure_mark,
     page_item,
 )
+from knotwork._indexing.loaders.tables import names_columns
 from knotwork._text.sentences import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")

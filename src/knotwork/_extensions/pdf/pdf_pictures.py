@@ -17,20 +17,14 @@ from knotwork._extensions.media.pictures import (
     add_read_picture,
     read_picture,
 )
+from knotwork._extensions.media.text_recognition import LONGEST_SIDE, RecognisedPage, recognise
 from knotwork._extensions.pdf.page_layout import Placement
 from knotwork._extensions.pdf.pdf_annotations import Region
 from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, PageContent, PagePicture
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import Source
-from knotwork._indexing.loaders.recognition import (
-    EXTRA,
-    INSTALL,
-    LONGEST_SIDE,
-    RecognisedPage,
-    is_available,
-    recognise,
-)
+from knotwork._indexing.loaders.recognition import EXTRA, INSTALL, is_available
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
 from knotwork._indexing.loaders.unread import MOST_PICTURES
 from knotwork._indexing.worker_process import report_share

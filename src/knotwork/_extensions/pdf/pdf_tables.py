@@ -13,17 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._extensions.formats.grids import SpanningCell, read_table
+from knotwork._extensions.formats.raised import write_raised
 from knotwork._extensions.pdf.pdf_annotations import CELL
 from knotwork._extensions.pdf.pdf_characters import OBLIQUE, RIGHT_TO_LEFT
 from knotwork._extensions.pdf.pdf_pages import Piece, RulingLine
-from knotwork._indexing.loaders.grids import (
-    Interval,
-    SpanningCell,
-    merge_intervals,
-    names_columns,
-    read_table,
-)
-from knotwork._indexing.loaders.raised import write_raised
+from knotwork._indexing.loaders.tables import Interval, merge_intervals, names_columns
 from knotwork._indexing.loaders.titles_and_captions import (
     is_bold_font,
     is_monospaced_font,

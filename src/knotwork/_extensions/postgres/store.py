@@ -19,7 +19,7 @@ from knotwork._stores.capabilities import Capabilities
 from knotwork._stores.sql.store import SqlStore
 
 if TYPE_CHECKING:
-    from knotwork._stores.server_tables import ServerTables
+    from knotwork._extensions.postgres.server_tables import ServerTables
 
 
 class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
@@ -77,7 +77,7 @@ class PostgresStore(SqlStore[PostgresTexts, PostgresVectors]):
     def tables(self) -> ServerTables:
         with self._creating:
             if self._tables is None:
-                from knotwork._stores.server_tables import ServerTables
+                from knotwork._extensions.postgres.server_tables import ServerTables
 
                 self._tables = ServerTables(PostgresCompanion(self._database, "tables"))
             return self._tables

@@ -37,7 +37,7 @@ from knotwork._extensions.server.limits import HeldBytes
 from knotwork._extensions.server.private_files import make_private_folder, open_private
 from knotwork._extensions.server.schemas import REFUSED
 from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, UPLOADS, Workspace
-from knotwork._indexing.archives import ArchiveLimits, archive_kind, check_directory
+from knotwork._indexing.archives import ArchiveLimits, archive_kind
 from knotwork._indexing.loaders.loader import (
     FORMATS,
     MEGABYTE,
@@ -48,6 +48,7 @@ from knotwork._indexing.loaders.loader import (
     format_size,
 )
 from knotwork._indexing.loaders.loader_registry import find_plugin_loader
+from knotwork._registry import PARTS
 from knotwork._shapes.base import Json
 from knotwork.errors import InvalidRequest, LoadError, RequestTooLarge, StoreError
 
@@ -371,7 +372,7 @@ def check_document(file: ReceivedFile, settings: IndexSettings) -> None:
         is_zip = stream.read(len(ZIP_SIGNATURE)) == ZIP_SIGNATURE
     if kind and (is_zip or kind != "zip"):
         limits = ArchiveLimits.of(settings)
-        if check_directory(file.path, file.name, limits):
+        if PARTS.load("check_archive_directory")(file.path, file.name, limits):
             return
     check_content(file, max_file_mb=settings.max_file_mb)
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from knotwork._indexing.loaders.decoding import without_encoded_data
-from knotwork._indexing.loaders.grids import Grid, names_columns, row_key
 from knotwork._indexing.loaders.loader import (
     PLACEHOLDER,
     Content,
@@ -25,7 +24,8 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
     clean_text,
 )
-from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
+from knotwork._indexing.loaders.tables import names_columns, row_key
+from knotwork._indexing.loaders.titles_and_captions import item_term
 from knotwork._text.sentences import split_sentences
 from knotwork.records import (
     Anchor,
@@ -559,13 +559,3 @@ def _cells_at(columns: Sequence[int], row: Sequence[str]) -> list[str]:
 def _table_line(cells: Sequence[str]) -> str:
     escaped = (_BAR.sub(r"\\|", cell) if "|" in cell else cell for cell in cells)
     return f"| {' | '.join(escaped)} |"
-
-
-def add_grid(writer: BlockWriter, grid: Grid) -> list[Span]:
-    """Append a table with what is above it, and return the spans of its rows."""
-    for above in grid.above:
-        cells = list(filter(None, above))
-        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
-    lead = writer.last if grid.above and is_title_like(writer.last) else None
-    rows = [*filter(None, [grid.header]), *(row.cells for row in grid.rows)]
-    return writer.table(rows, header=bool(grid.header), lead=lead)

@@ -57,8 +57,6 @@ LOADERS: Registry[Loader] = Registry(
     (
         Entry("text", f"{_HERE}.plain_text:TextLoader", "plain text"),
         Entry("markdown", f"{_HERE}.markdown:MarkdownLoader", "Markdown"),
-        Entry("html", f"{_HERE}.html:HtmlLoader", "web pages"),
-        Entry("markup", f"{_HERE}.markup:MarkupLoader", "LaTeX, AsciiDoc and Org"),
     ),
     kind="loader",
     protocol=Loader,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.html import add_html, inline_text
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -30,6 +29,7 @@ from knotwork._indexing.loaders.titles_and_captions import (
     run_in_term,
 )
 from knotwork._indexing.loaders.unread import unread_parts
+from knotwork._registry import PARTS
 from knotwork._text.chinese import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
@@ -146,7 +146,7 @@ class _Walk:
             elif token.type in ("fence", "code_block"):
                 self._writer.code(token.content, token.info.strip().partition(" ")[0])
             elif token.type == "html_block":
-                add_html(self._writer, token.content)
+                PARTS.load("add_html")(self._writer, token.content)
             elif token.type == "dd_open":
                 begun = self._writer.begin_definition(self._terms, is_further=self._is_defined)
                 self._open.append(begun)
@@ -236,7 +236,8 @@ class _Walk:
         shown = "".join(part for part, _ in runs)
         html = "".join(written)
         # All but plain text is read as a web page is.
-        text = _ANCHOR.sub("", inline_text(html) if html != escape(shown, quote=False) else shown)
+        is_plain = html == escape(shown, quote=False)
+        text = _ANCHOR.sub("", shown if is_plain else PARTS.load("inline_html_text")(html))
         for anchor in _ANCHOR.finditer(shown):
             self._writer.anchor(anchor[1])
         text = _UNREAD_MARKS.sub(lambda found: found[found.lastindex or 0], text).strip()

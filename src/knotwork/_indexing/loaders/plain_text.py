@@ -9,9 +9,10 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
 from knotwork._indexing.loaders.markdown import add_markdown, read_front_matter
-from knotwork._indexing.loaders.markup import IS_ORG, org_as_markdown
 from knotwork._indexing.loaders.text_blocks import CODE_DIRECTIVES, add_plain_text, add_text
+from knotwork._registry import PARTS
 
+_IS_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?i:title|begin_src|begin_example):?\s)", re.MULTILINE)
 _MARKUP = re.compile(
     r"``(?P<code>[^`\n]+)``"
     r"|(?::[\w:.+-]{1,60}:)?`~?(?P<text>[^`<\n]{1,200}?)\s*(?:<[^`>\n]*>)?`_{0,2}"
@@ -44,8 +45,8 @@ class TextLoader(FormatLoader, name="text"):
             writer.paragraph(text)
             return writer.content("text/plain")
         text, metadata = read_front_matter(text, uri=source.uri)
-        if len(IS_ORG.findall(text)) > 1:
-            add_markdown(writer, "\n".join(org_as_markdown(text)))
+        if len(_IS_ORG.findall(text)) > 1:
+            add_markdown(writer, "\n".join(PARTS.load("org_as_markdown")(text)))
         else:
             add_text(writer, text)
         return writer.content("text/plain", title=metadata.pop("title", ""), metadata=metadata)

@@ -16,7 +16,6 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import DEEPEST_LIST, BlockWriter
-from knotwork._indexing.loaders.grids import merge_intervals
 from knotwork._indexing.loaders.lines import (
     Line,
     follows,
@@ -28,6 +27,7 @@ from knotwork._indexing.loaders.lines import (
     written_mark,
 )
 from knotwork._indexing.loaders.markdown import add_markdown
+from knotwork._indexing.loaders.tables import merge_intervals
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
 from knotwork._text.sentences import (
     is_wide,

@@ -27,6 +27,7 @@ from knotwork._extensions.agents.chat import (
 )
 from knotwork._extensions.agents.fact_memory import FactMemory, RememberedFact
 from knotwork._extensions.agents.fact_rules import split_message
+from knotwork._extensions.agents.moments import is_before, read_moment
 from knotwork._extensions.agents.shapes import CHAT_REPLY
 from knotwork._extensions.server import schemas
 from knotwork._extensions.server.access import (
@@ -67,7 +68,6 @@ from knotwork._run import Progress, Run, Stage, Steps, Verb
 from knotwork._shapes.base import Json, Shape
 from knotwork._shapes.results import ANSWER, EVIDENCE, describe_evidence, split_pieces
 from knotwork._synthesis.ask_request import ASK_MODES, AskRequest
-from knotwork._text.dates import is_before, read_moment
 from knotwork.errors import KnotworkError, NotFound, NotPermitted, RequestTooLarge
 from knotwork.records import Answer, Evidence
 

@@ -22,6 +22,7 @@ from pydantic import Field
 from knotwork._durable_files import move_folder
 from knotwork._extensions.graphs.graph_import.formats import list_files
 from knotwork._extensions.graphs.graph_import.graph_importer import graph_root
+from knotwork._extensions.graphs.shapes import COMMUNITY, SUBGRAPH, describe_communities
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.graph_map import (
     NOWHERE,
@@ -48,7 +49,6 @@ from knotwork._indexing.resolution.resolver import SameNames
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.entity_lookup import Dossier, DossierPassage, read_dossier
 from knotwork._shapes.base import Json, Shape, View, typed
-from knotwork._shapes.graph import COMMUNITY, SUBGRAPH, describe_communities
 from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import InvalidRequest, LoadError, NotFound

@@ -281,7 +281,7 @@ def _words_seen(assignment: Assignment) -> list[str]:
         return []
     from PIL import Image
 
-    from knotwork._indexing.loaders.recognition import recognise
+    from knotwork._extensions.media.text_recognition import recognise
 
     pictures = (Image.open(io.BytesIO(picture.data)) for picture in assignment.pictures)
     return [found.text for picture in pictures for found in recognise(picture).lines]

@@ -8,24 +8,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile, zip_longest
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from knotwork._indexing.loaders.column_types import MISSING, ShownCell, number_of, signs_of
+from knotwork._extensions.formats.column_types import MISSING, ShownCell, number_of, signs_of
+from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import TextMeter, clean_line, clean_text
+from knotwork._indexing.loaders.tables import MAX_HEADER_LENGTH, YEAR, names_columns
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
+from knotwork.records import Span
 
-if TYPE_CHECKING:
-    pass
-
-
-MAX_HEADER_LENGTH = 60
 MAX_SPAN = 50
 """Most columns that a cell may span; a damaged table may declare any number."""
 MOST_NESTED = 400
 """Characters of a table in a cell that is read as a part of its row."""
 MAX_REPEATED = 200_000
 """Most cells that repeat the text of one that spans rows."""
-_NUMBER = re.compile(r"[-+$€£¥(]*\d[\d.,:/%\s-]*\)?")
 
 
 WideCells = Mapping[int, Sequence[tuple[int, int]]]
@@ -42,16 +39,6 @@ class SpanningCell(NamedTuple):
     columns: int = 1
     rows: int = 1
     is_name: bool | None = False
-
-
-def row_key(row: Sequence[str]) -> str:
-    """Return the cell that names a row: the first one with letters, "" if it is too long."""
-    cells = [cell for cell in row if cell]
-    if len(cells) < 2:
-        return ""
-    worded = (cell for cell in cells if any(map(str.isalpha, cell)))
-    key = next(worded, cells[0])
-    return key.rstrip(":： ") if len(key) <= MAX_HEADER_LENGTH else ""
 
 
 def spread_cells(
@@ -119,46 +106,6 @@ def _extend(
     if rows > 1:
         below[column] = (text, rows - 1)
     return text
-
-
-def names_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
-    """Return True if a row looks like a header: distinct short names, none of them a number.
-
-    A year may name a column if other cells are names and the cell ``below`` is another number.
-    """
-    names = list(row)
-    while names and not names[-1]:
-        names.pop()
-    filled = [name for name in names if name]
-    numbers = [place for place, name in enumerate(names) if _NUMBER.fullmatch(name)]
-    return (
-        len(names) > 1
-        and len(filled) * 2 > len(names)
-        and len(set(filled)) == len(filled)
-        and len(numbers) < len(filled)
-        and all(len(name) <= MAX_HEADER_LENGTH for name in filled)
-        and all(
-            _YEAR.fullmatch(names[place])
-            and place < len(below)
-            and not _YEAR.fullmatch(below[place])
-            and _NUMBER.fullmatch(below[place])
-            for place in numbers
-        )
-    )
-
-
-Interval = tuple[float, float]
-
-
-def merge_intervals(parts: Iterable[Interval], *, apart: float = 0.0) -> list[Interval]:
-    """Return intervals in ascending order, merging those at most ``apart`` from each other."""
-    merged: list[Interval] = []
-    for start, end in sorted(parts):
-        if merged and start <= merged[-1][1] + apart:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((start, end))
-    return merged
 
 
 _WORD = (
@@ -331,7 +278,6 @@ MIN_COLUMNS = 2
 _NOTES_ABOVE = 6
 """Most rows of names and values above a table that are not a table of their own."""
 _VALUE = re.compile(r"[^\W\d]{0,4}[\s$€£¥(+−-]*\d[\d.,:'’/%()\s-]*[^\d]{0,9}|[12]\d{3}[-/.年]\S+")
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _UNIT = re.compile(
     r"[\[(].{1,12}[\])]|[%‰°$€£¥#]{1,2}|[^\W\d_]{1,4}[²³23]?(?:[/·*]\S{1,6})?|[A-Z]{3}|units?|pcs|pieces"
 )
@@ -750,13 +696,13 @@ def _is_above(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
 def _may_name_columns(row: Sequence[str], below: Sequence[Row]) -> bool:
     """Return True for short texts without digits, even repeated ones, and years above numbers."""
-    years = [place for place, cell in enumerate(row) if _YEAR.fullmatch(cell)]
+    years = [place for place, cell in enumerate(row) if YEAR.fullmatch(cell)]
     words = [cell for place, cell in enumerate(row) if cell and place not in years]
     if any(any(c.isdigit() for c in cell) or len(cell) > MAX_HEADER_LENGTH for cell in words):
         return False
     for place in years:
         column = [r[place] for _, r in below if place < len(r) and r[place]]
-        if not words or not column or all(map(_YEAR.fullmatch, column)):
+        if not words or not column or all(map(YEAR.fullmatch, column)):
             return False
     if len({row[place] for place in years}) < len(years):
         return False
@@ -813,7 +759,7 @@ def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells)
     is_only = all(parts[n] in ("", above[n]) for n in range(width) if n not in covered)
     if names_parts and (is_only or _heads_values(parts, below[:1])):
         return True
-    if not any(map(_YEAR.fullmatch, parts)) and not _heads_values(parts, below):
+    if not any(map(YEAR.fullmatch, parts)) and not _heads_values(parts, below):
         return False
     key = next(
         (
@@ -835,7 +781,7 @@ def _is_group_row(upper: Row, lower: Row, below: Sequence[Row], wide: WideCells)
 def _may_name(cell: str) -> bool:
     """Return True for a short text, or a year."""
     is_short = len(cell) <= MAX_HEADER_LENGTH and cell.lower() not in MISSING
-    return is_short and (number_of(cell) is None or bool(_YEAR.fullmatch(cell)))
+    return is_short and (number_of(cell) is None or bool(YEAR.fullmatch(cell)))
 
 
 def _is_unit_row(header: Row, lower: Row, below: Sequence[Row]) -> bool:
@@ -857,3 +803,13 @@ def _joined_names(names: Sequence[str]) -> str:
     ):
         parts[-1] = parts[-1] if parts[-1][0] in "[(" else f"({parts[-1]})"
     return " ".join(parts)
+
+
+def add_grid(writer: BlockWriter, grid: Grid) -> list[Span]:
+    """Append a table with what is above it, and return the spans of its rows."""
+    for above in grid.above:
+        cells = list(filter(None, above))
+        writer.paragraph((": " if len(cells) == 2 else ", ").join(cells))
+    lead = writer.last if grid.above and is_title_like(writer.last) else None
+    rows = [*filter(None, [grid.header]), *(row.cells for row in grid.rows)]
+    return writer.table(rows, header=bool(grid.header), lead=lead)

@@ -15,17 +15,28 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
-from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock, add_grid
-from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.grids import (
+from knotwork._extensions.formats.grids import (
     MOST_NESTED,
     SpanningCell,
+    add_grid,
     are_names,
     read_table,
     rows_on_a_line,
 )
+from knotwork._extensions.formats.list_numbers import written_number
+from knotwork._extensions.formats.web_page import (
+    BLOCKS,
+    apply_style_sheets,
+    attach_notes,
+    classes,
+    clean_page,
+    name_of,
+    names,
+    replace,
+)
+from knotwork._indexing.loaders.blocks import BlockWriter, OpenBlock
+from knotwork._indexing.loaders.decoding import decode_text
 from knotwork._indexing.loaders.lines import has_items, typed_item, written_mark
-from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import (
     Content,
     FormatLoader,
@@ -36,16 +47,6 @@ from knotwork._indexing.loaders.loader import (
     whole_number,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
-from knotwork._indexing.loaders.web_page import (
-    BLOCKS,
-    apply_style_sheets,
-    attach_notes,
-    classes,
-    clean_page,
-    name_of,
-    names,
-    replace,
-)
 from knotwork._text.sentences import join_lines, without_wide_wraps
 from knotwork.records import BlockKind
 

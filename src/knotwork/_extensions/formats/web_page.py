@@ -14,8 +14,8 @@ from itertools import chain, count, islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from knotwork._indexing.loaders.equations import equation_text
-from knotwork._indexing.loaders.raised import write_raised
+from knotwork._extensions.formats.equations import equation_text
+from knotwork._extensions.formats.raised import write_raised
 from knotwork._indexing.loaders.titles_and_captions import is_empty_description
 
 

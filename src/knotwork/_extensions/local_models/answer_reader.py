@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._inference.embedder import FloatMatrix, PassageText
-from knotwork._inference.local_models import e5
-from knotwork._inference.local_models.local_embedders import load_onnx
-from knotwork._inference.local_models.tokenization import (
+from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.local_embedders import load_onnx
+from knotwork._extensions.local_models.tokenization import (
     Tokens,
     cut_windows,
     replace_surrogates,
     sentence_ranges,
 )
-from knotwork._inference.local_models.transformer import TransformerEncoder, open_session
+from knotwork._extensions.local_models.transformer import TransformerEncoder, open_session
+from knotwork._inference.embedder import FloatMatrix, PassageText
 from knotwork.records import AnswerSpan, Prediction, Span
 
 START, END, SENTENCE = range(3)

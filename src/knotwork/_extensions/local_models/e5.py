@@ -23,21 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
-from knotwork._inference.embedder import FloatMatrix
-from knotwork._inference.local_models.tokenization import (
+from knotwork._extensions.local_models.tokenization import (
     SpecialTokens,
     UnigramTokenizer,
     Vocabulary,
     build_reaches,
     build_slots,
 )
-from knotwork._inference.local_models.transformer import (
+from knotwork._extensions.local_models.transformer import (
     ModelParts,
     find_package_file,
     map_file,
     read_tensors,
     write_tensors,
 )
+from knotwork._inference.embedder import FloatMatrix
 from knotwork.errors import ModelError
 
 _log = logging.getLogger("knotwork.inference")

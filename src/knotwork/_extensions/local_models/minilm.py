@@ -10,8 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from knotwork._inference.local_models.tokenization import WordPieceTokenizer
-from knotwork._inference.local_models.transformer import ModelParts, find_package_file, read_tensors
+from knotwork._extensions.local_models.tokenization import WordPieceTokenizer
+from knotwork._extensions.local_models.transformer import (
+    ModelParts,
+    find_package_file,
+    read_tensors,
+)
 from knotwork.errors import ModelError
 
 MODEL = "all-MiniLM-L6-v2"

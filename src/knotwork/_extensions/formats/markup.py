@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
+from knotwork._extensions.formats.list_numbers import written_number
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.decoding import decode_text
-from knotwork._indexing.loaders.list_numbers import written_number
 from knotwork._indexing.loaders.loader import Content, FormatLoader, Source
 from knotwork._indexing.loaders.markdown import add_markdown, pop_title, read_front_matter
 
-IS_ORG = re.compile(r"^(?:\*{2,6} \S|#\+(?i:title|begin_src|begin_example):?\s)", re.MULTILINE)
 _ORG_HEADING = re.compile(
     r"(\*{1,6}) (?:(?:TODO|DONE|NEXT|WAITING|CANCELLED) )?(?:\[#\w\] )?(?=\S)"
 )

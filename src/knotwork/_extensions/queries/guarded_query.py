@@ -24,6 +24,7 @@ import apsw
 
 from knotwork._query_memory import POOL, Reservation, result_too_large
 from knotwork._sqlite_file import is_damage
+from knotwork._stores.table_file import SQL_LIMITS
 from knotwork.errors import QueryRefused, QuerySyntaxError, QueryTimeout, RetrievalError
 from knotwork.records import PropertyValue, QueryResult
 
@@ -197,17 +198,6 @@ _OPERATIONS_BETWEEN_CHECKS = 500
 _OPERATIONS_IF_GROWING = 100
 _PROGRAM_IF_GROWING = 1_000
 """Most operations of a compiled statement; SQLite checks nothing until the first jump in it."""
-SQL_LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 50_000,
-    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
-    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
-    apsw.SQLITE_LIMIT_ATTACHED: 0,
-    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
-    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
-}
-"""Limits of SQLite for connections that run the statements of users."""
 
 
 class GuardedQuery:

@@ -22,10 +22,8 @@ import numpy as np
 
 from knotwork._cancellation import checked, run_apart
 from knotwork._config import EmbeddingSettings
-from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
-from knotwork._inference.local_models import e5, minilm
-from knotwork._inference.local_models.tokenization import (
+from knotwork._extensions.local_models import e5, minilm
+from knotwork._extensions.local_models.tokenization import (
     Tokens,
     Window,
     batch_windows,
@@ -33,11 +31,13 @@ from knotwork._inference.local_models.tokenization import (
     replace_surrogates,
     sentence_ranges,
 )
-from knotwork._inference.local_models.transformer import (
+from knotwork._extensions.local_models.transformer import (
     ModelParts,
     TransformerEncoder,
     available_cores,
 )
+from knotwork._inference.call_limits import work_ordered
+from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
 from knotwork._registry import PARTS
 from knotwork.errors import ConfigError, MissingExtra
 
@@ -313,11 +313,6 @@ def explain_preferred() -> str:
     if e5.has_wheel():
         return f"the weights of {e5.MODEL} are not installed"
     return f"the weights of {e5.MODEL} are not available for this platform"
-
-
-def is_model_name(name: str) -> bool:
-    """Return True if ``name`` is a published model and not a folder, which may have moved."""
-    return bool(name) and "@" not in name
 
 
 def open_local(model: str, settings: EmbeddingSettings) -> LocalEmbedder:

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotwork._durable_files import replace_file
+from knotwork._extensions.local_models.tokenization import Tokens
 from knotwork._inference.embedder import FloatMatrix
-from knotwork._inference.local_models.tokenization import Tokens
 from knotwork.errors import ModelError, required
 
 Rows = Callable[[NDArray[np.int64]], FloatMatrix]
